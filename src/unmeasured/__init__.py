@@ -1,0 +1,40 @@
+"""unmeasured: finds the causes nobody measured.
+
+This is the menu: public names and nothing else.
+"""
+
+from unmeasured import metrics, simulate
+from unmeasured.data import datasets
+from unmeasured.data.sample import Sample
+from unmeasured.errors import DataError, GraphError, ModelError, UnmeasuredError, UnmeasuredWarning
+from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
+from unmeasured.sem.dimension import dimension
+from unmeasured.sem.fit import Fit, comparison, fit, fit_many
+from unmeasured.sem.parameters import Model, Parameter
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CPDAG",
+    "DAG",
+    "DataError",
+    "Fit",
+    "GraphError",
+    "LatentGroups",
+    "Model",
+    "ModelError",
+    "Parameter",
+    "Sample",
+    "UnmeasuredError",
+    "UnmeasuredWarning",
+    "Variables",
+    "comparison",
+    "datasets",
+    "dimension",
+    "fit",
+    "fit_many",
+    "is_gnfm",
+    "is_one_factor",
+    "metrics",
+    "simulate",
+]

@@ -1,0 +1,1 @@
+"""Benchmarks: what we claim, measured anew by one command each."""

@@ -1,0 +1,145 @@
+"""The engine measured: against other programs, against its own other starts, in batches against a loop."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from unmeasured import simulate
+from unmeasured.benchmark.peers import time_lavaan, time_ours, time_semopy
+from unmeasured.data import datasets
+from unmeasured.data.sample import Sample
+from unmeasured.graphs import DAG
+from unmeasured.sem.fit import fit, fit_many
+from unmeasured.sem.solve import solve
+
+PEERS = {"unmeasured": time_ours, "semopy": time_semopy, "lavaan": time_lavaan}
+
+
+def published_fits(repeats: int = 5) -> pd.DataFrame:
+    """Every published model of the bundled data, fitted by every program: seconds, chi-square, or a reason."""
+    tasks = [(data, model) for data in map(datasets.load, datasets.available()) for model in data.models.values()]
+    rows = []
+    for data, model in tqdm(tasks, desc="fits", unit="model"):
+        for program, run in PEERS.items():
+            timing = run(data.frame(), data.n_samples, model, repeats)
+            rows.append((data.name, model.name, program, timing.seconds, timing.chi2, timing.failure))
+    return pd.DataFrame(rows, columns=["data", "model", "program", "seconds", "chi2", "failure"])
+
+
+def describe_fits(records: pd.DataFrame) -> str:
+    """The table of :func:`published_fits`, a model a line, with the ratios to ours."""
+    seconds = records.pivot(index="model", columns="program", values="seconds")
+    chi2 = records.pivot(index="model", columns="program", values="chi2")
+    programs = [p for p in PEERS if p in seconds]
+    order = list(dict.fromkeys(records["model"]))
+    lines = [f"{'model':32}" + "".join(f"{p + ' ms':>15}{'chi2':>12}" for p in programs)]
+    for model in order:
+        cells = [f"{1e3 * seconds.loc[model, p]:15.1f}{chi2.loc[model, p]:12.2f}" for p in programs]
+        lines.append(f"{model:32}" + "".join(cells))
+    for program in programs[1:]:
+        ratio = seconds[program] / seconds["unmeasured"]
+        if ratio.notna().any():
+            worse = int((chi2["unmeasured"] > chi2[program] + 0.01).sum())
+            lines.append(
+                f"{program}: {ratio.median():.0f} times our seconds, median of {ratio.notna().sum()} models "
+                f"(least {ratio.min():.0f}); our chi2 is worse on {worse}"
+            )
+    failures = records[records["failure"] != ""]
+    lines += [f"{r.program}, {r.model}: {r.failure}" for r in failures.itertuples()]
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Starts:
+    """How often the default start reached the best of all starts."""
+
+    n_models: int
+    n_reached: int
+    worst_gap: float  # in total log-likelihood
+    shaken_trapped: float  # part of the other starts that did not reach the best
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_reached} of {self.n_models} default fits within 1e-4 of the best of all starts "
+            f"({100 * self.n_reached / self.n_models:.1f}%), worst gap {self.worst_gap:.1e}; of the other starts "
+            f"{100 * self.shaken_trapped:.1f}% were trapped"
+        )
+
+
+def default_starts(
+    suite: Literal["paper", "realistic"], n_models: int = 200, n_starts: int = 10, n_samples: int = 1000, seed: int = 0
+) -> Starts:
+    """Random models of the paper (5 latents, 15 observed) or realistic ones (10 and 30), each from many starts."""
+    rng = np.random.default_rng(seed)
+    gaps, trapped = [], []
+    for _ in tqdm(range(n_models), desc=suite, unit="model"):
+        sample, dag = random_sample(suite, n_samples, rng)
+        default = fit_many([dag], sample, n_threads=1)[0]
+        starts = [default.problem.other_start(rng) for _ in range(n_starts - 1)]
+        others = solve([default.problem] * len(starts), starts)
+        best = min([default.solution.discrepancy, *(o.discrepancy for o in others)])
+        gaps.append(0.5 * n_samples * (default.solution.discrepancy - best))
+        trapped += [0.5 * n_samples * (o.discrepancy - best) > 1e-4 for o in others]
+    return Starts(n_models, int(np.sum(np.array(gaps) <= 1e-4)), float(max(gaps)), float(np.mean(trapped)))
+
+
+def random_sample(suite: Literal["paper", "realistic"], n_samples: int, rng: np.random.Generator) -> tuple[Sample, DAG]:
+    """A random model of a suite and a sample from it."""
+    n_common = int(rng.integers(0, 3))
+    if suite == "paper":
+        dag = simulate.random_gnfm(n_latents=5, n_observed=15, n_common_children=n_common, rng=rng)
+        parameters = simulate.paper_parameters(dag, rng)
+    else:
+        dag = simulate.random_gnfm(
+            n_latents=10, n_observed=30, max_group_size=2, n_common_children=n_common, density=0.3, rng=rng
+        )
+        parameters = simulate.realistic_parameters(dag, rng)
+    return Sample.from_rows(simulate.sample(parameters, n_samples, rng=rng)), dag
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of fits against a loop of single ones."""
+
+    n_fits: int
+    seconds_loop: float
+    seconds_batch: float
+    largest_difference: float  # in total log-likelihood
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_fits} fits: loop {self.seconds_loop:.2f} s, fit_many {self.seconds_batch:.2f} s, "
+            f"{self.seconds_loop / self.seconds_batch:.1f} times faster; largest difference in log-likelihood "
+            f"{self.largest_difference:.1e}"
+        )
+
+
+def batch_against_loop(n_fits: int = 1000, n_threads: int = 2, repeats: int = 3, seed: int = 0) -> Batch:
+    """Candidates of a search, as it meets them: one sample, many graphs that differ by an edge."""
+    rng = np.random.default_rng(seed)
+    sample, dag = random_sample("paper", 1000, rng)
+    graphs = [_without_one_edge(dag, rng) for _ in range(n_fits)]
+    frame = pd.DataFrame(sample.cov * sample.n / (sample.n - 1.0), index=sample.names, columns=sample.names)
+    loops, batches, difference = [], [], 0.0
+    for _ in range(repeats):
+        began = time.perf_counter()
+        single = [fit(graph, cov=frame, n_samples=sample.n) for graph in graphs]
+        loops.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        many = fit_many(graphs, sample, n_threads=n_threads)
+        batches.append(time.perf_counter() - began)
+        difference = max(abs(a.loglik - b.loglik) for a, b in zip(single, many, strict=True))
+    return Batch(n_fits, statistics.median(loops), statistics.median(batches), difference)
+
+
+def _without_one_edge(dag: DAG, rng: np.random.Generator) -> DAG:
+    edges = list(dag.edges)
+    del edges[int(rng.integers(len(edges)))]
+    return DAG.from_edges(edges, latents=dag.latents, names=dag.names)

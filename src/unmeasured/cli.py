@@ -1,0 +1,135 @@
+"""The command line: parses, calls the library, prints."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, NoReturn, TypeVar
+
+import pandas as pd
+import typer
+
+import unmeasured as um
+from unmeasured.benchmark import engine
+
+Read = TypeVar("Read")
+
+app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+bench = typer.Typer(no_args_is_help=True, help="Measure what we claim, anew.")
+app.add_typer(bench, name="bench")
+
+
+@app.callback()
+def about() -> None:
+    """Find the causes nobody measured."""
+
+
+@app.command()
+def demo(
+    data: Annotated[
+        str, typer.Argument(help="A bundled data set; `unmeasured datasets` lists them.")
+    ] = "teacher_burnout",
+) -> None:
+    """Fit the published models of a bundled data set and compare them.
+
+    Example: unmeasured demo multitasking
+    """
+    dataset = um.datasets.load(data)
+    fits = {
+        model.name: um.fit(
+            model.text, cov=dataset.frame(), n_samples=dataset.n_samples, correlate_exogenous=model.correlate_exogenous
+        )
+        for model in dataset.models.values()
+    }
+    typer.echo(f"{dataset.title}: {len(dataset.names)} variables, N = {dataset.n_samples}")
+    typer.echo(f"Source: {dataset.source}\n")
+    typer.echo(_table(um.comparison(fits)))
+    typer.echo("\nSmaller RMSEA, SRMR and BIC are better, larger CFI and TLI; best BIC first.")
+    for name, result in fits.items():
+        for remark in (result.status if not result.admissible else "", *result.notes):
+            if remark:
+                typer.echo(f"{name}: {remark}")
+
+
+@app.command("datasets")
+def list_datasets() -> None:
+    """List the bundled data sets and their published models."""
+    for name in um.datasets.available():
+        data = um.datasets.load(name)
+        typer.echo(f"{name}: {data.title}; {len(data.names)} variables, N = {data.n_samples}")
+        for model in data.models.values():
+            typer.echo(f"    {model.name}: {model.source}")
+
+
+@app.command("fit")
+def fit_file(
+    model: Annotated[Path, typer.Argument(help="A text file with the model in lavaan syntax.")],
+    file: Annotated[Path, typer.Argument(help="CSV: rows of samples, or with --n a covariance or correlation matrix.")],
+    n: Annotated[float | None, typer.Option("--n", help="Number of samples behind a matrix.")] = None,
+    correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
+    first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
+) -> None:
+    """Fit a model to a file and print estimates and fit indices.
+
+    Example: unmeasured fit model.lav matrix.csv --n 301
+    """
+    result = um.fit(
+        _read(model, Path.read_text),
+        None if n is not None else _read(file, pd.read_csv),
+        cov=_read(file, lambda path: pd.read_csv(path, index_col=0)) if n is not None else None,
+        n_samples=n,
+        correlate_exogenous=correlate_exogenous,
+        scale_latents="first-indicator" if first_indicator else "variance",
+    )
+    typer.echo(result.summary())
+
+
+def _read(path: Path, reader: Callable[[Path], Read]) -> Read:
+    try:
+        return reader(path)
+    except FileNotFoundError:
+        raise um.DataError(f"There is no file {str(path)!r}.") from None
+    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise um.DataError(f"{str(path)!r} could not be read: {error}") from None
+
+
+@bench.command("fit")
+def bench_fit(repeats: Annotated[int, typer.Option(help="Fits per model and program; the median counts.")] = 5) -> None:
+    """The published models in our engine, semopy and lavaan: seconds and chi-square."""
+    typer.echo(engine.describe_fits(engine.published_fits(repeats)))
+
+
+@bench.command("starts")
+def bench_starts(models: int = 200, starts: int = 10, seed: int = 0) -> None:
+    """How often the default start finds the best optimum of many starts."""
+    for suite in ("paper", "realistic"):
+        typer.echo(f"{suite}: {engine.default_starts(suite, models, starts, seed=seed)}")
+
+
+@bench.command("batch")
+def bench_batch(fits: int = 1000, threads: int = 2) -> None:
+    """A batch of fits on several threads against a loop of single fits."""
+    typer.echo(str(engine.batch_against_loop(fits, threads)))
+
+
+def _table(frame: pd.DataFrame) -> str:
+    digits = {"chi2": 2, "bic": 1, "rmsea": 4, "cfi": 4, "tli": 4, "srmr": 4}
+    shown = frame.copy()
+    for column, n in digits.items():
+        shown[column] = [f"{value:.{n}f}" for value in frame[column]]
+    shown["proper"] = ["yes" if value else "no" for value in frame["proper"]]
+    return shown.to_string()
+
+
+def main() -> NoReturn:
+    """Entry point: a user's mistake is one sentence on standard error, never a trace."""
+    try:
+        app(standalone_mode=True)
+    except um.UnmeasuredError as error:
+        typer.echo(f"unmeasured: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("unmeasured: stopped.", err=True)
+        sys.exit(130)
+    sys.exit(0)

@@ -1,0 +1,372 @@
+"""What data can tell about a graph: a completed PDAG whose nodes are latent groups and observed variables.
+
+Two DAGs that imply the same constraints cannot be told apart by data. All DAGs that share skeleton and
+v-structures form a class, and its picture is the CPDAG: an edge is directed if every member directs it so,
+undirected if members disagree::
+
+        L1 → L2 → L3     L1 ← L2 → L3     L1 ← L2 ← L3        three members
+                         L1 – L2 – L3                         their CPDAG
+        L1 → L2 ← L3                                          a v-structure: alone in its class
+
+With latents two things change.
+
+*Groups are single nodes.* Reverse the edge between a latent and a group of two::
+
+          L1                 L1
+         ↙  ↘               ↗  ↖                  L1
+        L2   L3            L2   L3                 │            the class: {L2, L3} is one node,
+        ││╲ ╱││            ││╲ ╱││              {L2, L3}        its edge to L1 is undirected
+        x1 … x4            x1 … x4              ↙ … ↘
+
+The right-hand DAG has a v-structure at L1 and the left-hand one has none, so as plain DAGs they differ. Yet
+both give the same set of observed covariances, since the loadings of x1 … x4 absorb any change of basis
+inside {L2, L3}. So orientation is a matter between groups. We contract each group to one node, take the CPDAG
+there, and expand it again: every edge between groups holds for all members.
+
+*A latent and its indicators keep their direction.* That L causes x, and not x L, is the model, not a finding;
+an edge between a latent and an observed variable therefore stays as it is in the DAG, L → x in every factor
+model, and counts as knowledge when other edges are oriented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmeasured.errors import GraphError
+from unmeasured.graphs.bitsets import Adjacency
+from unmeasured.graphs.dag import DAG, checked_adjacency
+from unmeasured.graphs.exports import Exports
+from unmeasured.graphs.groups import Groups, braces, is_gnfm, ordered_partition, uniformity_failures
+from unmeasured.graphs.orientation import all_extensions, consistent_extension, cpdag_of, v_structures
+from unmeasured.graphs.variables import Variables
+
+__all__ = [
+    "CPDAG",
+    "class_over_groups",
+    "consistent_extension",
+    "cpdag_of",
+    "is_markov_equivalent",
+    "markov_class",
+    "markov_members",
+    "textbook_cpdag_adjacency",
+]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CPDAG(Exports):
+    """A class of DAGs that data cannot tell apart; nodes are latent groups and observed variables.
+
+    Parameters
+    ----------
+    variables : Variables
+        Names and roles.
+    adjacency : (d, d)
+        ``A[i, j] = 1`` and ``A[j, i] = 0``: i → j in every member; both 1: i – j. Kept as a read-only copy.
+    groups : sequence of sequences of str
+        A partition of the latents; edges are the same for all members of a group.
+
+    Raises
+    ------
+    GraphError
+        When this is not such a class: two members of a group are adjacent, or differ in their edges; an edge
+        between a latent and an observed variable is undirected; no DAG agrees with the edges; or an edge is
+        directed though the class has both directions, or undirected though it has one.
+
+    Examples
+    --------
+    >>> dag = DAG.from_edges(
+    ...     [("L1", "L2"), *(("L1", x) for x in "ab"), *(("L2", x) for x in "cd")], latents=["L1", "L2"]
+    ... )
+    >>> dag.cpdag().undirected_edges
+    (('L1', 'L2'),)
+    >>> dag.cpdag().directed_edges
+    (('L1', 'a'), ('L1', 'b'), ('L2', 'c'), ('L2', 'd'))
+    >>> [member.has_edge("L1", "L2") for member in dag.cpdag().members()]
+    [True, False]
+    """
+
+    variables: Variables
+    adjacency: Adjacency
+    groups: Groups
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "adjacency", checked_adjacency(self.variables, self.adjacency))
+        object.__setattr__(self, "groups", ordered_partition(self.variables, self.groups))
+        _check_no_loops(self)
+        _check_groups_are_nodes(self)
+        _check_measurement_is_directed(self)
+        _check_is_completed(self)
+
+    @classmethod
+    def _trusted(cls, variables: Variables, adjacency: Adjacency, groups: Groups) -> CPDAG:
+        """A class from parts known to be right; takes the array over and checks nothing."""
+        cpdag = object.__new__(cls)
+        adjacency.setflags(write=False)
+        object.__setattr__(cpdag, "variables", variables)
+        object.__setattr__(cpdag, "adjacency", adjacency)
+        object.__setattr__(cpdag, "groups", groups)
+        return cpdag
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All variables, in the order of the matrix."""
+        return self.variables.names
+
+    @property
+    def latents(self) -> tuple[str, ...]:
+        """The latent variables, in order."""
+        return self.variables.latents
+
+    @property
+    def observed(self) -> tuple[str, ...]:
+        """The observed variables, in order."""
+        return self.variables.observed
+
+    @cached_property
+    def directed_edges(self) -> tuple[tuple[str, str], ...]:
+        """Edges all members direct alike, as ``(cause, effect)``, row by row."""
+        return self._pairs(self.adjacency > self.adjacency.T)
+
+    @cached_property
+    def undirected_edges(self) -> tuple[tuple[str, str], ...]:
+        """Edges whose direction the data do not tell, each once, the lower index first."""
+        return self._pairs(np.triu(self.adjacency & self.adjacency.T) > 0)
+
+    def _pairs(self, where: NDArray[np.bool_]) -> tuple[tuple[str, str], ...]:
+        return tuple((self.names[i], self.names[j]) for i, j in np.argwhere(where))
+
+    def member(self) -> DAG:
+        """One DAG of the class, always the same one (Dor and Tarsi's extension over the groups)."""
+        return self._member
+
+    @cached_property
+    def _member(self) -> DAG:
+        quotient = _quotient(self.variables, self.groups)
+        extension = consistent_extension(quotient.contract(self.adjacency))
+        if extension is None:  # cannot happen to a class that was checked
+            raise GraphError("No DAG agrees with these edges; this CPDAG was built without its checks.")
+        return DAG._trusted(self.variables, quotient.expand(extension))
+
+    def members(self) -> Iterator[DAG]:
+        """All DAGs of the class, each once, edges between groups the same for all members of a group.
+
+        There can be as many as k! for k groups: for small graphs only.
+        """
+        quotient = _quotient(self.variables, self.groups)
+        for extension in all_extensions(quotient.contract(self.adjacency)):
+            yield DAG._trusted(self.variables, quotient.expand(extension))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CPDAG):
+            return NotImplemented
+        return (
+            self.variables == other.variables
+            and self.groups == other.groups
+            and np.array_equal(self.adjacency, other.adjacency)
+        )
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.variables, self.groups, self.adjacency.tobytes()))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # numpy forgets "read-only" when pickled; this sets it again, without a second check.
+        return CPDAG._trusted, (self.variables, self.adjacency, self.groups)
+
+    def __repr__(self) -> str:
+        return (
+            f"<CPDAG: {len(self.latents)} latent in {len(self.groups)} groups, "
+            f"{len(self.observed)} observed; "
+            f"{len(self.directed_edges)} directed edges, {len(self.undirected_edges)} undirected>"
+        )
+
+    def __str__(self) -> str:
+        rows = []
+        for name in self.names:
+            effects = [target for source, target in self.directed_edges if source == name]
+            partners = [target for source, target in self.undirected_edges if source == name]
+            rows += [f"{name} – {', '.join(partners)}"] if partners else []
+            rows += [f"{name} → {', '.join(effects)}"] if effects else []
+        return "\n".join(rows) or "no edges"
+
+
+def class_over_groups(dag: DAG, groups: Iterable[Iterable[str]] | None = None) -> CPDAG:
+    """The class of a DAG over latent groups: contract the groups, take the CPDAG, expand it.
+
+    Parameters
+    ----------
+    dag : DAG
+        Any member of the class.
+    groups : iterable of iterables of str, optional
+        A partition of the latents. Left out: the groups of a generalized N factor model (Def. 2) if the graph
+        is one, otherwise each latent by itself.
+
+    Raises
+    ------
+    GraphError
+        When a group is not one node of the DAG: members adjacent, or with different edges.
+
+    Notes
+    -----
+    This leaves the paper, whose theorem speaks of Markov equivalence of single variables; that is
+    :func:`markov_class`. See the top of this module for a pair of graphs where the two differ.
+
+    Examples
+    --------
+    >>> edges = [(g, x) for g in ("L2", "L3") for x in ("x1", "x2", "x3", "x4")]
+    >>> edges += [("L1", "y1"), ("L1", "y2")]
+    >>> down = DAG.from_edges([("L1", "L2"), ("L1", "L3"), *edges], latents=["L1", "L2", "L3"])
+    >>> up = DAG.from_edges([("L2", "L1"), ("L3", "L1"), *edges], latents=["L1", "L2", "L3"])
+    >>> class_over_groups(down).adjacency.tolist() == class_over_groups(up).adjacency.tolist()
+    True
+    >>> is_markov_equivalent(down, up)
+    False
+    """
+    if groups is None:
+        partition = dag.groups if is_gnfm(dag) else tuple((name,) for name in dag.latents)
+    else:
+        partition = ordered_partition(dag.variables, groups)
+    quotient = _quotient(dag.variables, partition)
+    contracted = quotient.contract(dag.adjacency)
+    if not np.array_equal(quotient.expand(contracted), dag.adjacency):
+        reasons = [failure for group in partition for failure in uniformity_failures(dag, group)]
+        raise GraphError(f"These groups are not single nodes of the graph: {reasons[0].sentence}")
+    completed = cpdag_of(contracted, quotient.measurement)
+    return CPDAG._trusted(dag.variables, quotient.expand(completed), partition)
+
+
+def markov_class(dag: DAG) -> CPDAG:
+    """The class of a DAG over single variables: same skeleton, same v-structures.
+
+    The ordinary CPDAG, except that an edge between a latent and an observed variable keeps its direction, by
+    the model; :func:`textbook_cpdag_adjacency` does without that exception.
+    """
+    return class_over_groups(dag, [(name,) for name in dag.latents])
+
+
+def textbook_cpdag_adjacency(dag: DAG) -> Adjacency:
+    """Adjacency of the plain CPDAG, no knowledge about roles: ``A[i, j] = A[j, i] = 1`` is i – j.
+
+    This is what the paper compares graphs on. It may leave L – x undirected.
+    """
+    return cpdag_of(dag.adjacency)
+
+
+def is_markov_equivalent(a: DAG, b: DAG) -> bool:
+    """Whether two DAGs have the same variables by name, the same skeleton and the same v-structures.
+
+    >>> chain = DAG.from_edges([("a", "b"), ("b", "c")])
+    >>> fork = DAG.from_edges([("b", "a"), ("b", "c")])
+    >>> collider = DAG.from_edges([("a", "b"), ("c", "b")])
+    >>> is_markov_equivalent(chain, fork), is_markov_equivalent(chain, collider)
+    (True, False)
+    """
+    if set(a.names) != set(b.names):
+        return False
+    order = [b.variables.index(name) for name in a.names]
+    first, second = a.adjacency, b.adjacency[np.ix_(order, order)]
+    same_skeleton = np.array_equal(first | first.T, second | second.T)
+    return same_skeleton and v_structures(first) == v_structures(second)
+
+
+def markov_members(dag: DAG) -> Iterator[DAG]:
+    """All DAGs with the skeleton and v-structures of this one, itself included, each once; for small graphs.
+
+    Roles play no part here: edges between latents and observed variables may turn, too.
+    """
+    for extension in all_extensions(cpdag_of(dag.adjacency)):
+        yield DAG._trusted(dag.variables, extension)
+
+
+@dataclass(frozen=True, eq=False)
+class _Quotient:
+    """Between a graph over variables and the graph whose nodes are groups and observed variables."""
+
+    representative: NDArray[np.intp]  # (q,) for each node, its first variable
+    node: NDArray[np.intp]  # (d,) for each variable, its node
+    measurement: NDArray[np.bool_]  # (q, q) pairs of a latent group and an observed variable
+
+    def contract(self, adjacency: Adjacency) -> Adjacency:
+        return adjacency[self.representative[:, None], self.representative]
+
+    def expand(self, contracted: Adjacency) -> Adjacency:
+        return contracted[self.node[:, None], self.node]
+
+
+@lru_cache(maxsize=512)  # a search visits many graphs over few partitions
+def _quotient(variables: Variables, groups: Groups) -> _Quotient:
+    first = {name: variables.index(group[0]) for group in groups for name in group}
+    leader = [first.get(name, i) for i, name in enumerate(variables.names)]
+    representative = np.array(sorted(set(leader)), dtype=np.intp)
+    node = np.searchsorted(representative, np.array(leader, dtype=np.intp))
+    latent = np.array(variables.latent, dtype=np.bool_)[representative]
+    return _Quotient(representative, node, latent[:, None] != latent[None, :])
+
+
+def _check_no_loops(cpdag: CPDAG) -> None:
+    loops = np.flatnonzero(np.diagonal(cpdag.adjacency))
+    if len(loops):
+        raise GraphError(f"{cpdag.names[loops[0]]} has an edge to itself; set the diagonal to 0.")
+
+
+def _check_groups_are_nodes(cpdag: CPDAG) -> None:
+    """Nothing adjacent inside a group, and the same edges for all its members."""
+    A, names = cpdag.adjacency, cpdag.names
+    for group in cpdag.groups:
+        index = [cpdag.variables.index(name) for name in group]
+        inside = np.argwhere(A[np.ix_(index, index)])
+        if len(inside):
+            a, b = (group[k] for k in inside[0])
+            raise GraphError(
+                f"{a} and {b} are adjacent but in one group, {braces(group)}; members of a group are not "
+                "adjacent (Def. 2). Remove the edge or put them in groups of their own."
+            )
+        for i in index[1:]:
+            differs = np.flatnonzero((A[i] != A[index[0]]) | (A[:, i] != A[:, index[0]]))
+            if len(differs):
+                other = names[differs[0]]
+                raise GraphError(
+                    f"{group[0]} and {names[i]} are in one group but their edges with {other} differ; edges "
+                    "hold for every member of a group (Def. 2). Make them the same or split the group."
+                )
+
+
+def _check_measurement_is_directed(cpdag: CPDAG) -> None:
+    hidden = np.array(cpdag.variables.latent, dtype=np.bool_)
+    both = (cpdag.adjacency & cpdag.adjacency.T).astype(bool) & hidden[:, None] & ~hidden[None, :]
+    if both.any():
+        latent, observed = (cpdag.names[k] for k in np.argwhere(both)[0])
+        raise GraphError(
+            f"The edge {latent} – {observed} is undirected; an edge between a latent and an observed "
+            f"variable is directed by the model. Keep {latent} → {observed} only."
+        )
+
+
+def _check_is_completed(cpdag: CPDAG) -> None:
+    """The graph over groups is the CPDAG of its own consistent extension."""
+    quotient = _quotient(cpdag.variables, cpdag.groups)
+    extension = consistent_extension(quotient.contract(cpdag.adjacency))
+    if extension is None:
+        raise GraphError(
+            "No DAG has these edges without a cycle or a further v-structure, so this is no equivalence "
+            "class. Build it from a DAG with DAG.cpdag()."
+        )
+    completed = quotient.expand(cpdag_of(extension, quotient.measurement))
+    differs = np.argwhere(completed != cpdag.adjacency)
+    if len(differs):
+        i, j = differs[0]
+        a, b = cpdag.names[i], cpdag.names[j]
+        if completed[i, j]:
+            problem = f"The edge {b} → {a} is directed, but some DAG of the class has {a} → {b}"
+        else:
+            problem = f"The edge {a} – {b} is undirected, but every DAG of the class has {b} → {a}"
+        raise GraphError(f"{problem}, so this is not a completed PDAG. Build it from a DAG with DAG.cpdag().")

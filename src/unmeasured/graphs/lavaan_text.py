@@ -1,0 +1,212 @@
+"""A graph as lavaan model text that means this graph and nothing else; the lavaan part of ``convert``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+from unmeasured.errors import GraphError, listing
+from unmeasured.graphs.bitsets import bits
+from unmeasured.graphs.cpdag import CPDAG
+from unmeasured.graphs.dag import DAG
+from unmeasured.graphs.groups import LatentGroups, braces, uniformity_failures
+
+
+def to_lavaan(graph: DAG | CPDAG) -> str:
+    """Text for lavaan's ``sem()`` or ``cfa()`` with ``std.lv = TRUE``; ``i =~ j`` and ``j ~ i`` read i → j.
+
+    The text means exactly the model of the graph, linear with independent noise, whatever lavaan would add by
+    itself:
+
+    - Covariances that lavaan frees without being asked (among exogenous variables, and among final outcomes)
+      are set to zero, ``A ~~ 0*B``.
+    - For a group of k > 1 latents the data leave a rotation open; k(k-1)/2 loadings on its first pure
+      children are set to zero, ``0*x``, which fixes the rotation and costs no generality.
+    - The only indicator of a latent keeps its residual variance, which lavaan would set to zero.
+    - A latent with no observed children is measured by its latent children; one without any observed
+      descendant leaves no trace in the data and is left out.
+
+    For a CPDAG this is the model of ``member()``; a comment marks each edge whose direction the data do not
+    tell. Where observed variables cause something, also pass ``fixed.x = FALSE``.
+
+    Raises
+    ------
+    GraphError
+        When a name is not one R can read.
+
+    Examples
+    --------
+    >>> dag = DAG.from_edges(
+    ...     [("L1", "L2"), *(("L1", x) for x in ("a", "b")), *(("L2", x) for x in ("c", "d"))],
+    ...     latents=["L1", "L2"],
+    ... )
+    >>> print(to_lavaan(dag.cpdag()))
+    # lavaan: sem(model, data, std.lv = TRUE)
+    L1 =~ a + b
+    L2 =~ c + d
+    <BLANKLINE>
+    # The data do not tell the direction of L1 - L2; written as L1 -> L2.
+    L2 ~ L1
+    """
+    dag = graph.member() if isinstance(graph, CPDAG) else graph
+    _refuse_names_r_cannot_read(dag.names)
+    model = _LavaanModel(dag)
+    undirected = list(_undirected_remarks(graph, dag)) if isinstance(graph, CPDAG) else []
+    sections = [
+        [*model.header(), *model.rotation_remarks(), *model.measurement()],
+        [*undirected, *model.paths()],
+        model.variances(),
+        model.zero_covariances(),
+    ]
+    return "\n\n".join("\n".join(section) for section in sections if section)
+
+
+@dataclass(frozen=True)
+class _LavaanModel:
+    """A DAG seen as lavaan sees it: which edges are loadings, which are paths, what would be added."""
+
+    dag: DAG
+
+    @cached_property
+    def traced(self) -> tuple[str, ...]:
+        """Latents with an observed descendant."""
+        dag, found = self.dag, set(self.dag.observed)
+        for i in reversed(dag.topological_order):
+            if any(dag.names[j] in found for j in bits(dag.child_masks[i])):
+                found.add(dag.names[i])
+        return tuple(name for name in dag.latents if name in found)
+
+    @cached_property
+    def indicators(self) -> dict[str, tuple[str, ...]]:
+        """For each latent in the model its indicators: observed children, else latent ones."""
+        latents = set(self.dag.latents)
+        result = {}
+        for name in self.traced:
+            children = self.dag.children(name)
+            observed = tuple(child for child in children if child not in latents)
+            result[name] = observed or tuple(child for child in children if child in self.traced)
+        return result
+
+    @cached_property
+    def causes(self) -> dict[str, tuple[str, ...]]:
+        """For each variable in the model those causes that are written as paths, ``~``."""
+        known = {*self.traced, *self.dag.observed}
+        result = {}
+        for name in self.dag.names:
+            above = [p for p in self.dag.parents(name) if p in known and name not in self.indicators.get(p, ())]
+            if name in known and above:
+                result[name] = tuple(above)
+        return result
+
+    @cached_property
+    def measured(self) -> list[str]:
+        """Indicators of all latents, as often as they are mentioned."""
+        return [child for children in self.indicators.values() for child in children]
+
+    @cached_property
+    def rotating(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+        """Groups of several latents that the data leave free to rotate, with their pure children."""
+        groups = LatentGroups.of(self.dag)
+        return {
+            group: groups.pure_children(group)
+            for group in groups
+            if len(group) > 1 and not list(uniformity_failures(self.dag, group)) and group[0] in self.traced
+        }
+
+    @cached_property
+    def zero_loadings(self) -> set[tuple[str, str]]:
+        """A triangle of zeros: the j-th latent of a group has none of the first j pure children (from 0)."""
+        return {
+            (latent, child)
+            for group, pure in self.rotating.items()
+            if len(pure) >= len(group)
+            for j, latent in enumerate(group)
+            for child in pure[:j]
+        }
+
+    @cached_property
+    def exogenous(self) -> list[str]:
+        """Variables nothing in the model points at, and that point at something: lavaan's lv.x and ov.x."""
+        used = {*self.traced, *(cause for above in self.causes.values() for cause in above)}
+        pointed_at = {*self.causes, *self.measured}
+        return [name for name in self.dag.names if name in used and name not in pointed_at]
+
+    @cached_property
+    def outcomes(self) -> list[str]:
+        """Explained by a path, explaining nothing by a path, nobody's indicator: lavaan's lv.y and ov.y."""
+        explaining = {cause for above in self.causes.values() for cause in above}
+        return [name for name in self.causes if name not in explaining and name not in self.measured]
+
+    def header(self) -> Iterator[str]:
+        predictors = any(name in self.dag.observed for name in self.exogenous)
+        yield f"# lavaan: sem(model, data, std.lv = TRUE{', fixed.x = FALSE' if predictors else ''})"
+        for name in self.dag.latents:
+            if name not in self.traced:
+                yield f"# {name} affects no observed variable, leaves no trace in the data, and is left out."
+
+    def rotation_remarks(self) -> Iterator[str]:
+        for group, pure in self.rotating.items():
+            zeros = len(group) * (len(group) - 1) // 2
+            if len(pure) >= len(group):
+                count = "1 loading" if zeros == 1 else f"{zeros} loadings"
+                yield f"# Group {braces(group)}: {count} set to zero to fix its rotation, which is arbitrary."
+            else:
+                yield (
+                    f"# Group {braces(group)}: its rotation is left free ({len(pure)} pure children, "
+                    f"{len(group)} needed to fix it), so loadings and standard errors are not unique."
+                )
+
+    def measurement(self) -> Iterator[str]:
+        for latent, children in self.indicators.items():
+            terms = [f"0*{child}" if (latent, child) in self.zero_loadings else child for child in children]
+            yield f"{latent} =~ {' + '.join(terms)}"
+
+    def paths(self) -> list[str]:
+        return [f"{name} ~ {' + '.join(above)}" for name, above in self.causes.items()]
+
+    def variances(self) -> list[str]:
+        """Variances lavaan would set to zero or not know of."""
+        latents = set(self.traced)
+        single = [children[0] for children in self.indicators.values() if len(children) == 1]
+        lines = [
+            f"{child} ~~ {'1*' if child in latents else ''}{child}"
+            for child in single
+            if self.measured.count(child) == 1
+        ]
+        mentioned = {*self.measured, *self.causes, *self.exogenous}
+        return lines + [f"{name} ~~ {name}" for name in self.dag.observed if name not in mentioned]
+
+    def zero_covariances(self) -> list[str]:
+        """Covariances lavaan would free: among exogenous variables, and among final outcomes."""
+        pairs = [*combinations(self.exogenous, 2), *combinations(self.outcomes, 2)]
+        return [f"{a} ~~ 0*{b}" for a, b in pairs]
+
+
+def _undirected_remarks(cpdag: CPDAG, member: DAG) -> Iterator[str]:
+    """One comment for each undirected edge between groups or observed variables."""
+    group = {name: members for members in cpdag.groups for name in members}
+    seen = set()
+    for a, b in cpdag.undirected_edges:
+        if not member.has_edge(a, b):
+            a, b = b, a
+        first, second = group.get(a, (a,)), group.get(b, (b,))
+        if (first, second) not in seen:
+            seen.add((first, second))
+            x, y = (braces(node) if len(node) > 1 else node[0] for node in (first, second))
+            yield f"# The data do not tell the direction of {x} - {y}; written as {x} -> {y}."
+
+
+_R_RESERVED = {"if", "else", "repeat", "while", "function", "for", "in", "next", "break"}
+_R_RESERVED |= {"TRUE", "FALSE", "NULL", "Inf", "NaN", "NA"}
+
+
+def _refuse_names_r_cannot_read(names: Iterable[str]) -> None:
+    wrong = [name for name in names if name in _R_RESERVED or not re.fullmatch(r"([^\W\d_]|\.(?!\d))[\w.]*", name)]
+    if wrong:
+        raise GraphError(
+            f"lavaan cannot read these names: {listing(wrong)}. Rename them to letters, digits, dots and "
+            "underscores, beginning with a letter."
+        )

@@ -1,0 +1,122 @@
+"""Node names and roles: observed or latent. Latent is a role, never a prefix of the name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from unmeasured.errors import GraphError, listing, nearest
+
+
+@dataclass(frozen=True)
+class Variables:
+    """The nodes of a graph, in order.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Unique and not empty; the order is the order of rows and columns in every matrix of the graph.
+    latent : tuple of bool
+        For each name, whether nobody measured it.
+
+    Examples
+    --------
+    >>> variables = Variables.of(["speed", "x1", "x2"], latents=["speed"])
+    >>> variables.latents, variables.observed
+    (('speed',), ('x1', 'x2'))
+    >>> variables.index("x2")
+    2
+    """
+
+    names: tuple[str, ...]
+    latent: tuple[bool, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "latent", tuple(bool(role) for role in self.latent))
+        _check_names(self.names)
+        if len(self.latent) != len(self.names):
+            raise GraphError(
+                f"{len(self.names)} names but {len(self.latent)} roles; give each name one role, or use "
+                "Variables.of(names, latents)."
+            )
+
+    @classmethod
+    def of(cls, names: Iterable[str], latents: Iterable[str] = ()) -> Variables:
+        """Variables from all names and, among them, those that are latent."""
+        names = tuple_of_names(names, "names")
+        hidden = tuple_of_names(latents, "latents")
+        for name in hidden:
+            if name not in names:
+                raise GraphError(
+                    f"{name!r} is said to be latent but is no variable of this graph{nearest(name, names) or '.'}"
+                )
+        members = set(hidden)
+        return cls(names, tuple(name in members for name in names))
+
+    @cached_property
+    def latents(self) -> tuple[str, ...]:
+        """Names of the latent variables, in order."""
+        return tuple(name for name, hidden in zip(self.names, self.latent) if hidden)
+
+    @cached_property
+    def observed(self) -> tuple[str, ...]:
+        """Names of the observed variables, in order."""
+        return tuple(name for name, hidden in zip(self.names, self.latent) if not hidden)
+
+    @cached_property
+    def latent_mask(self) -> int:
+        """The latents as a set of bits (see :mod:`unmeasured.graphs.bitsets`)."""
+        return sum(1 << i for i, hidden in enumerate(self.latent) if hidden)
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.names, self.latent))
+
+    def __hash__(self) -> int:
+        # Graphs of one search share one Variables, and each is hashed: worth remembering.
+        return self._hash
+
+    def index(self, name: str) -> int:
+        """Row and column of a name.
+
+        Raises
+        ------
+        GraphError
+            When the graph has no such variable; the message proposes the nearest name.
+        """
+        try:
+            return self._positions[name]
+        except (KeyError, TypeError):
+            hint = nearest(name, self.names) if isinstance(name, str) else ""
+            raise GraphError(
+                f"No variable {name!r} in this graph{hint or '; it has ' + listing(self.names) + '.'}"
+            ) from None
+
+    def is_latent(self, name: str) -> bool:
+        """Whether the variable is latent."""
+        return self.latent[self.index(name)]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def tuple_of_names(names: Iterable[str], what: str) -> tuple[str, ...]:
+    """The names as a tuple; a lone string, an iterable of letters and so a silent slip, is refused."""
+    if isinstance(names, str):
+        raise GraphError(f"{what} must be a list of strings; got the single string {names!r}. Write [{names!r}].")
+    return tuple(names)
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    for position, name in enumerate(names):
+        if not isinstance(name, str) or not name:
+            raise GraphError(f"Variable names must be strings that are not empty; got {name!r} at position {position}.")
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise GraphError(f"Variable names must be unique; given more than once: {listing(twice)}. Rename them.")

@@ -1,0 +1,437 @@
+"""Fitting: a model and a sample go in, a :class:`Fit` comes out, always.
+
+    model  ->  pattern  ->  starting values  ->  damped Fisher scoring  ->  Fit
+               (arrays)     (from the data)      (compiled, batches)        (a value with a sentence)
+
+A fit that fails is a value too: ``converged`` says whether an optimum was reached, ``admissible`` whether the
+optimum makes sense (no variance at its bound, no impossible correlation), ``status`` says it in words. The
+variables are divided by their standard deviations inside, so wild scales do no harm, and estimates are
+reported on the scale of the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from unmeasured.arrays import Bools, Floats
+from unmeasured.data.sample import Sample, as_sample
+from unmeasured.errors import ModelError, listing
+from unmeasured.graphs import CPDAG, DAG
+from unmeasured.sem import indices, kernels
+from unmeasured.sem.dimension import Dimension, dimension
+from unmeasured.sem.lavaan import parse
+from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of
+from unmeasured.sem.solve import Problem, Solution, solve_with_restarts
+
+# Directions in which the scaled information is below this carry no information: not identified.
+_NO_INFORMATION = 1e-9
+
+Count = Literal["dimension", "parameters"]
+
+
+def fit(
+    model: str | DAG | CPDAG | Model,
+    X: Any = None,
+    *,
+    cov: Any = None,
+    n_samples: float | None = None,
+    names: Sequence[str] | None = None,
+    correlate_exogenous: bool = True,
+    scale_latents: LatentScale = "variance",
+    correlate_outcomes: bool = False,
+    count: Count = "dimension",
+) -> Fit:
+    """Fit a model by maximum likelihood.
+
+    Parameters
+    ----------
+    model : lavaan text, DAG, CPDAG or Model
+        Of a CPDAG a member is fitted; all members have the same likelihood.
+    X : DataFrame or array, optional
+        Rows are samples.
+    cov, n_samples
+        Instead of rows: a covariance (divisor N - 1) or correlation matrix, and N. ``math.inf``: a population.
+    names
+        Names of the variables, where the data carry none.
+    correlate_exogenous, scale_latents, correlate_outcomes
+        For model text only: lavaan's ``auto.cov.lv.x``, ``std.lv`` and ``auto.cov.y``.
+    count : "dimension" or "parameters"
+        What degrees of freedom, AIC and BIC count: the generic dimension, which is right, or the free
+        parameters, as lavaan does. They differ only where parameters are not identified.
+
+    Examples
+    --------
+    >>> import unmeasured as um
+    >>> data = um.datasets.load("holzinger_swineford")
+    >>> text = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9"
+    >>> result = um.fit(text, cov=data.frame(), n_samples=data.n_samples)
+    >>> round(result.chi2, 2), result.df, round(result.cfi, 3)
+    (85.31, 24, 0.931)
+    """
+    sample = as_sample(X, cov=cov, n_samples=n_samples, names=names)
+    if isinstance(model, str):
+        model = parse(
+            model,
+            observed=sample.names,
+            correlate_exogenous=correlate_exogenous,
+            scale_latents=scale_latents,
+            correlate_outcomes=correlate_outcomes,
+        )
+    return replace(fit_many([model], sample, n_threads=1)[0], count=count)
+
+
+def fit_many(
+    models: Sequence[DAG | CPDAG | Model],
+    sample: Sample,
+    *,
+    starts: Sequence[Floats | None] | None = None,
+    n_restarts: int = 6,
+    n_threads: int | None = None,
+) -> list[Fit]:
+    """Fit many models to one sample in compiled batches, on all cores unless ``n_threads`` says otherwise.
+
+    Parameters
+    ----------
+    starts
+        Where to start each model, as the ``solution.x`` of an earlier fit of the same pattern; None: from the data.
+    n_restarts
+        How many other starts a fit gets that looks trapped.
+    """
+    as_models = [m if isinstance(m, Model) else model_of(m) for m in models]
+    # One batch shares one matrix: models over different variables go in different batches.
+    batches: dict[frozenset[str], list[int]] = {}
+    for b, m in enumerate(as_models):
+        if not m.observed:
+            raise ModelError("The model has no observed variables, so there is nothing to fit it to.")
+        batches.setdefault(frozenset(m.observed), []).append(b)
+    fits: dict[int, Fit] = {}
+    for members in batches.values():
+        common = sample.select(as_models[members[0]].observed)
+        problems = [Problem.of(as_models[b], common) for b in members]
+        chosen = [starts[b] for b in members] if starts is not None else None
+        solutions = solve_with_restarts(problems, starts=chosen, n_restarts=n_restarts, n_threads=n_threads)
+        for b, problem, solution in zip(members, problems, solutions, strict=True):
+            fits[b] = Fit(as_models[b], common, problem, solution)
+    return [fits[b] for b in range(len(models))]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted model: estimates, likelihood, indices, and how the fit went."""
+
+    model: Model
+    sample: Sample  # the observed variables of the model
+    problem: Problem
+    solution: Solution
+    count: Count = "dimension"
+
+    # How it went ------------------------------------------------------------------------------------------
+
+    @property
+    def converged(self) -> bool:
+        """Whether an optimum was reached."""
+        return self.solution.converged
+
+    @cached_property
+    def admissible(self) -> bool:
+        """Whether the optimum is a proper one: no variance at its bound, Omega positive definite."""
+        return math.isfinite(self.solution.discrepancy) and not self._improper
+
+    @cached_property
+    def _improper(self) -> tuple[str, ...]:
+        problem, x = self.problem, self.solution.x
+        names = problem.pattern.names
+        at_bound = [names[i] for i in problem.pattern.ends[problem.at_bound(x), 0]]
+        reasons = []
+        if at_bound or self.solution.vanished:
+            which = [*at_bound, *self.solution.vanished]
+            reasons.append(f"the noise variance of {listing(which)} ran to zero (Heywood case)")
+        elif np.linalg.eigvalsh(self.Omega)[0] <= 0:
+            reasons.append("the estimated covariance of latents or residuals is not positive definite")
+        return tuple(reasons)
+
+    @cached_property
+    def status(self) -> str:
+        """How the fit went, as a sentence."""
+        s = self.solution
+        went = {
+            kernels.CONVERGED: f"converged in {s.steps} steps",
+            kernels.STEP_LIMIT: f"stopped after {s.steps} steps; one more promises {s.promised:.1e} per sample",
+            kernels.STALLED: f"no step improves after {s.steps} steps, yet {s.promised:.1e} per sample is promised",
+            kernels.BAD_START: "the covariance implied by the starting values is not positive definite",
+        }[s.end]
+        if s.n_starts > 1:
+            went += f", best of {s.n_starts} starts"
+        return "; ".join([went, *(f"not admissible: {reason}" for reason in self._improper)])
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of Fisher scoring taken."""
+        return self.solution.steps
+
+    @cached_property
+    def history(self) -> Floats:
+        """Discrepancy (per sample, doubled) after each step; it never rises."""
+        history = self.solution.history
+        return np.asarray(history - history[-1] + self.solution.discrepancy)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a careful reader should know of this fit."""
+        notes = []
+        missing = [f"{p.lhs} {p.op} {p.rhs}" for p, ok in zip(self._free, self._identified, strict=True) if not ok]
+        if missing:
+            unidentified = self.model.n_free - self.dimension
+            notes.append(
+                f"The data determine only {int(self.dimension)} of {self.model.n_free} free parameters "
+                f"({max(unidentified, 0)} too many); without a standard error: {listing(missing)}."
+            )
+        if self.sample.n < self.model.n_free:
+            notes.append(
+                f"{self.sample.n:.0f} samples for {self.model.n_free} free parameters: estimates will not hold up."
+            )
+        return tuple(notes)
+
+    # Likelihood and indices -------------------------------------------------------------------------------
+
+    @cached_property
+    def dimension(self) -> Dimension:
+        """Generic dimension of the model; the number of parameters that count."""
+        return dimension(self.model)
+
+    @property
+    def n_counted(self) -> int:
+        """What df, AIC and BIC count: the dimension, or the free parameters where asked for."""
+        return int(self.dimension) if self.count == "dimension" else self.model.n_free
+
+    @property
+    def n_observed(self) -> int:
+        """Number of observed variables."""
+        return len(self.sample.names)
+
+    @property
+    def df(self) -> int:
+        """Degrees of freedom: moments less the generic dimension."""
+        return self.n_observed * (self.n_observed + 1) // 2 - self.n_counted
+
+    @cached_property
+    def chi2(self) -> float:
+        """Likelihood-ratio statistic against the saturated model: N times the discrepancy."""
+        discrepancy = self.solution.discrepancy
+        # With no misfit beyond rounding a population fits perfectly; otherwise it rejects without end.
+        if math.isinf(self.sample.n):
+            return 0.0 if discrepancy < 1e-8 else math.inf
+        return max(discrepancy, 0.0) * self.sample.n
+
+    @property
+    def loglik(self) -> float:
+        """Total log-likelihood (per sample for a population)."""
+        log_det = self.sample.log_det_corr + 2.0 * float(np.log(self.sample.sd).sum())
+        n = 1.0 if math.isinf(self.sample.n) else self.sample.n
+        return indices.log_likelihood(max(self.solution.discrepancy, 0.0), log_det, self.n_observed, n)
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, with the generic dimension."""
+        return -2.0 * self.loglik + 2.0 * self.n_counted
+
+    @property
+    def bic(self) -> float:
+        """Bayesian information criterion, with the generic dimension; smaller is better."""
+        return -2.0 * self.loglik + self.n_counted * math.log(self.sample.n)
+
+    @property
+    def pvalue(self) -> float:
+        """Probability of a larger chi-square if the model holds."""
+        return indices.p_value(self.chi2, self.df)
+
+    @property
+    def rmsea(self) -> float:
+        """Root mean square error of approximation, dividing by N as lavaan does."""
+        if math.isinf(self.sample.n):
+            return math.sqrt(max(self.solution.discrepancy, 0.0) / self.df) if self.df else 0.0
+        return indices.rmsea(self.chi2, self.df, self.sample.n)
+
+    @cached_property
+    def rmsea_ci(self) -> tuple[float, float]:
+        """90% interval of RMSEA."""
+        return indices.rmsea_interval(self.chi2, self.df, self.sample.n)
+
+    @property
+    def baseline_chi2(self) -> float:
+        """Chi-square of the model in which all variables are independent."""
+        return -self.sample.log_det_corr * self.sample.n
+
+    @property
+    def baseline_df(self) -> int:
+        """Degrees of freedom of that model."""
+        return self.n_observed * (self.n_observed - 1) // 2
+
+    @property
+    def cfi(self) -> float:
+        """Comparative fit index."""
+        return indices.cfi(*self._comparison)
+
+    @property
+    def tli(self) -> float:
+        """Tucker-Lewis index."""
+        return indices.tli(*self._comparison)
+
+    @property
+    def _comparison(self) -> tuple[float, int, float, int]:
+        if math.isinf(self.sample.n):  # the limit of large N: chi-squares in proportion, nothing to subtract
+            return (
+                1e12 * max(self.solution.discrepancy, 0.0),
+                self.df,
+                -1e12 * self.sample.log_det_corr,
+                self.baseline_df,
+            )
+        return self.chi2, self.df, self.baseline_chi2, self.baseline_df
+
+    @cached_property
+    def srmr(self) -> float:
+        """Standardised root mean square residual."""
+        return indices.srmr(self.sample.cov, self.implied_cov)
+
+    # Estimates --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def estimates(self) -> Floats:
+        """(p,) the free parameters on the scale of the data, in the order of the model's free rows."""
+        return self.solution.x * self.problem.pattern.unit(self.problem.scale)
+
+    @cached_property
+    def F(self) -> Floats:
+        """(d, d) effects; rows and columns in causal order (``causal_order``)."""
+        return self.problem.pattern.matrices(self.estimates)[0]
+
+    @cached_property
+    def Omega(self) -> Floats:
+        """(d, d) noise covariance, in causal order."""
+        return self.problem.pattern.matrices(self.estimates)[1]
+
+    @property
+    def causal_order(self) -> tuple[str, ...]:
+        """All variables, causes first: the order of F, Omega and full_cov."""
+        return self.problem.pattern.names
+
+    @cached_property
+    def full_cov(self) -> Floats:
+        """(d, d) implied covariance of all variables, in causal order."""
+        E = np.linalg.inv(np.eye(len(self.F)) - self.F)
+        return np.asarray(E.T @ self.Omega @ E)
+
+    @cached_property
+    def implied_cov(self) -> Floats:
+        """(n, n) implied covariance of the observed variables, in the order of ``sample.names``."""
+        observed = self.problem.pattern.observed
+        return self.full_cov[np.ix_(observed, observed)]
+
+    @property
+    def _free(self) -> list[Parameter]:
+        """Free rows in the order of the parameter vector: entries of F, then of Omega."""
+        rows = [p for p in self.model.parameters if p.fixed is None]
+        return sorted(rows, key=lambda p: p.op == "~~")
+
+    @cached_property
+    def _information(self) -> Floats:
+        """(p, p) expected Hessian of the objective at the solution, variables of unit variance."""
+        return self.problem.derivatives(self.solution.x)[2]
+
+    @cached_property
+    def _uncertainty(self) -> tuple[Floats, Bools]:
+        """Standard errors (p,) on the scale of the data, NaN where there is none, and who is identified."""
+        H = self._information
+        p = len(H)
+        if not p or not np.isfinite(H).all():
+            return np.full(p, np.nan), np.zeros(p, dtype=bool)
+        unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+        value, vector = np.linalg.eigh(H * np.outer(unit, unit))
+        null = value < _NO_INFORMATION * max(value[-1], 1.0)
+        identified = ~(np.abs(vector[:, null]) > 1e-4).any(axis=1)
+        variance = (vector[:, ~null] ** 2 / value[~null]).sum(axis=1) * unit**2 * 2.0 / self.sample.n
+        errors = np.where(identified, np.sqrt(variance), np.nan)
+        return errors * self.problem.pattern.unit(self.problem.scale), identified
+
+    @property
+    def _identified(self) -> Bools:
+        return self._uncertainty[1]
+
+    @cached_property
+    def parameters(self) -> pd.DataFrame:
+        """One row per parameter: ``lhs op rhs est se z pvalue std``, as lavaan lays them out.
+
+        Fixed parameters have a standard error of 0; a free one that is not identified has none. That of a
+        variance at its bound is computed as if there were no bound, as lavaan does: do not lean on it.
+        ``std`` is the estimate with all variables of unit variance (lavaan's std.all).
+        """
+        errors = dict(zip(self._free, self._uncertainty[0], strict=True))
+        values = dict(zip(self._free, self.estimates, strict=True))
+        rows = []
+        for p in self.model.parameters:
+            est = values[p] if p.fixed is None else p.fixed
+            se = errors[p] if p.fixed is None else 0.0
+            z = est / se if se > 0 else math.nan
+            std = self._standardised(p, est)
+            rows.append((p.lhs, p.op, p.rhs, est, se, z, 2.0 * float(norm.sf(abs(z))), std))
+        return pd.DataFrame(rows, columns=["lhs", "op", "rhs", "est", "se", "z", "pvalue", "std"])
+
+    @cached_property
+    def _sd(self) -> Mapping[str, float]:
+        return dict(zip(self.causal_order, np.sqrt(np.maximum(np.diag(self.full_cov), 0.0)), strict=True))
+
+    def _standardised(self, p: Parameter, est: float) -> float:
+        if p.op != "~~":
+            return float(est * self._sd[p.source] / self._sd[p.target])
+        if p.source == p.target:
+            return float(est / self._sd[p.source] ** 2)
+        noise = dict(zip(self.causal_order, np.diag(self.Omega), strict=True))
+        product = noise[p.source] * noise[p.target]
+        return float(est / math.sqrt(product)) if product > 0 else math.nan
+
+    @cached_property
+    def r2(self) -> pd.Series:
+        """Explained part of the variance of every variable that has causes."""
+        caused = np.flatnonzero(np.isin(np.arange(len(self.F)), self.problem.pattern.target))
+        noise, total = np.diag(self.Omega), np.diag(self.full_cov)
+        values = {self.causal_order[i]: 1.0 - noise[i] / total[i] for i in caused}
+        return pd.Series({name: values[name] for name in self.model.names if name in values}, name="r2", dtype=float)
+
+    def summary(self) -> str:
+        """The fit as text: status, indices, parameters, notes."""
+        low, high = self.rmsea_ci
+        lines = [
+            f"unmeasured fit: {self.n_observed} observed, {len(self.model.latents)} latent, N = {self.sample.n:g}",
+            self.status,
+            self.dimension.explain(),
+            "",
+            f"chi2 {self.chi2:.3f} on {self.df} df, p = {self.pvalue:.4g}",
+            f"RMSEA {self.rmsea:.4f} (90% {low:.4f} to {high:.4f}), CFI {self.cfi:.4f}, TLI {self.tli:.4f}, "
+            f"SRMR {self.srmr:.4f}",
+            f"log-likelihood {self.loglik:.3f}, AIC {self.aic:.2f}, BIC {self.bic:.2f}",
+            "",
+            self.parameters.to_string(index=False, float_format=lambda v: f"{v:.4f}", na_rep=""),
+            *[f"Note: {note}" for note in self.notes],
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Fit: chi2 {self.chi2:.2f} on {self.df} df, N = {self.sample.n:g}; {self.status}>"
+
+
+def comparison(fits: Mapping[str, Fit]) -> pd.DataFrame:
+    """Several fits side by side, one row each, best BIC first."""
+    rows = {
+        name: (f.chi2, f.df, f.rmsea, f.cfi, f.tli, f.srmr, f.bic, f.converged and f.admissible)
+        for name, f in fits.items()
+    }
+    columns = ["chi2", "df", "rmsea", "cfi", "tli", "srmr", "bic", "proper"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).sort_values("bic")

@@ -1,0 +1,518 @@
+"""Compiled: objective, gradient, expected Hessian and damped Fisher scoring, one problem or a batch of them.
+
+The model is ``V = F'V + e``, ``Cov(e) = Omega``. With the variables in causal order (causes first) nothing
+has to be inverted but the implied covariance itself: the total effects ``T`` on the observed variables and
+the covariances ``C`` with them follow from two passes over the edges,
+
+    T[i] = [i is observed] + sum of F[i, j] T[j] over the children j          (last to first)
+    C[j] = (Omega T)[j]    + sum of F[i, j] C[i] over the parents i           (first to last)
+
+and ``Sigma`` is the observed rows of ``C``. Every free parameter moves Sigma by ``w (u v' + v u')``, where
+``u`` is a row of ``T`` and ``v`` a row of ``C`` (an edge) or of ``T`` (a covariance; w = 1/2 for a variance).
+Stack the rows in use as ``Z`` and let ``P`` be the inverse of Sigma. The objective
+``f = log det Sigma + tr(P S)`` then has
+
+    gradient           2 w (K - Z P S P Z')[u, v]
+    expected Hessian   2 w w2 (K[u, u2] K[v, v2] + K[u, v2] K[v, u2])         with  K = Z P Z'
+
+so both are read from small tables; no Jacobian of n^2 rows is ever formed.
+
+The matrices are small (tens of rows), where calls into LAPACK cost more than the arithmetic and its threads
+fight with ours; the few factorisations are therefore written out. Functions release the interpreter lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+
+from unmeasured.arrays import Floats, Ints
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# How a run of Fisher scoring can end.
+CONVERGED, STEP_LIMIT, STALLED, BAD_START = 0, 1, 2, 3
+
+# Damping at the start, and the band it moves in. Below 1e-10 it no longer damps; beyond 1e10 no step is left.
+_DAMPING, _DAMPING_LEAST, _DAMPING_MOST = 1e-2, 1e-10, 1e10
+
+
+def compiled(function: Function) -> Function:
+    """Compile ahead of the first call with our flags, keeping the machine code on disk."""
+    # Sums may be reordered (vectorised); infinities and NaN keep their meaning: we test for them.
+    flags = {"reassoc", "contract", "nsz"}
+    return cast(Function, numba.njit(cache=True, nogil=True, fastmath=flags)(function))
+
+
+@compiled
+def cholesky(A: Floats, L: Floats) -> bool:
+    """Lower factor of A into L; False where A is not positive definite."""
+    n = A.shape[0]
+    for i in range(n):
+        for j in range(i + 1):
+            s = A[i, j]
+            for k in range(j):
+                s -= L[i, k] * L[j, k]
+            if i == j:
+                # Relative to the diagonal, so that rounding cannot pass as a tiny positive pivot.
+                if not s > 1e-14 * abs(A[i, i]):
+                    return False
+                L[i, i] = np.sqrt(s)
+            else:
+                L[i, j] = s / L[j, j]
+    return True
+
+
+@compiled
+def cholesky_solve(L: Floats, b: Floats) -> None:
+    """Solve ``L L' x = b`` in place."""
+    n = b.shape[0]
+    for i in range(n):
+        s = b[i]
+        for k in range(i):
+            s -= L[i, k] * b[k]
+        b[i] = s / L[i, i]
+    for i in range(n - 1, -1, -1):
+        b[i] /= L[i, i]
+        s = b[i]
+        for k in range(i):
+            b[k] -= L[i, k] * s
+
+
+@compiled
+def inverse_from_cholesky(L: Floats, P: Floats, work: Floats) -> None:
+    """``P = (L L')^-1``; ``work`` holds the inverse of L, transposed, row by row."""
+    n = L.shape[0]
+    # Row j of work is column j of L^-1.
+    for j in range(n):
+        for i in range(j):
+            work[j, i] = 0.0
+        work[j, j] = 1.0 / L[j, j]
+        for i in range(j + 1, n):
+            s = 0.0
+            for k in range(j, i):
+                s -= L[i, k] * work[j, k]
+            work[j, i] = s / L[i, i]
+    for i in range(n):
+        for j in range(i + 1):
+            s = 0.0
+            for k in range(i, n):
+                s += work[i, k] * work[j, k]
+            P[i, j] = s
+            P[j, i] = s
+
+
+@compiled
+def propagate(
+    observed: Ints,
+    source: Ints,
+    target: Ints,
+    effect: Floats,
+    first: Ints,
+    second: Ints,
+    covariance: Floats,
+    T: Floats,
+    C: Floats,
+) -> None:
+    """Fill the total effects T and the covariances C with the observed variables (module docstring)."""
+    T[:] = 0.0
+    C[:] = 0.0
+    n = observed.shape[0]
+    for k in range(n):
+        T[observed[k], k] = 1.0
+    for e in range(source.shape[0] - 1, -1, -1):
+        i, j, f = source[e], target[e], effect[e]
+        for k in range(n):
+            T[i, k] += f * T[j, k]
+    for q in range(first.shape[0]):
+        i, j, c = first[q], second[q], covariance[q]
+        for k in range(n):
+            C[i, k] += c * T[j, k]
+        if i != j:
+            for k in range(n):
+                C[j, k] += c * T[i, k]
+    for e in range(source.shape[0]):
+        i, j, f = source[e], target[e], effect[e]
+        for k in range(n):
+            C[j, k] += f * C[i, k]
+
+
+@compiled
+def objective(
+    S: Floats, observed: Ints, T: Floats, C: Floats, Sigma: Floats, L: Floats, P: Floats, work: Floats
+) -> float:
+    """``log det Sigma + tr(Sigma^-1 S)``, or infinity where Sigma is not positive definite."""
+    n = S.shape[0]
+    for a in range(n):
+        for b in range(n):
+            Sigma[a, b] = C[observed[a], b]
+    if not cholesky(Sigma, L):
+        return np.inf
+    value = 0.0
+    for a in range(n):
+        value += 2.0 * np.log(L[a, a])
+    inverse_from_cholesky(L, P, work)
+    for a in range(n):
+        for b in range(n):
+            value += P[a, b] * S[a, b]
+    if not np.isfinite(value):
+        return np.inf
+    return value
+
+
+@compiled
+def derivatives(
+    S: Floats,
+    P: Floats,
+    T: Floats,
+    C: Floats,
+    row: Ints,
+    u: Ints,
+    v: Ints,
+    w: Floats,
+    Z: Floats,
+    Y: Floats,
+    YS: Floats,
+    K: Floats,
+    gradient: Floats,
+    H: Floats,
+) -> None:
+    """Gradient and expected Hessian from the tables K and Y S Y', with Y = Z P."""
+    d = T.shape[0]
+    r, n = Z.shape
+    p = u.shape[0]
+    for a in range(r):
+        node = row[a]
+        if node < d:
+            Z[a] = T[node]
+        else:
+            Z[a] = C[node - d]
+    for a in range(r):
+        Y[a] = 0.0
+        for b in range(n):
+            z = Z[a, b]
+            if z != 0.0:  # rows of leaves have a single entry
+                for c in range(n):
+                    Y[a, c] += z * P[b, c]
+    for a in range(r):
+        for c in range(n):
+            s = 0.0
+            for b in range(n):
+                s += Y[a, b] * S[c, b]
+            YS[a, c] = s
+    for a in range(r):
+        for b in range(a + 1):
+            s = 0.0
+            for c in range(n):
+                s += Y[a, c] * Z[b, c]
+            K[a, b] = s
+            K[b, a] = s
+    for i in range(p):
+        ui, vi, wi = u[i], v[i], w[i]
+        s = K[ui, vi]
+        for c in range(n):
+            s -= YS[ui, c] * Y[vi, c]
+        gradient[i] = 2.0 * wi * s
+        for j in range(i + 1):
+            h = 2.0 * wi * w[j] * (K[ui, u[j]] * K[vi, v[j]] + K[ui, v[j]] * K[vi, u[j]])
+            H[i, j] = h
+            H[j, i] = h
+
+
+@compiled
+def assign(x: Floats, slot: Ints, fixed: Floats, out: Floats) -> None:
+    """Entries of F or Omega from the parameter vector; ``slot`` is -1 where the entry is fixed."""
+    for e in range(slot.shape[0]):
+        out[e] = fixed[e] if slot[e] < 0 else x[slot[e]]
+
+
+@compiled
+def fisher_scoring(
+    S: Floats,
+    d: int,
+    observed: Ints,
+    source: Ints,
+    target: Ints,
+    slot: Ints,
+    fixed: Floats,
+    first: Ints,
+    second: Ints,
+    slot2: Ints,
+    fixed2: Floats,
+    row: Ints,
+    u: Ints,
+    v: Ints,
+    w: Floats,
+    x: Floats,
+    lower: Floats,
+    max_steps: int,
+    tolerance: float,
+    history: Floats,
+) -> tuple[float, int, int, float]:
+    """Minimise the objective from ``x`` (changed in place) by damped Fisher scoring above ``lower`` bounds.
+
+    Returns the objective, the number of steps, how it ended, and the decrease a last undamped step promises.
+    """  # fmt: skip
+    n = S.shape[0]
+    p = x.shape[0]
+    r = row.shape[0]
+    T, C = np.empty((d, n)), np.empty((d, n))
+    Sigma, L, P, work = np.empty((n, n)), np.zeros((n, n)), np.empty((n, n)), np.empty((n, n))
+    Z, Y, YS, K = np.empty((r, n)), np.empty((r, n)), np.empty((r, n)), np.empty((r, r))
+    gradient, H = np.empty(p), np.empty((p, p))
+    effect, covariance = np.empty(source.shape[0]), np.empty(first.shape[0])
+    A, LA = np.empty((p, p)), np.zeros((p, p))
+    step, trial = np.empty(p), np.empty(p)
+    held = np.zeros(p, dtype=np.bool_)
+
+    for i in range(p):
+        x[i] = max(x[i], lower[i])
+    assign(x, slot, fixed, effect)
+    assign(x, slot2, fixed2, covariance)
+    propagate(observed, source, target, effect, first, second, covariance, T, C)
+    value = objective(S, observed, T, C, Sigma, L, P, work)
+    history[0] = value
+    if not np.isfinite(value):
+        return value, 0, BAD_START, np.inf
+    derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, gradient, H)
+
+    damping, growth = _DAMPING, 2.0
+    promised = np.inf
+    for iteration in range(1, max_steps + 1):
+        # A variance at its bound that wants to go further is held there for this step.
+        for i in range(p):
+            held[i] = x[i] <= lower[i] and gradient[i] > 0.0
+        for i in range(p):
+            step[i] = 0.0 if held[i] else -gradient[i]
+            for j in range(i + 1):
+                A[i, j] = 0.0 if held[i] or held[j] else H[i, j]
+            # The floor lets a parameter that does not move Sigma here (a zero row) pass through.
+            A[i, i] = 1.0 if held[i] else H[i, i] * (1.0 + damping) + 1e-12
+        if not cholesky(A, LA):
+            damping = max(10.0 * damping, 1e-8)
+            history[iteration] = value
+            continue
+        cholesky_solve(LA, step)
+        promised = 0.0
+        for i in range(p):
+            promised -= 0.5 * gradient[i] * step[i]
+            trial[i] = max(x[i] + step[i], lower[i])
+        if promised < tolerance and damping <= _DAMPING:
+            return value, iteration - 1, CONVERGED, promised
+        assign(trial, slot, fixed, effect)
+        assign(trial, slot2, fixed2, covariance)
+        propagate(observed, source, target, effect, first, second, covariance, T, C)
+        new = objective(S, observed, T, C, Sigma, L, P, work)
+        if new < value:
+            # Nielsen's rule: the better the quadratic model foretold the decrease, the less damping.
+            ratio = (value - new) / max(promised, 1e-300)
+            damping = max(damping * max(1.0 / 9.0, 1.0 - (ratio - 1.0) ** 3), _DAMPING_LEAST)
+            damping = min(damping, _DAMPING_MOST)
+            growth = 2.0
+            value = new
+            x[:] = trial
+            derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, gradient, H)
+        else:
+            # Rounding hides decreases below 1e-13 of the objective: there is nothing left to gain.
+            if promised < 1e-13 * (1.0 + abs(value)):
+                return value, iteration - 1, CONVERGED, promised
+            damping *= growth
+            growth *= 2.0
+            if damping > _DAMPING_MOST:
+                return value, iteration - 1, STALLED, promised
+        history[iteration] = value
+    return value, max_steps, STEP_LIMIT, promised
+
+
+@compiled
+def fit_batch(
+    S: Floats,
+    sizes: Ints,
+    ints: Ints,
+    floats: Floats,
+    x: Floats,
+    lower: Floats,
+    max_steps: int,
+    tolerance: float,
+    values: Floats,
+    steps: Ints,
+    ends: Ints,
+    promised: Floats,
+    history: Floats,
+) -> None:
+    """Fit many problems on one covariance; their arrays lie end to end in ``ints``, ``floats``, ``x``."""
+    at_int = 0
+    at_float = 0
+    at_x = 0
+    for b in range(sizes.shape[0]):
+        d, n, p, n_edges, n_covs, r = sizes[b]
+        observed = ints[at_int : at_int + n]
+        at_int += n
+        source = ints[at_int : at_int + n_edges]
+        at_int += n_edges
+        target = ints[at_int : at_int + n_edges]
+        at_int += n_edges
+        slot = ints[at_int : at_int + n_edges]
+        at_int += n_edges
+        first = ints[at_int : at_int + n_covs]
+        at_int += n_covs
+        second = ints[at_int : at_int + n_covs]
+        at_int += n_covs
+        slot2 = ints[at_int : at_int + n_covs]
+        at_int += n_covs
+        row = ints[at_int : at_int + r]
+        at_int += r
+        u = ints[at_int : at_int + p]
+        at_int += p
+        v = ints[at_int : at_int + p]
+        at_int += p
+        fixed = floats[at_float : at_float + n_edges]
+        at_float += n_edges
+        fixed2 = floats[at_float : at_float + n_covs]
+        at_float += n_covs
+        w = floats[at_float : at_float + p]
+        at_float += p
+        values[b], steps[b], ends[b], promised[b] = fisher_scoring(
+            S, d, observed, source, target, slot, fixed, first, second, slot2, fixed2, row, u, v, w,
+            x[at_x : at_x + p], lower[at_x : at_x + p], max_steps, tolerance, history[b],
+        )  # fmt: skip
+        at_x += p
+
+
+@compiled
+def information(
+    S: Floats,
+    d: int,
+    observed: Ints,
+    source: Ints,
+    target: Ints,
+    slot: Ints,
+    fixed: Floats,
+    first: Ints,
+    second: Ints,
+    slot2: Ints,
+    fixed2: Floats,
+    row: Ints,
+    u: Ints,
+    v: Ints,
+    w: Floats,
+    x: Floats,
+) -> tuple[float, Floats, Floats]:
+    """Objective, gradient and expected Hessian at one point, without a step."""
+    n, p, r = S.shape[0], x.shape[0], row.shape[0]
+    T, C = np.empty((d, n)), np.empty((d, n))
+    Sigma, L, P, work = np.empty((n, n)), np.zeros((n, n)), np.empty((n, n)), np.empty((n, n))
+    gradient, H = np.full(p, np.nan), np.full((p, p), np.nan)
+    effect, covariance = np.empty(source.shape[0]), np.empty(first.shape[0])
+    assign(x, slot, fixed, effect)
+    assign(x, slot2, fixed2, covariance)
+    propagate(observed, source, target, effect, first, second, covariance, T, C)
+    value = objective(S, observed, T, C, Sigma, L, P, work)
+    if np.isfinite(value):
+        Z, Y, YS, K = np.empty((r, n)), np.empty((r, n)), np.empty((r, n)), np.empty((r, r))
+        derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, gradient, H)
+    return value, gradient, H
+
+
+# The largest prime below 2^31: products of two residues fit into 64 bits.
+PRIME = 2_147_483_647
+
+
+@compiled
+def propagate_modulo(
+    observed: Ints,
+    source: Ints,
+    target: Ints,
+    effect: Ints,
+    first: Ints,
+    second: Ints,
+    covariance: Ints,
+    T: Ints,
+    C: Ints,
+) -> None:
+    """As :func:`propagate`, in whole numbers modulo PRIME."""
+    T[:] = 0
+    C[:] = 0
+    n = observed.shape[0]
+    for k in range(n):
+        T[observed[k], k] = 1
+    for e in range(source.shape[0] - 1, -1, -1):
+        for k in range(n):
+            T[source[e], k] = (T[source[e], k] + effect[e] * T[target[e], k]) % PRIME
+    for q in range(first.shape[0]):
+        i, j, c = first[q], second[q], covariance[q]
+        for k in range(n):
+            C[i, k] = (C[i, k] + c * T[j, k]) % PRIME
+        if i != j:
+            for k in range(n):
+                C[j, k] = (C[j, k] + c * T[i, k]) % PRIME
+    for e in range(source.shape[0]):
+        for k in range(n):
+            C[target[e], k] = (C[target[e], k] + effect[e] * C[source[e], k]) % PRIME
+
+
+@compiled
+def rank_modulo(A: Ints) -> int:
+    """Rank of a matrix of residues modulo PRIME, by elimination in place."""
+    n_rows, n_columns = A.shape
+    rank = 0
+    for column in range(n_columns):
+        pivot = -1
+        for i in range(rank, n_rows):
+            if A[i, column] != 0:
+                pivot = i
+                break
+        if pivot < 0:
+            continue
+        if pivot != rank:
+            for k in range(column, n_columns):
+                A[rank, k], A[pivot, k] = A[pivot, k], A[rank, k]
+        # Fermat: a^(p-2) is the inverse of a.
+        inverse, base, power = 1, A[rank, column], PRIME - 2
+        while power > 0:
+            if power & 1:
+                inverse = inverse * base % PRIME
+            base = base * base % PRIME
+            power >>= 1
+        for i in range(rank + 1, n_rows):
+            if A[i, column] != 0:
+                factor = A[i, column] * inverse % PRIME
+                for k in range(column, n_columns):
+                    A[i, k] = (A[i, k] - factor * A[rank, k]) % PRIME
+        rank += 1
+        if rank == n_rows:
+            break
+    return rank
+
+
+@compiled
+def jacobian_rank_modulo(
+    observed: Ints,
+    source: Ints,
+    target: Ints,
+    effect: Ints,
+    first: Ints,
+    second: Ints,
+    covariance: Ints,
+    d: int,
+    u: Ints,
+    v: Ints,
+) -> int:
+    """Rank of dSigma/dparameters at a point of residues; u and v index the rows of [T; C] as elsewhere."""
+    n, p = observed.shape[0], u.shape[0]
+    T = np.zeros((d, n), dtype=np.int64)
+    C = np.zeros((d, n), dtype=np.int64)
+    propagate_modulo(observed, source, target, effect, first, second, covariance, T, C)
+    J = np.empty((p, n * (n + 1) // 2), dtype=np.int64)
+    for i in range(p):
+        a = T[u[i]] if u[i] < d else C[u[i] - d]
+        b = T[v[i]] if v[i] < d else C[v[i] - d]
+        at = 0
+        for k in range(n):
+            for m in range(k + 1):
+                J[i, at] = (a[k] * b[m] % PRIME + a[m] * b[k] % PRIME) % PRIME
+                at += 1
+    return rank_modulo(J)

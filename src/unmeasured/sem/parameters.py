@@ -1,0 +1,257 @@
+"""Which entries of F and Omega a model sets free, and how latents get their scale.
+
+A :class:`Model` is a list of :class:`Parameter` rows over named variables, nothing else; model text
+(:mod:`unmeasured.sem.lavaan`) and graphs (:func:`model_of`) both end here. Its :class:`Pattern` is the same
+in arrays, variables in causal order: what the compiled core reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from unmeasured.arrays import Bools, Floats, Ints
+from unmeasured.errors import ModelError, listing
+from unmeasured.graphs import CPDAG, DAG
+
+Operator = Literal["=~", "~", "~~"]
+LatentScale = Literal["variance", "first-indicator"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One row of a model: a loading, a path or a (co)variance, free or fixed to a value.
+
+    ``=~`` and ``~`` are entries of F, the effect of ``source`` on ``target``; ``~~`` is an entry of Omega.
+    """
+
+    op: Operator
+    source: str
+    target: str
+    fixed: float | None = None
+
+    @property
+    def lhs(self) -> str:
+        """The left side as lavaan writes it: the latent of a loading, the effect of a path."""
+        return self.target if self.op == "~" else self.source
+
+    @property
+    def rhs(self) -> str:
+        """The right side as lavaan writes it: the indicator of a loading, the cause of a path."""
+        return self.source if self.op == "~" else self.target
+
+
+@dataclass(frozen=True)
+class Model:
+    """A directed linear model with latents: names, roles, and one row for every entry that is not zero."""
+
+    names: tuple[str, ...]
+    latents: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+
+    @cached_property
+    def observed(self) -> tuple[str, ...]:
+        """The observed variables, in the order of ``names``."""
+        latent = set(self.latents)
+        return tuple(name for name in self.names if name not in latent)
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        """The arrays of this model, for the compiled core."""
+        return _pattern_of(self)
+
+    @property
+    def n_free(self) -> int:
+        """How many parameters are free; not the dimension of the model, which may be smaller."""
+        return sum(p.fixed is None for p in self.parameters)
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """A model in arrays: nodes are positions in causal order, ``slot`` points into the parameter vector.
+
+    The pattern of a :class:`Model` numbers the free entries of F, then those of Omega, in the order of the
+    model's rows. ``slot`` is -1 where an entry is fixed.
+    """
+
+    names: tuple[str, ...]  # in causal order: causes first
+    observed: Ints  # (n,) node of each observed variable, in the order of Model.observed
+    source: Ints  # (E,) edges, sorted by source
+    target: Ints
+    slot: Ints
+    fixed: Floats
+    first: Ints  # (Q,) entries of Omega, first <= second
+    second: Ints
+    slot2: Ints
+    fixed2: Floats
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def is_observed(self) -> Bools:
+        """(d,) which nodes are observed."""
+        mask = np.zeros(self.n_nodes, dtype=bool)
+        mask[self.observed] = True
+        return mask
+
+    @cached_property
+    def n_free(self) -> int:
+        return int((self.slot >= 0).sum() + (self.slot2 >= 0).sum())
+
+    @cached_property
+    def is_variance(self) -> Bools:
+        """(p,) which parameters are variances, and so bounded from below."""
+        mask = np.zeros(self.n_free, dtype=bool)
+        mask[self.slot2[(self.slot2 >= 0) & (self.first == self.second)]] = True
+        return mask
+
+    @cached_property
+    def is_path(self) -> Bools:
+        """(p,) which parameters are entries of F; the others are entries of Omega."""
+        mask = np.zeros(self.n_free, dtype=bool)
+        mask[self.slot[self.slot >= 0]] = True
+        return mask
+
+    @cached_property
+    def ends(self) -> Ints:
+        """(p, 2) the two nodes of each parameter: source and target, or the two of a covariance."""
+        ends = np.empty((self.n_free, 2), dtype=np.int64)
+        free = self.slot >= 0
+        ends[self.slot[free]] = np.column_stack([self.source[free], self.target[free]])
+        free = self.slot2 >= 0
+        ends[self.slot2[free]] = np.column_stack([self.first[free], self.second[free]])
+        return ends
+
+    @cached_property
+    def tables(self) -> tuple[Ints, Ints, Ints, Floats]:
+        """``row, u, v, w`` of the kernels: which rows of [T; C] move Sigma, and how (see there)."""
+        u = self.ends[:, 1]
+        # An edge i -> j moves Sigma by u_j (a row of T) and v_i (a row of C, which lies below T).
+        v = self.ends[:, 0] + np.where(self.is_path, self.n_nodes, 0)
+        row, index = np.unique(np.concatenate([u, v]), return_inverse=True)
+        w = np.where(self.is_variance, 0.5, 1.0)
+        return row, index[: len(u)].astype(np.int64), index[len(u) :].astype(np.int64), w
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """The six sizes the batch kernel cuts its flat arrays by."""
+        row = self.tables[0]
+        return np.array(
+            [self.n_nodes, len(self.observed), self.n_free, len(self.source), len(self.first), len(row)],
+            dtype=np.int64,
+        )
+
+    @cached_property
+    def ints(self) -> Ints:
+        """All index arrays end to end, in the order ``fit_batch`` reads them."""
+        row, u, v, _ = self.tables
+        return np.concatenate(
+            [self.observed, self.source, self.target, self.slot, self.first, self.second, self.slot2, row, u, v]
+        )
+
+    def floats(self, scale: Floats) -> Floats:
+        """All float arrays end to end, fixed values brought to variables divided by ``scale`` (d,)."""
+        return np.concatenate([*self.scaled(scale), self.tables[3]])
+
+    def scaled(self, scale: Floats) -> tuple[Floats, Floats]:
+        """Fixed entries of F and of Omega on variables divided by ``scale`` (d,)."""
+        fixed = self.fixed * scale[self.source] / scale[self.target]
+        return fixed, self.fixed2 / (scale[self.first] * scale[self.second])
+
+    def unit(self, scale: Floats) -> Floats:
+        """(p,) what one unit of each parameter on scaled variables is worth on the original ones."""
+        a, b = scale[self.ends[:, 0]], scale[self.ends[:, 1]]
+        return np.where(self.is_path, b / a, a * b)
+
+    def matrices(self, x: Floats) -> tuple[Floats, Floats]:
+        """F and Omega (d, d) at the parameter vector x, nodes in causal order."""
+        F = np.zeros((self.n_nodes, self.n_nodes))
+        Omega = np.zeros_like(F)
+        F[self.source, self.target] = np.where(self.slot >= 0, x[self.slot], self.fixed)
+        value = np.where(self.slot2 >= 0, x[self.slot2], self.fixed2)
+        Omega[self.first, self.second] = value
+        Omega[self.second, self.first] = value
+        return F, Omega
+
+
+def causal_order(names: Sequence[str], edges: Sequence[tuple[int, int]]) -> list[int]:
+    """Positions sorted so that causes come first; a cyclic model is refused with the names on its cycle.
+
+    >>> causal_order(["x", "f"], [(1, 0)])
+    [1, 0]
+    """
+    waiting = np.zeros(len(names), dtype=int)
+    children: list[list[int]] = [[] for _ in names]
+    for i, j in edges:
+        waiting[j] += 1
+        children[i].append(j)
+    ready = [i for i in range(len(names)) if not waiting[i]]
+    order: list[int] = []
+    while ready:
+        i = ready.pop(0)
+        order.append(i)
+        for j in children[i]:
+            waiting[j] -= 1
+            if not waiting[j]:
+                ready.append(j)
+    if len(order) < len(names):
+        stuck = [names[i] for i in range(len(names)) if i not in set(order)]
+        raise ModelError(
+            f"The model has a cycle among {listing(stuck)}. Only acyclic models can be fitted: drop or turn one path."
+        )
+    return order
+
+
+def model_of(graph: DAG | CPDAG) -> Model:
+    """The linear model of a graph: every edge free, latent noise variances fixed to 1 for scale.
+
+    A CPDAG stands for its consistent extension; all members have the same likelihood.
+
+    >>> dag = DAG.from_edges([("L", "a"), ("L", "b"), ("L", "c")], latents=["L"])
+    >>> [f"{p.lhs} {p.op} {p.rhs}" for p in model_of(dag).parameters][:3]
+    ['L =~ a', 'L =~ b', 'L =~ c']
+    """
+    dag = graph.member() if isinstance(graph, CPDAG) else graph
+    latent = set(dag.latents)
+    rows = [Parameter("=~" if s in latent and t not in latent else "~", s, t) for s, t in dag.edges]
+    rows.sort(key=lambda p: p.op == "~")  # loadings first, as lavaan lists them; the sort is stable
+    rows += [Parameter("~~", x, x) for x in dag.observed]
+    rows += [Parameter("~~", x, x, 1.0) for x in dag.latents]
+    return Model(dag.names, dag.latents, tuple(rows))
+
+
+def _pattern_of(model: Model) -> Pattern:
+    position = {name: i for i, name in enumerate(model.names)}
+    paths = [p for p in model.parameters if p.op != "~~"]
+    covs = [p for p in model.parameters if p.op == "~~"]
+    order = causal_order(model.names, [(position[p.source], position[p.target]) for p in paths])
+    node = {model.names[i]: k for k, i in enumerate(order)}
+
+    def slots(rows: list[Parameter], start: int) -> Ints:
+        free = np.array([p.fixed is None for p in rows], dtype=bool)
+        return np.where(free, start + np.cumsum(free) - 1, -1).astype(np.int64)
+
+    slot = slots(paths, 0)
+    source = np.array([node[p.source] for p in paths], dtype=np.int64)
+    target = np.array([node[p.target] for p in paths], dtype=np.int64)
+    fixed = np.array([0.0 if p.fixed is None else p.fixed for p in paths])
+    by_source = np.argsort(source, kind="stable")
+    pair = np.array([[node[p.source], node[p.target]] for p in covs], dtype=np.int64).reshape(-1, 2)
+    return Pattern(
+        names=tuple(model.names[i] for i in order),
+        observed=np.array([node[name] for name in model.observed], dtype=np.int64),
+        source=source[by_source],
+        target=target[by_source],
+        slot=slot[by_source],
+        fixed=fixed[by_source],
+        first=pair.min(axis=1),
+        second=pair.max(axis=1),
+        slot2=slots(covs, int((slot >= 0).sum())),
+        fixed2=np.array([0.0 if p.fixed is None else p.fixed for p in covs]),
+    )

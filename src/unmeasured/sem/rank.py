@@ -1,0 +1,66 @@
+"""Rank likelihood in closed form, and the bound made of it.
+
+Let A be a set of observed variables and ask that its cross-covariance with all others has rank at most k,
+everything else free. The best log-likelihood under that constraint falls short of the saturated one, per
+sample, by
+
+    LR_k(A) = 1/2 sum of log(lambda_i)      over the |A| - k smallest eigenvalues lambda_i of S_AA P_AA
+
+with ``P = S^-1``. The eigenvalues are ``1 / (1 - rho_i^2)`` for the canonical correlations rho_i between A and
+the rest: the constraint sets the smallest of these to zero. One eigenproblem of size |A|, however many
+variables there are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unmeasured.arrays import Floats, Ints
+from unmeasured.errors import UnmeasuredError
+
+
+def rank_shortfall(S: Floats, subset: Ints | list[int], k: int, *, P: Floats | None = None) -> float:
+    """Log-likelihood per sample lost by asking rank(Sigma_{A, rest}) <= k, for A given by column numbers.
+
+    >>> S = np.array([[1.0, 0.5, 0.3], [0.5, 1.0, 0.2], [0.3, 0.2, 1.0]])
+    >>> shared = 1 - np.linalg.det(S) / np.linalg.det(S[1:, 1:])  # squared multiple correlation of the first
+    >>> bool(np.isclose(rank_shortfall(S, [0], 0), -0.5 * np.log(1 - shared)))
+    True
+    """
+    return float(rank_shortfalls(S, np.array([subset]), k, P=P)[0])
+
+
+def rank_shortfalls(S: Floats, subsets: Ints, k: int, *, P: Floats | None = None) -> Floats:
+    """The same for many subsets of one size: ``subsets`` is (B, a), the answer (B,)."""
+    if not k >= 0:
+        raise UnmeasuredError(f"A rank is not negative; got k = {k}.")
+    if subsets.ndim != 2:
+        raise UnmeasuredError(f"Subsets come as a table, one a row; got {subsets.ndim} dimensions.")
+    n_roots = subsets.shape[1] - k
+    if n_roots <= 0 or len(S) - subsets.shape[1] <= k:
+        return np.zeros(len(subsets))  # no matrix of that shape has a larger rank
+    P = np.asarray(np.linalg.inv(S), dtype=float) if P is None else P
+    rows, columns = subsets[:, :, None], subsets[:, None, :]
+    L = np.linalg.cholesky(S[rows, columns])
+    roots = np.linalg.eigvalsh(L.transpose(0, 2, 1) @ P[rows, columns] @ L)
+    # Rounding may leave a root a hair below one; its logarithm is then zero, not negative.
+    shortfalls: Floats = 0.5 * np.log(np.maximum(roots[:, :n_roots], 1.0)).sum(axis=1)
+    return shortfalls
+
+
+def rank_codimension(n: int, size: int, k: int) -> int:
+    """How many dimensions the constraint removes: (|A| - k)(n - |A| - k).
+
+    >>> rank_codimension(15, 2, 1)
+    12
+    """
+    return max(size - k, 0) * max(n - size - k, 0)
+
+
+def least_drop(shortfall: float, misfit: float) -> float:
+    """A bound that never lies: the least a step can cost that puts A on k latents.
+
+    The candidate satisfies the rank constraint, so its likelihood is at least ``shortfall`` below the saturated
+    one, while the present state is only ``misfit`` below it. All per sample.
+    """
+    return shortfall - misfit

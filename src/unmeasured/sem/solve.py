@@ -1,0 +1,314 @@
+"""From a model and a sample to a solution: bounds, batches, threads, restarts.
+
+Nothing here knows of standard errors or fit indices; :mod:`unmeasured.sem.fit` makes answers of solutions.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from unmeasured.arrays import Bools, Floats
+from unmeasured.data.sample import Sample
+from unmeasured.sem import kernels
+from unmeasured.sem.parameters import Model, Pattern
+from unmeasured.sem.start import start_values
+
+logger = logging.getLogger("unmeasured")
+
+# A noise variance is kept above this part of the variance left when all other observed variables are known,
+# which no noise variance of the model can exceed. Far below anything data could show.
+_LEAST_NOISE = 1e-6
+# We stop where a last undamped step would gain less than this per sample; on a flat ridge estimates need it.
+_TOLERANCE = 1e-12
+# At the limit of steps, a total log-likelihood that is right to this counts as converged too.
+_GAIN = 1e-8
+_FIRST_STEPS, _MAX_STEPS = 60, 500
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What the compiled core says of one problem, on variables of unit variance."""
+
+    x: Floats
+    discrepancy: float  # log det Sigma + tr(Sigma^-1 S) - log det S - n: zero for a perfect fit
+    end: int
+    steps: int
+    promised: float
+    history: Floats
+    n_starts: int = 1
+    vanished: tuple[str, ...] = ()  # latents whose noise variance ran to zero
+
+    @property
+    def converged(self) -> bool:
+        return self.end == kernels.CONVERGED
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A pattern on a sample: what depends on both and is needed for every start."""
+
+    pattern: Pattern
+    S: Floats  # correlations of the observed variables, in the order of the sample
+    scale: Floats  # (d,) standard deviations of the observed, 1 for latents
+    lower: Floats  # (p,) bounds
+    n: float  # number of samples
+
+    @classmethod
+    def of(cls, model: Model, sample: Sample) -> Problem:
+        """Tie a model to a sample of exactly its observed variables, whose order rules."""
+        pattern = model.pattern
+        if model.observed != sample.names:
+            order = [model.observed.index(name) for name in sample.names]
+            pattern = replace(pattern, observed=pattern.observed[order])
+        scale = np.ones(pattern.n_nodes)
+        scale[pattern.observed] = sample.sd
+        return cls(pattern, sample.corr, scale, _bounds(pattern, sample, scale), sample.n)
+
+    @cached_property
+    def start(self) -> Floats:
+        """The default starting values."""
+        return start_values(self.pattern, self.S, self.scale)
+
+    def derivatives(self, x: Floats) -> tuple[float, Floats, Floats]:
+        """Objective, gradient (p,) and expected Hessian (p, p) at x, on variables of unit variance."""
+        pattern = self.pattern
+        fixed, fixed2 = pattern.scaled(self.scale)
+        return kernels.information(
+            self.S, pattern.n_nodes, pattern.observed, pattern.source, pattern.target, pattern.slot, fixed,
+            pattern.first, pattern.second, pattern.slot2, fixed2, *pattern.tables, x,
+        )  # fmt: skip
+
+    def at_bound(self, x: Floats) -> Bools:
+        """(p,) which variances ended at their lower bound."""
+        return self.pattern.is_variance & (x <= 1.001 * self.lower)
+
+    def other_start(self, rng: np.random.Generator) -> Floats:
+        """Another start: the default, shaken hard enough to land in another valley.
+
+        Covariances shrink together, so that Omega, and with it Sigma, stays positive definite.
+        """
+        pattern, p = self.pattern, self.pattern.n_free
+        loading = pattern.is_path & pattern.is_observed[pattern.ends[:, 1]]
+        path = pattern.is_path & ~loading
+        factor = np.full(p, rng.uniform(0.0, 0.8))
+        factor[loading] = rng.uniform(0.4, 1.3, int(loading.sum()))
+        factor[path] = rng.uniform(-0.7, 1.0, int(path.sum()))
+        factor[pattern.is_variance] = rng.uniform(0.5, 1.5, int(pattern.is_variance.sum()))
+        spread = rng.choice([0.0, 0.4])  # half of the starts forget where the loadings were
+        return np.where(pattern.is_path, rng.normal(0.0, spread, p), 0.0) + factor * self.start
+
+
+def _bounds(pattern: Pattern, sample: Sample, scale: Floats) -> Floats:
+    unexplained = 1.0 / np.diag(np.linalg.inv(sample.corr))
+    least = np.full(pattern.n_nodes, _LEAST_NOISE)
+    least[pattern.observed] *= unexplained
+    # A free latent variance is measured in units of its fixed loading: bring the bound to that scale.
+    for i, j, f, s in zip(pattern.source, pattern.target, pattern.fixed, pattern.slot, strict=True):
+        if s < 0 and f != 0.0 and not pattern.is_observed[i]:
+            least[i] = _LEAST_NOISE * (scale[j] / f) ** 2
+    lower = np.full(pattern.n_free, -np.inf)
+    variance = pattern.is_variance
+    lower[variance] = least[pattern.ends[variance, 0]]
+    return lower
+
+
+def solve_with_restarts(
+    problems: Sequence[Problem],
+    *,
+    starts: Sequence[Floats | None] | None = None,
+    n_restarts: int = 6,
+    n_threads: int | None = None,
+) -> list[Solution]:
+    """Fit every problem from its start (default: made from the data); where that looks trapped, try others.
+
+    A start looks trapped if it did not converge, or ended with a variance at its bound: real Heywood cases
+    exist, but so do valleys that end there.
+    """
+    given = starts or [None] * len(problems)
+    first = [problem.start if x is None else x for problem, x in zip(problems, given, strict=True)]
+    solutions = solve(problems, first, n_threads=n_threads)
+    suspects = [b for b, s in enumerate(solutions) if not s.converged or s.vanished or problems[b].at_bound(s.x).any()]
+    if suspects and n_restarts:
+        # The seed is fixed and the draws are one problem's own: a fit does not depend on its batch.
+        draws = {b: np.random.default_rng(problems[b].pattern.n_free) for b in suspects}
+        tries = [b for b in suspects for _ in range(n_restarts)]
+        others = solve(
+            [problems[b] for b in tries], [problems[b].other_start(draws[b]) for b in tries], n_threads=n_threads
+        )
+        for b, other in zip(tries, others, strict=True):
+            count = solutions[b].n_starts + 1
+            # Keep the first unless another is better by more than rounding: same optimum, same numbers.
+            better = other.discrepancy < solutions[b].discrepancy - 1e-10
+            solutions[b] = replace(other if better else solutions[b], n_starts=count)
+    return solutions
+
+
+def solve(problems: Sequence[Problem], starts: Sequence[Floats], *, n_threads: int | None = None) -> list[Solution]:
+    """Fit every problem from its start, in compiled batches on several threads; all share one sample.
+
+    Most problems end within twenty steps. Those that do not are almost always those where the noise of a
+    latent runs to zero: with that variance fixed to 1 for scale, the coefficients run to infinity instead and
+    never arrive. They go on with a loading fixed and the variance free and bounded, where they do arrive.
+    """
+    solutions = _solve_all(problems, starts, _FIRST_STEPS, n_threads)
+    slow = [b for b, solution in enumerate(solutions) if solution.end == kernels.STEP_LIMIT]
+    if slow:
+        turned = [Rescaled.of(problems[b], solutions[b].x) for b in slow]
+        again = _solve_all([r.problem for r in turned], [r.x for r in turned], _MAX_STEPS, n_threads)
+        for b, rescaled, solution in zip(slow, turned, again, strict=True):
+            solutions[b] = replace(
+                solution,
+                x=rescaled.back(solution.x),
+                steps=solutions[b].steps + solution.steps,
+                history=np.concatenate([solutions[b].history, solution.history[1:]]),
+                vanished=rescaled.vanished(solution.x),
+                end=kernels.CONVERGED if solution.promised * problems[b].n < 2.0 * _GAIN else solution.end,
+            )
+    return solutions
+
+
+@dataclass(frozen=True, eq=False)
+class Rescaled:
+    """A problem whose endogenous latents get their scale from a loading instead of their noise variance.
+
+    The parameter of that loading and the noise variance trade places, so vectors keep their length.
+    """
+
+    problem: Problem
+    x: Floats
+    original: Pattern
+    swapped: tuple[tuple[int, int, int], ...]  # (latent, edge of the loading, entry of Omega)
+
+    @classmethod
+    def of(cls, problem: Problem, x: Floats) -> Rescaled:
+        """Turn a problem at x; the implied covariance at the new x is the same."""
+        pattern = problem.pattern
+        slot, fixed = pattern.slot.copy(), pattern.fixed.copy()
+        slot2, fixed2 = pattern.slot2.copy(), pattern.fixed2.copy()
+        lower, x = problem.lower.copy(), x.copy()
+        endogenous = set(pattern.target.tolist())
+        F, Omega = pattern.matrices(np.append(x, 0.0))
+        E = np.linalg.inv(np.eye(len(F)) - F)
+        variance = np.diag(E.T @ Omega @ E)
+        swapped = []
+        for q in range(len(slot2)):
+            latent = int(pattern.first[q])
+            if slot2[q] >= 0 or latent != pattern.second[q] or latent not in endogenous or pattern.is_observed[latent]:
+                continue
+            edges = np.flatnonzero((pattern.source == latent) & (slot >= 0))
+            if not len(edges) or fixed2[q] <= 0:
+                continue
+            e = int(edges[np.argmax(np.abs(x[slot[edges]]))])
+            s = slot[e]
+            slot2[q], slot[e] = s, -1
+            fixed[e] = x[s] * problem.scale[pattern.target[e]]  # fixed values are on the scale of the data
+            x[s], lower[s] = fixed2[q], _LEAST_NOISE * variance[latent]
+            swapped.append((latent, e, q))
+        turned = replace(pattern, slot=slot, fixed=fixed, slot2=slot2, fixed2=fixed2)
+        return cls(replace(problem, pattern=turned, lower=lower), x, pattern, tuple(swapped))
+
+    def back(self, x: Floats) -> Floats:
+        """The same point with noise variances fixed again."""
+        pattern, original = self.problem.pattern, self.original
+        unit = np.ones(original.n_nodes)
+        for latent, _, q in self.swapped:
+            unit[latent] = np.sqrt(original.fixed2[q] / x[pattern.slot2[q]])
+        F, _ = pattern.matrices(np.append(x, 0.0))
+        scale = self.problem.scale
+        fixed = pattern.slot < 0  # matrices() leaves fixed values on the scale of the data
+        F[pattern.source[fixed], pattern.target[fixed]] *= scale[pattern.source[fixed]] / scale[pattern.target[fixed]]
+        F = F * unit[None, :] / unit[:, None]
+        out = x.copy()
+        free = original.slot >= 0
+        out[original.slot[free]] = F[original.source[free], original.target[free]]
+        free = original.slot2 >= 0
+        i, j = original.first[free], original.second[free]
+        out[original.slot2[free]] = x[original.slot2[free]] * unit[i] * unit[j]
+        return out
+
+    def vanished(self, x: Floats) -> tuple[str, ...]:
+        """Latents whose noise variance ran to its bound."""
+        slot2, lower = self.problem.pattern.slot2, self.problem.lower
+        return tuple(
+            self.original.names[latent] for latent, _, q in self.swapped if x[slot2[q]] <= 1.001 * lower[slot2[q]]
+        )
+
+
+def _solve_all(
+    problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int, n_threads: int | None
+) -> list[Solution]:
+    if not problems:
+        return []
+    _say_compiling()
+    n_threads = n_threads or _n_cores()
+    n_chunks = 1 if n_threads == 1 else min(len(problems), 8 * n_threads)
+    cuts = np.linspace(0, len(problems), n_chunks + 1).astype(int).tolist()
+    if n_chunks == 1:
+        return _solve_chunk(problems, starts, max_steps)
+
+    def run(chunk: tuple[int, int]) -> list[Solution]:
+        a, b = chunk
+        return _solve_chunk(problems[a:b], starts[a:b], max_steps)
+
+    # Threads, not a parallel kernel: the kernels release the interpreter lock, and plain threads are safe
+    # under fork, inside joblib workers and when called from several threads at once, which OpenMP is not.
+    with ThreadPoolExecutor(n_threads) as pool:
+        return [solution for part in pool.map(run, pairwise(cuts)) for solution in part]
+
+
+def _solve_chunk(problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int) -> list[Solution]:
+    S = problems[0].S
+    size = len(problems)
+    x = np.concatenate(starts)
+    values, promised = np.empty(size), np.empty(size)
+    steps, ends = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    history = np.full((size, max_steps + 1), np.nan)
+    kernels.fit_batch(
+        S,
+        np.array([problem.pattern.sizes for problem in problems]),
+        np.concatenate([problem.pattern.ints for problem in problems]),
+        np.concatenate([problem.pattern.floats(problem.scale) for problem in problems]),
+        x, np.concatenate([problem.lower for problem in problems]),
+        max_steps, _TOLERANCE, values, steps, ends, promised, history,
+    )  # fmt: skip
+    saturated = np.linalg.slogdet(S)[1] + len(S)
+    out, at = [], 0
+    for b, problem in enumerate(problems):
+        p = problem.pattern.n_free
+        out.append(
+            Solution(
+                x[at : at + p], float(values[b] - saturated), int(ends[b]), int(steps[b]), float(promised[b]),
+                history[b, : steps[b] + 1].copy(),
+            )
+        )  # fmt: skip
+        at += p
+    return out
+
+
+def _n_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_said = False
+
+
+def _say_compiling() -> None:
+    """Say once, before the wait, that the kernels are not on disk yet."""
+    global _said
+    if _said:
+        return
+    _said = True
+    source = Path(kernels.__file__)
+    cache = Path(kernels.fit_batch.stats.cache_path)  # type: ignore[attr-defined]
+    fresh = [f for f in cache.glob("kernels.fit_batch-*.nbi") if f.stat().st_mtime >= source.stat().st_mtime]
+    if not fresh:
+        logger.warning("unmeasured: compiling its numeric kernels, once; this takes some seconds.")

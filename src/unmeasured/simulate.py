@@ -1,0 +1,695 @@
+"""Random factor-model graphs, parameters for them, and samples.
+
+Three steps, each usable alone::
+
+    dag = random_gnfm(group_sizes=(1, 1, 2), n_observed=12, n_common_children=1, rng=0)   # a structure
+    parameters = realistic_parameters(dag, rng=0)                                         # F and Omega
+    frame = sample(parameters, 500, rng=0)                                                # rows
+
+    L1 ──► {L2, L3}        X1, X2 and X3 are pure children of L1 (their parents are exactly that group);
+    │ ╲      │  │          X8 is a common child: every latent of two groups causes it.
+    X1..X3  X4..X7   X8
+
+Two ways to draw parameters are offered. :func:`paper_parameters` is the setting of the paper's experiments:
+edge weights uniform on [-5, 5], so that variances grow along the graph and covariance matrices are badly
+conditioned. :func:`realistic_parameters` is what questionnaires look like: standardised latents and items,
+items that share 30 to 75% of their variance with their latents, moderate paths.
+
+The benchmarks run on two fixed collections, :func:`paper_suite` and :func:`realistic_suite`. They are read
+from files, so that a new release of the random number generator cannot move a table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import combinations
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing, nearest
+from unmeasured.graphs import DAG, is_gnfm
+
+FloatArray: TypeAlias = NDArray[np.float64]
+Rng: TypeAlias = np.random.Generator | int
+Shape = Literal["random", "chain", "fork", "collider", "dense", "empty"]
+Noise = Literal["gaussian", "uniform"]
+Nonlinearity = Literal["linear", "leaky-relu"]
+Setting = Literal["paper", "realistic"]
+
+COMMUNALITY = (0.3, 0.75)  # share of an item's variance that its latents explain
+PATH = (0.2, 0.7)  # size of a path coefficient between standardised latents
+MAX_EXPLAINED = 0.9  # paths into a latent are shrunk together when they explain more than this
+N_CANDIDATES = 64  # draws of a loading pattern from which a usable one is taken
+PAPER_SEED = 2025
+REALISTIC_SEED = 2026
+SUITE_SIZE = 20
+
+
+# ---------------------------------------------------------------------------------------------- structures
+
+
+def random_gnfm(
+    *,
+    n_latents: int | None = None,
+    n_observed: int | None = None,
+    group_sizes: Sequence[int] | None = None,
+    n_groups: int | None = None,
+    max_group_size: int = 3,
+    shape: Shape = "random",
+    density: float = 0.5,
+    n_common_children: int = 0,
+    max_parent_groups: int = 2,
+    rng: Rng,
+) -> DAG:
+    """A random generalized N factor model (Def. 2).
+
+    Latents are called ``L1, L2, ...`` group by group, observed variables ``X1, X2, ...``: first the pure
+    children in the order of the groups, then the common children. The causal order of the groups is random.
+
+    Parameters
+    ----------
+    n_latents
+        Number of latents. Left out: the sum of ``group_sizes``, else 5 (with ``n_groups``: sizes are drawn
+        uniformly from 1 to ``max_group_size`` and are not held to a sum).
+    n_observed
+        Number of observed variables. Left out: three for each latent, and the common children.
+    group_sizes
+        Number of latents of each group. Left out: drawn, with sum ``n_latents``.
+    n_groups
+        Number of groups when the sizes are drawn. Left out: uniform over what is possible.
+    max_group_size
+        Largest group drawn.
+    shape
+        Edges between groups. ``"random"``: each pair, in a random order, with probability ``density``;
+        ``"chain"``, ``"fork"`` (one group causes the others), ``"collider"`` (the others cause one group),
+        ``"dense"`` (every pair) and ``"empty"`` ignore ``density``.
+    density
+        Probability of an edge between two groups.
+    n_common_children
+        Number of observed variables with two or more parent groups.
+    max_parent_groups
+        Such a variable has 2 to ``max_parent_groups`` of them, uniformly (fewer if there are fewer groups).
+    rng
+        A generator or a seed.
+
+    Raises
+    ------
+    GraphError
+        When no graph of the class answers the request.
+
+    Examples
+    --------
+    >>> dag = random_gnfm(group_sizes=(1, 2), n_observed=8, n_common_children=1, shape="dense", rng=0)
+    >>> dag.latents, len(dag.observed)
+    (('L1', 'L2', 'L3'), 8)
+    >>> sorted(dag.parents("X8"))
+    ['L1', 'L2', 'L3']
+    >>> random_gnfm(n_latents=5, n_observed=9, rng=0)
+    Traceback (most recent call last):
+    ...
+    unmeasured.errors.GraphError: 5 latents need at least 10 pure children; you asked for 9 observed
+    variables. Ask for 10 or more, or for fewer latents (Def. 2).
+    """
+    rng = np.random.default_rng(rng)
+    sizes = _sizes(group_sizes, n_latents, n_groups, max_group_size, rng)
+    if n_observed is None:
+        n_observed = 3 * sum(sizes) + n_common_children
+    parents = _parents_of_common(n_common_children, max_parent_groups, len(sizes), rng)
+    _require_enough(n_observed, sum(sizes), 2 * sum(sizes), n_common_children, "Def. 2")
+    n_pure = _spread(n_observed - n_common_children, [2 * size for size in sizes], rng)
+    return _assemble(sizes, _edges_between(len(sizes), shape, density, rng), n_pure, parents)
+
+
+def random_one_factor(
+    *,
+    n_latents: int = 5,
+    n_observed: int | None = None,
+    shape: Shape = "random",
+    density: float = 0.5,
+    rng: Rng,
+) -> DAG:
+    """A random one-factor model: every observed variable measures one latent, every latent has three or more.
+
+    The class of Silva et al. (2003), a special case of the one :func:`random_gnfm` draws from; options as
+    there. ``n_observed`` left out is four for each latent.
+
+    >>> dag = random_one_factor(n_latents=2, n_observed=7, shape="chain", rng=1)
+    >>> {len(dag.parents(name)) for name in dag.observed}
+    {1}
+    """
+    rng = np.random.default_rng(rng)
+    _at_least("n_latents", n_latents, 1)
+    if n_observed is None:
+        n_observed = 4 * n_latents
+    _require_enough(n_observed, n_latents, 3 * n_latents, 0, "one-factor model")
+    n_pure = _spread(n_observed, [3] * n_latents, rng)
+    return _assemble((1,) * n_latents, _edges_between(n_latents, shape, density, rng), n_pure, [])
+
+
+def _assemble(
+    sizes: Sequence[int],
+    between: Iterable[tuple[int, int]],
+    n_pure: Sequence[int],
+    parents_of_common: Iterable[Sequence[int]],
+) -> DAG:
+    """The graph with these group sizes, edges between groups, pure children and common children."""
+    ends = np.cumsum(sizes)
+    groups = [[f"L{i + 1}" for i in range(end - size, end)] for size, end in zip(sizes, ends)]
+    parent_groups = [(g,) for g, n in enumerate(n_pure) for _ in range(n)] + [tuple(p) for p in parents_of_common]
+    observed = [f"X{i + 1}" for i in range(len(parent_groups))]
+    edges = [(a, b) for i, j in between for a in groups[i] for b in groups[j]]
+    edges += [(a, x) for x, of in zip(observed, parent_groups) for g in of for a in groups[g]]
+    latents = [name for group in groups for name in group]
+    return DAG.from_edges(edges, latents=latents, names=latents + observed)
+
+
+def _sizes(
+    given: Sequence[int] | None,
+    n_latents: int | None,
+    n_groups: int | None,
+    max_size: int,
+    rng: np.random.Generator,
+) -> tuple[int, ...]:
+    """Group sizes: the ones given, once they agree with the rest, or a draw."""
+    if given is not None:
+        return _checked_sizes(given, n_latents, n_groups)
+    _at_least("max_group_size", max_size, 1)
+    if n_latents is None and n_groups is not None:
+        _at_least("n_groups", n_groups, 1)
+        return tuple(int(size) for size in rng.integers(1, max_size, size=n_groups, endpoint=True))
+    n_latents = 5 if n_latents is None else n_latents
+    _at_least("n_latents", n_latents, 1)
+    fewest = -(-n_latents // max_size)
+    if n_groups is None:
+        n_groups = int(rng.integers(fewest, n_latents, endpoint=True))
+    if not fewest <= n_groups <= n_latents:
+        raise GraphError(
+            f"{n_latents} latents in groups of 1 to {max_size} make {fewest} to {n_latents} groups; "
+            f"you asked for {n_groups}."
+        )
+    return tuple(_spread(n_latents, [1] * n_groups, rng, limit=max_size))
+
+
+def _checked_sizes(given: Sequence[int], n_latents: int | None, n_groups: int | None) -> tuple[int, ...]:
+    sizes = tuple(int(size) for size in given)
+    if not sizes or min(sizes) < 1:
+        raise GraphError(f"group_sizes must be one positive number for each group; got {sizes}.")
+    if n_latents not in (None, sum(sizes)):
+        raise GraphError(
+            f"group_sizes {sizes} sum to {sum(sizes)}, but n_latents is {n_latents}; leave one of them out."
+        )
+    if n_groups not in (None, len(sizes)):
+        raise GraphError(
+            f"group_sizes {sizes} are {len(sizes)} groups, but n_groups is {n_groups}; leave one of them out."
+        )
+    return sizes
+
+
+def _spread(total: int, least: Sequence[int], rng: np.random.Generator, limit: float = np.inf) -> list[int]:
+    """Counts that sum to ``total``: the least each may have, the rest one by one to random places."""
+    counts = list(least)
+    for _ in range(total - sum(least)):
+        open_places = [i for i, count in enumerate(counts) if count < limit]
+        counts[int(rng.choice(open_places))] += 1
+    return counts
+
+
+def _edges_between(n_groups: int, shape: Shape, density: float, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """Edges over group indices, along a random causal order."""
+    _one_of("shape", shape, get_args(Shape))
+    if not 0 <= density <= 1:
+        raise UnmeasuredError(f"density is the probability of an edge, from 0 to 1; got {density}.")
+    order = [int(g) for g in rng.permutation(n_groups)]
+    pairs = list(combinations(range(n_groups), 2))
+    match shape:
+        case "random":
+            kept = [pair for pair, u in zip(pairs, rng.random(len(pairs))) if u < density]
+        case "chain":
+            kept = [(a, b) for a, b in pairs if b == a + 1]
+        case "fork":
+            kept = [(a, b) for a, b in pairs if a == 0]
+        case "collider":
+            kept = [(a, b) for a, b in pairs if b == n_groups - 1]
+        case "dense":
+            kept = pairs
+        case "empty":
+            kept = []
+    return [(order[a], order[b]) for a, b in kept]
+
+
+def _parents_of_common(
+    n_common: int, max_parents: int, n_groups: int, rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    """The parent groups of each common child."""
+    _at_least("n_common_children", n_common, 0)
+    if n_common and n_groups < 2:
+        raise GraphError(
+            f"A common child has two parent groups or more, but there is one group; "
+            f"n_common_children must be 0 here, got {n_common}."
+        )
+    if n_common:
+        _at_least("max_parent_groups", max_parents, 2)
+    most = min(max_parents, n_groups)
+    return [
+        tuple(sorted(int(g) for g in rng.choice(n_groups, size=int(n), replace=False)))
+        for n in (rng.integers(2, most, size=n_common, endpoint=True) if n_common else ())
+    ]
+
+
+def _require_enough(n_observed: int, n_latents: int, n_pure: int, n_common: int, reference: str) -> None:
+    """Refuse a request with too few observed variables."""
+    if n_observed >= n_pure + n_common:
+        return
+    latents = f"{n_latents} latent{'s' if n_latents > 1 else ''} need{'' if n_latents > 1 else 's'}"
+    common = f" plus {n_common} common {'children' if n_common > 1 else 'child'}" if n_common else ""
+    raise GraphError(
+        f"{latents} at least {n_pure} pure children{common}; you asked for {n_observed} observed variables. "
+        f"Ask for {n_pure + n_common} or more, or for fewer latents ({reference})."
+    )
+
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """A graph with numbers on it: the linear model ``V = F'V + e``, ``Cov(e) = Omega``.
+
+    Parameters
+    ----------
+    dag
+        The graph; rows and columns below follow ``dag.names``.
+    F : (d, d)
+        Edge weights; ``F[i, j]`` is the effect of ``i`` on ``j``, zero where the graph has no edge.
+    Omega : (d, d)
+        Noise covariance, positive definite; diagonal in everything this module draws.
+
+    Examples
+    --------
+    >>> dag = DAG.from_edges([("L", "a"), ("L", "b")], latents=["L"], names=["L", "a", "b"])
+    >>> model = Parameters(dag, np.array([[0, 2.0, 3.0], [0, 0, 0], [0, 0, 0]]), np.eye(3))
+    >>> model.observed, model.cov().tolist()
+    (('a', 'b'), [[5.0, 6.0], [6.0, 10.0]])
+    """
+
+    dag: DAG
+    F: FloatArray
+    Omega: FloatArray
+
+    def __post_init__(self) -> None:
+        d = len(self.dag.names)
+        for letter in ("F", "Omega"):
+            matrix = np.array(getattr(self, letter), dtype=np.float64)
+            if matrix.shape != (d, d) or not np.isfinite(matrix).all():
+                raise ModelError(
+                    f"{letter} must be a finite ({d}, {d}) array, one row for each variable of the graph; "
+                    f"got shape {matrix.shape}."
+                )
+            matrix.setflags(write=False)
+            object.__setattr__(self, letter, matrix)
+        self._require_weights_on_edges()
+        if not np.array_equal(self.Omega, self.Omega.T) or np.linalg.eigvalsh(self.Omega)[0] <= 0:
+            raise ModelError("Omega must be symmetric and positive definite; give every variable some noise.")
+
+    def _require_weights_on_edges(self) -> None:
+        names = self.dag.names
+        stray = np.argwhere((self.F != 0) & (self.dag.adjacency == 0))
+        if len(stray):
+            i, j = stray[0]
+            raise ModelError(
+                f"F gives {names[i]} → {names[j]} the weight {self.F[i, j]:g}, but the graph has no such edge"
+                "; set it to 0 or add the edge."
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All variables: the order of ``F``, ``Omega`` and :meth:`full_cov`."""
+        return self.dag.names
+
+    @property
+    def observed(self) -> tuple[str, ...]:
+        """The observed variables: the order of :meth:`cov`."""
+        return self.dag.observed
+
+    def full_cov(self) -> FloatArray:
+        """Population covariance of all variables, ``(I - F')^-1 Omega (I - F)^-1``, ordered as ``names``."""
+        E = np.linalg.inv(np.eye(len(self.F)) - self.F)
+        cov: FloatArray = E.T @ self.Omega @ E
+        return (cov + cov.T) / 2
+
+    def cov(self) -> FloatArray:
+        """Population covariance of the observed variables, ordered as ``observed``."""
+        keep = _indices(self.dag, self.dag.observed)
+        return self.full_cov()[np.ix_(keep, keep)]
+
+
+def paper_parameters(
+    dag: DAG,
+    rng: Rng,
+    *,
+    low: float = -5.0,
+    high: float = 5.0,
+    noise: tuple[float, float] = (0.1, 1.0),
+    min_abs: float = 0.0,
+) -> Parameters:
+    """Parameters as in the paper's experiments: ``F ~ U[-5, 5]``, noise variances ``~ U[0.1, 1]``.
+
+    Parameters
+    ----------
+    low, high
+        Range of the edge weights.
+    noise
+        Range of the noise variances.
+    min_abs
+        Weights are drawn uniformly from what is left of the range without ``(-min_abs, min_abs)``. The paper
+        has 0; population tests want edges that can be told from no edge.
+
+    Examples
+    --------
+    >>> model = paper_parameters(random_gnfm(group_sizes=(1, 1), rng=0), rng=0, min_abs=0.5)
+    >>> bool(np.abs(model.F[model.F != 0]).min() >= 0.5)
+    True
+    """
+    rng = np.random.default_rng(rng)
+    if not 0 < noise[0] <= noise[1]:
+        raise UnmeasuredError(f"noise is a range of variances, 0 < smallest <= largest; got {noise}.")
+    i, j = np.nonzero(dag.adjacency)
+    F = np.zeros(dag.adjacency.shape)
+    F[i, j] = _uniform_away_from_zero(low, high, min_abs, len(i), rng)
+    return Parameters(dag, F, np.diag(rng.uniform(*noise, size=len(F))))
+
+
+def _uniform_away_from_zero(low: float, high: float, min_abs: float, size: int, rng: np.random.Generator) -> FloatArray:
+    """Uniform draws from ``[low, high]`` without ``(-min_abs, min_abs)``."""
+    negative = max(0.0, min(high, -min_abs) - low)
+    start = max(low, min_abs)
+    positive = max(0.0, high - start)
+    if negative + positive <= 0:
+        raise UnmeasuredError(
+            f"No weight lies in [{low:g}, {high:g}] and at least {min_abs:g} from zero; "
+            "widen the range or lower min_abs."
+        )
+    u = rng.uniform(0.0, negative + positive, size=size)
+    return np.where(u < negative, low + u, start + (u - negative))
+
+
+def realistic_parameters(dag: DAG, rng: Rng) -> Parameters:
+    """Parameters of the size questionnaires have; every variable, latent or observed, has variance 1.
+
+    - Paths between latents: 0.2 to 0.7 in size, random signs. Paths into a latent that would explain more
+      than 0.9 of its variance are shrunk together until they explain 0.9, so some end below 0.2.
+    - Items: latents explain 0.3 to 0.75 of the variance (uniform).
+    - Pure children of a group of several latents: their loadings, seen as directions in the space of the
+      group's latents, are the best spread of 64 random draws. No two items are nearly parallel and no
+      dimension is nearly empty unless there are too many items to avoid it: the group is of its rank not only
+      in name.
+      Where the group's latents are strongly correlated, through shared causes, loadings may exceed 1.
+    - Common children: weights within a factor of two of each other, signs that do not cancel.
+
+    Parameters
+    ----------
+    dag
+        A generalized N factor model.
+    rng
+        A generator or a seed.
+
+    Examples
+    --------
+    >>> model = realistic_parameters(random_gnfm(group_sizes=(1, 2), rng=0), rng=0)
+    >>> bool(np.allclose(np.diag(model.full_cov()), 1))
+    True
+    """
+    rng = np.random.default_rng(rng)
+    verdict = is_gnfm(dag)
+    if not verdict:
+        raise GraphError(f"Realistic parameters are for factor models only; use paper_parameters. {verdict}")
+    F, cov = _standardised_paths(dag, rng)
+    noise = 1 - np.einsum("ij,ik,kj->j", F, cov, F)
+    groups = {frozenset(group) for group in dag.groups}
+    for parents, items in _by_parents(dag).items():
+        draw = _group_loadings if parents in groups else _common_loadings
+        rows = [k for k, name in enumerate(dag.names) if name in parents]
+        communality = rng.uniform(*COMMUNALITY, size=len(items))
+        directions = draw(cov[np.ix_(rows, rows)], len(items), rng)
+        columns = _indices(dag, items)
+        F[np.ix_(rows, columns)] = (directions * np.sqrt(communality)[:, None]).T
+        noise[columns] = 1 - communality
+    return Parameters(dag, F, np.diag(noise))
+
+
+def _standardised_paths(dag: DAG, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Paths between latents and the latents' correlations, both (d, d) with zeros for the observed."""
+    d = len(dag.names)
+    F, cov = np.zeros((d, d)), np.zeros((d, d))
+    latent = np.isin(dag.names, dag.latents)
+    for j in (j for j in dag.topological_order if latent[j]):
+        parents = np.flatnonzero(dag.adjacency[:, j])
+        weights = rng.uniform(*PATH, size=len(parents)) * rng.choice([-1.0, 1.0], size=len(parents))
+        explained = weights @ cov[np.ix_(parents, parents)] @ weights
+        F[parents, j] = weights * np.sqrt(min(1.0, MAX_EXPLAINED / explained) if explained > 0 else 1.0)
+        cov[j] = cov[:, j] = cov @ F[:, j]
+        cov[j, j] = 1.0
+    return F, cov
+
+
+def _by_parents(dag: DAG) -> dict[frozenset[str], list[str]]:
+    """The observed variables by their set of parents, in order of first appearance."""
+    items: dict[frozenset[str], list[str]] = {}
+    for name in dag.observed:
+        items.setdefault(frozenset(dag.parents(name)), []).append(name)
+    return items
+
+
+def _group_loadings(Phi: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+    """Loadings (n, k) of pure children on their group, each with common variance 1, well spread.
+
+    A row ``d`` on the unit sphere becomes ``d' C^-1`` with ``Phi = C C'``, so that its common variance is
+    ``d'd = 1``. The spread of a draw is its smallest eigenvalue times one minus the largest squared cosine
+    between two rows.
+    """
+    k = len(Phi)
+    rows = rng.normal(size=(N_CANDIDATES, n, k))
+    rows /= np.linalg.norm(rows, axis=2, keepdims=True)
+    transposed = rows.transpose(0, 2, 1)
+    smallest = np.linalg.eigvalsh(transposed @ rows)[:, 0]
+    cosines = (rows @ transposed) ** 2 - np.eye(n)
+    best = int(np.argmax(smallest * (1 - cosines.max(axis=(1, 2)))))
+    loadings: FloatArray = rows[best] @ np.linalg.inv(np.linalg.cholesky(Phi))
+    return loadings
+
+
+def _common_loadings(Phi: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+    """Loadings (n, k) of common children, each with common variance 1.
+
+    Weights are 0.5 to 1 with random signs before scaling; the first draw whose parts do not cancel (common
+    variance at least half of what uncorrelated parents would give) is taken.
+    """
+    k = len(Phi)
+    shape = (n, N_CANDIDATES, k)
+    weights = rng.uniform(0.5, 1.0, size=shape) * rng.choice([-1.0, 1.0], size=shape)
+    variance = np.einsum("nci,ij,ncj->nc", weights, Phi, weights)
+    kept = np.minimum(variance / (weights**2).sum(axis=2), 0.5)
+    first = kept.argmax(axis=1)  # the first that reaches one half, else the best
+    rows = np.arange(n)
+    loadings: FloatArray = weights[rows, first] / np.sqrt(variance[rows, first])[:, None]
+    return loadings
+
+
+# -------------------------------------------------------------------------------------------------- samples
+
+
+def sample(
+    model: DAG | Parameters,
+    n_samples: int,
+    *,
+    rng: Rng,
+    noise: Noise = "gaussian",
+    nonlinearity: Nonlinearity = "linear",
+    alpha: float = 0.8,
+    parameters: Setting = "paper",
+    with_latents: bool = False,
+) -> pd.DataFrame:
+    """Independent rows from a model, as a data frame of the observed variables.
+
+    Parameters
+    ----------
+    model
+        A graph, whose parameters are then drawn first from the same ``rng``, or a graph with its parameters.
+    n_samples
+        Number of rows.
+    rng
+        A generator or a seed.
+    noise
+        ``"gaussian"``, or ``"uniform"`` with mean zero and the same variances.
+    nonlinearity
+        ``"linear"``, or ``"leaky-relu"`` as in the paper: ``V_i = LR(sum_j F_ji V_j + e_i)`` with
+        ``LR(x) = max(alpha x, x)``, for every variable, latents without parents included.
+    alpha
+        Slope of the leaky ReLU below zero.
+    parameters
+        How to draw parameters for a bare graph: :func:`paper_parameters` or :func:`realistic_parameters`.
+    with_latents
+        Return the latents too; columns are then ``dag.names``.
+
+    Examples
+    --------
+    >>> dag = random_gnfm(group_sizes=(1, 1), n_observed=4, rng=0)
+    >>> sample(dag, 3, rng=0).shape
+    (3, 4)
+    >>> sample(dag, 3, rng=0, with_latents=True).columns.tolist()
+    ['L1', 'L2', 'X1', 'X2', 'X3', 'X4']
+    """
+    _at_least("n_samples", n_samples, 1)
+    _one_of("noise", noise, get_args(Noise))
+    _one_of("nonlinearity", nonlinearity, get_args(Nonlinearity))
+    _one_of("parameters", parameters, get_args(Setting))
+    if not 0 <= alpha <= 1:
+        raise UnmeasuredError(f"alpha is the slope of the leaky ReLU below zero, from 0 to 1; got {alpha}.")
+    rng = np.random.default_rng(rng)
+    if isinstance(model, DAG):
+        model = paper_parameters(model, rng) if parameters == "paper" else realistic_parameters(model, rng)
+    e = _standard_noise(noise, (n_samples, len(model.F)), rng) @ np.linalg.cholesky(model.Omega).T
+    V = _propagate(model, e, alpha if nonlinearity == "leaky-relu" else 1.0)
+    frame = pd.DataFrame(V, columns=list(model.names))
+    return frame if with_latents else frame[list(model.observed)]
+
+
+def _standard_noise(noise: Noise, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
+    """Independent draws with mean 0 and variance 1."""
+    if noise == "gaussian":
+        return rng.standard_normal(shape)
+    return rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size=shape)
+
+
+def _propagate(model: Parameters, e: FloatArray, alpha: float) -> FloatArray:
+    """Values (N, d) of all variables from their noise, cause before effect; ``alpha = 1`` is linear."""
+    V = np.zeros_like(e)
+    for j in model.dag.topological_order:
+        V[:, j] = leaky_relu(V @ model.F[:, j] + e[:, j], alpha)
+    return V
+
+
+def leaky_relu(x: FloatArray, alpha: float = 0.8) -> FloatArray:
+    """``max(alpha x, x)``, elementwise.
+
+    >>> leaky_relu(np.array([-2.0, 0.0, 3.0]), alpha=0.5).tolist()
+    [-1.0, 0.0, 3.0]
+    """
+    return np.maximum(alpha * x, x)
+
+
+# --------------------------------------------------------------------------------------------------- suites
+
+
+@cache
+def paper_suite() -> tuple[DAG, ...]:
+    """The 20 fixed structures behind our versions of the paper's tables.
+
+    The paper's own 20 graphs are not published. Ours have 20 variables on average, 5 of them latent, in
+    groups of 1 to 3, mostly 1. They were drawn once by :func:`draw_paper_suite` and are read from a file.
+
+    >>> suite = paper_suite()
+    >>> len(suite), sum(len(dag.latents) for dag in suite) / len(suite)
+    (20, 5.0)
+    """
+    return _read_suite("paper_suite")
+
+
+@cache
+def realistic_suite() -> tuple[DAG, ...]:
+    """The 20 fixed structures of the realistic suite, for :func:`realistic_parameters`.
+
+    20 variables on average, 5 of them latent; groups of one, but for one graph in five with one group of two;
+    0 to 2 common children. Drawn once by :func:`draw_realistic_suite` and read from a file.
+
+    >>> sum(max(len(group) for group in dag.groups) == 2 for dag in realistic_suite())
+    4
+    """
+    return _read_suite("realistic_suite")
+
+
+def draw_paper_suite(seed: int = PAPER_SEED) -> tuple[DAG, ...]:
+    """Draw the structures that :func:`paper_suite` stores.
+
+    Structure ``i`` has its own generator, seeded with ``(seed, i)``. It has 4, 5, 5 or 6 latents in turn,
+    three observed variables for each latent, group sizes 1, 2, 3 with probabilities .7, .2, .1 until the
+    latents are used up, 0 to 2 common children, and an edge between two groups with probability .5.
+    """
+    return tuple(_paper_structure(i, np.random.default_rng((seed, i))) for i in range(SUITE_SIZE))
+
+
+def draw_realistic_suite(seed: int = REALISTIC_SEED) -> tuple[DAG, ...]:
+    """Draw the structures that :func:`realistic_suite` stores.
+
+    As :func:`draw_paper_suite`, but every group is a single latent, except that each fifth structure has one
+    group of two.
+    """
+    return tuple(_realistic_structure(i, np.random.default_rng((seed, i))) for i in range(SUITE_SIZE))
+
+
+def suite_text(name: str, seed: int, structures: Sequence[DAG]) -> str:
+    """The file of a suite: JSON with its name, its seed and one structure on each line."""
+    rows = [
+        json.dumps({"latents": dag.latents, "observed": dag.observed, "edges": list(dag.edges)}) for dag in structures
+    ]
+    head = f'"name": {json.dumps(name)},\n"drawn_by": "unmeasured.simulate.draw_{name}",\n"seed": {seed}'
+    return "{\n" + head + ',\n"structures": [\n' + ",\n".join(rows) + "\n]\n}\n"
+
+
+def _paper_structure(index: int, rng: np.random.Generator) -> DAG:
+    n_latents = (4, 5, 5, 6)[index % 4]
+    sizes: list[int] = []
+    while sum(sizes) < n_latents:
+        size = int(rng.choice([1, 2, 3], p=[0.7, 0.2, 0.1]))
+        sizes.append(min(size, n_latents - sum(sizes)))
+    return _suite_structure(sizes, rng)
+
+
+def _realistic_structure(index: int, rng: np.random.Generator) -> DAG:
+    n_latents = (4, 5, 5, 6)[index % 4]
+    sizes = [1] * n_latents if index % 5 else [2] + [1] * (n_latents - 2)
+    return _suite_structure(sizes, rng)
+
+
+def _suite_structure(sizes: Sequence[int], rng: np.random.Generator) -> DAG:
+    return random_gnfm(group_sizes=sizes, n_observed=3 * sum(sizes), n_common_children=int(rng.integers(3)), rng=rng)
+
+
+def _read_suite(name: str) -> tuple[DAG, ...]:
+    text = files("unmeasured.data").joinpath("bundled", f"{name}.json").read_text(encoding="utf-8")
+    structures: list[dict[str, Any]] = json.loads(text)["structures"]
+    return tuple(
+        DAG.from_edges(
+            [(cause, effect) for cause, effect in row["edges"]],
+            latents=row["latents"],
+            names=row["latents"] + row["observed"],
+        )
+        for row in structures
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- checks
+
+
+def _indices(dag: DAG, names: Iterable[str]) -> list[int]:
+    position = {name: k for k, name in enumerate(dag.names)}
+    return [position[name] for name in names]
+
+
+def _at_least(option: str, value: int, least: int) -> None:
+    if not isinstance(value, int | np.integer):
+        raise UnmeasuredError(f"{option} must be a whole number; got {value!r}.")
+    if value < least:
+        raise UnmeasuredError(f"{option} must be at least {least}; got {value}.")
+
+
+def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise UnmeasuredError(f"{option} is one of {listing(known)}; got {value!r}{nearest(value, known) or '.'}")

@@ -1,0 +1,172 @@
+"""um.fit from the outside: the answer, the flags, the sentences, the mistakes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import unmeasured as um
+
+CORR = pd.DataFrame(
+    [[1.0, 0.6, 0.5, 0.4], [0.6, 1.0, 0.45, 0.35], [0.5, 0.45, 1.0, 0.3], [0.4, 0.35, 0.3, 1.0]],
+    index=list("abcd"),
+    columns=list("abcd"),
+)
+ONE_FACTOR = "f =~ a + b + c + d"
+
+
+def fit(model=ONE_FACTOR, cov=CORR, n=200, **options):
+    return um.fit(model, cov=cov, n_samples=n, **options)
+
+
+def test_two_ways_of_scaling_a_latent_are_the_same_model():
+    data = um.datasets.load("political_democracy")
+    (model,) = data.models.values()
+    fits = [
+        um.fit(model.text, cov=data.frame(), n_samples=data.n_samples, scale_latents=scale)
+        for scale in ("variance", "first-indicator")
+    ]
+    assert fits[0].chi2 == pytest.approx(fits[1].chi2, abs=1e-6)
+    tables = [f.parameters.set_index(["lhs", "op", "rhs"])["std"] for f in fits]
+    for key in tables[0].index:
+        assert abs(tables[0][key]) == pytest.approx(abs(tables[1][key]), abs=1e-4), key
+    first = fits[1].parameters
+    assert first[(first.lhs == "ind60") & (first.rhs == "x1")].est.item() == 1.0
+
+
+def test_text_and_graph_are_the_same_model():
+    dag = um.DAG.from_edges([("f", x) for x in "abcd"], latents=["f"])
+    assert fit(dag).chi2 == pytest.approx(fit().chi2, abs=1e-9)
+    assert fit(dag.cpdag()).chi2 == pytest.approx(fit().chi2, abs=1e-9)
+
+
+def test_rows_and_their_covariance_give_the_same_answer():
+    rows = pd.DataFrame(np.random.default_rng(0).multivariate_normal(np.zeros(4), CORR, 300), columns=list("abcd"))
+    by_rows = um.fit(ONE_FACTOR, rows)
+    by_cov = um.fit(ONE_FACTOR, cov=rows.cov(), n_samples=300)
+    assert by_rows.loglik == pytest.approx(by_cov.loglik, abs=1e-8)
+    np.testing.assert_allclose(by_rows.parameters["est"], by_cov.parameters["est"], atol=1e-7)
+
+
+def test_history_never_rises_and_ends_at_the_optimum():
+    result = fit()
+    assert (np.diff(result.history) <= 1e-12).all()
+    assert result.history[-1] == pytest.approx(result.chi2 / 200, abs=1e-12)
+    assert len(result.history) == result.n_steps + 1
+    assert result.status == f"converged in {result.n_steps} steps"
+
+
+def test_standardised_estimates_and_r2_agree():
+    result = fit()
+    table = result.parameters
+    loadings = table[table.op == "=~"].set_index("rhs")["std"]
+    np.testing.assert_allclose(result.r2[list("abcd")], loadings**2, atol=1e-9)
+    assert np.allclose(np.diag(result.implied_cov), 199 / 200, atol=1e-6)
+
+
+def test_a_heywood_case_is_bounded_and_reported():
+    corr = pd.DataFrame([[1.0, 0.9, 0.8], [0.9, 1.0, 0.5], [0.8, 0.5, 1.0]], index=list("abc"), columns=list("abc"))
+    result = um.fit("f =~ a + b + c", cov=corr, n_samples=200)
+    assert result.converged
+    assert not result.admissible
+    assert "not admissible: the noise variance of 'a' ran to zero (Heywood case)" in result.status
+    variance = result.parameters.query("op == '~~' and lhs == 'a'").est.item()
+    assert 0 < variance < 1e-5
+
+
+def test_a_latent_whose_noise_vanishes_is_reported_too():
+    """The second latent is the first one exactly: its indicators correlate as if there were one factor."""
+    loading = np.array([0.8, 0.7, 0.6, 0.7, 0.8, 0.6])
+    corr = np.outer(loading, loading)
+    # Between the two triples a bit more than one factor allows, so that the noise wants to be negative.
+    corr[:3, 3:] *= 1.04
+    corr[3:, :3] *= 1.04
+    np.fill_diagonal(corr, 1.0)
+    names = [f"x{i}" for i in range(6)]
+    result = um.fit("f =~ x0 + x1 + x2; g =~ x3 + x4 + x5; g ~ f", cov=corr, n_samples=500, names=names)
+    assert result.converged
+    assert not result.admissible
+    assert "noise variance of 'g' ran to zero" in result.status
+
+
+def test_parameters_beyond_identification_are_counted_and_the_model_still_fitted():
+    result = um.fit("f =~ a + b; g =~ c + d", cov=CORR, n_samples=200, correlate_exogenous=False)
+    assert result.converged
+    assert int(result.dimension) == 6
+    assert result.df == 4
+    (note,) = result.notes
+    assert note.startswith("The data determine only 6 of 8 free parameters (2 too many)")
+    assert result.parameters.query("op == '=~'").se.isna().all()
+
+
+def test_one_bad_graph_does_not_sink_a_batch():
+    sample = um.Sample.from_cov(CORR, 200)
+    good = um.DAG.from_edges([("f", x) for x in "abcd"], latents=["f"])
+    empty = um.DAG.from_edges([], names=list("abcd"))
+    tangled = um.DAG.from_edges([(f, x) for f in "fghi" for x in "abcd"], latents=list("fghi"))
+    fits = um.fit_many([good, empty, tangled, good], sample)
+    assert [f.converged for f in fits] == [True] * 4
+    assert fits[0].chi2 == fits[3].chi2
+    assert fits[1].chi2 == pytest.approx(fits[1].baseline_chi2)
+    assert fits[2].chi2 == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_population_fits_perfectly_or_not_at_all():
+    truth = um.simulate.random_gnfm(n_latents=3, n_observed=9, rng=5)
+    parameters = um.simulate.realistic_parameters(truth, np.random.default_rng(5))
+    names = parameters.observed
+    right = um.fit(truth, cov=parameters.cov(), n_samples=math.inf, names=names)
+    assert (right.chi2, right.pvalue, right.rmsea) == (0.0, 1.0, pytest.approx(0.0, abs=1e-4))
+    wrong = um.fit("f =~ " + " + ".join(names), cov=parameters.cov(), n_samples=math.inf, names=names)
+    assert wrong.chi2 == math.inf
+    assert 0 < wrong.rmsea < 1
+    assert 0 < wrong.cfi < 1
+
+
+def test_summary_holds_the_essentials():
+    text = fit().summary()
+    for part in ("chi2", "RMSEA", "CFI", "BIC", "converged in", "f =~", "dimension 8 of at most 10 moments"):
+        assert part in text
+    assert "Fit: chi2" in repr(fit())
+
+
+MISTAKES = {
+    "not symmetric": (lambda: fit(cov=CORR.where(np.tril(np.ones((4, 4))) > 0, CORR * 0.9)), "not symmetric: ('a', 'b') is 0.54 but ('b', 'a') is 0.6"),
+    "not positive definite": (lambda: fit(cov=CORR.replace({0.4: -0.9, 0.35: 0.9})), "not positive definite (smallest eigenvalue of the correlations -0.6"),
+    "constant": (lambda: fit(cov=CORR.mask((CORR.index.to_numpy()[:, None] == "b") | (CORR.columns == "b"), 0.0)), "Variables 'b' have no variance (constant). Drop them."),
+    "missing entries": (lambda: fit(cov=CORR.replace(0.3, np.nan)), "2 missing or infinite entries, the first at ('c', 'd')"),
+    "perfect correlation": (lambda: fit(cov=CORR.replace(0.6, 1.0)), "Variables 'a' and 'b' are perfectly correlated"),
+    "too few samples": (lambda: fit(n=4), "4 samples are too few for 4 variables"),
+    "sample size": (lambda: fit(n=-1), "n_samples must be at least 2; got -1"),
+    "no sample size": (lambda: um.fit(ONE_FACTOR, cov=CORR), "A matrix needs n_samples"),
+    "neither": (lambda: um.fit(ONE_FACTOR), "Give either rows (X) or a matrix (cov=, n_samples=); got neither"),
+    "both": (lambda: um.fit(ONE_FACTOR, CORR, cov=CORR), "got both"),
+    "names repeat": (lambda: fit(cov=CORR.to_numpy(), names=list("aacd")), "Names repeat: 'a'"),
+    "names differ": (lambda: fit(cov=CORR.set_axis(list("abdc"), axis=0)), "Rows and columns of the matrix are named differently"),
+    "wrong number of names": (lambda: fit(cov=CORR.to_numpy(), names=list("abc")), "3 names were given for 4 variables"),
+    "not square": (lambda: fit(cov=CORR.to_numpy()[:2]), "square with at least one variable; got shape (2, 4)"),
+    "text in rows": (lambda: um.fit(ONE_FACTOR, pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})), "Columns 'b' hold text"),
+    "holes in rows": (lambda: um.fit(ONE_FACTOR, pd.DataFrame({"a": [1, np.nan], "b": [1, 2]})), "Missing or infinite values in 'a'"),
+    "constant column": (lambda: um.fit(ONE_FACTOR, pd.DataFrame({"a": range(9), "b": [0.1] * 9})), "Constant variables carry no information: 'b'"),
+    "unknown variable": (lambda: fit("f =~ a + b\nf =~ cc"), "Line 2: 'cc' is neither"),
+    "unknown in graph": (lambda: fit(um.DAG.from_edges([("f", "a"), ("f", "alpha")], latents=["f"])), "Variable 'alpha' is not in the data"),
+    "cycle": (lambda: fit("f =~ a + b; g =~ c + d; f ~ g; g ~ f"), "The model has a feedback loop, f → g → f (line 1)"),
+    "nothing observed": (lambda: fit(um.DAG.from_edges([("f", "g")], latents=["f", "g"])), "no observed variables"),
+}  # fmt: skip
+# ruff: noqa: E501 (a table of calls and words reads best a row a line)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_get_a_sentence(name):
+    call, words = MISTAKES[name]
+    with pytest.raises(um.UnmeasuredError) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+def test_few_samples_for_many_parameters_are_noted():
+    (note,) = fit("f =~ a + b + c + d", n=6).notes
+    assert note == "6 samples for 8 free parameters: estimates will not hold up."

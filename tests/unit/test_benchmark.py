@@ -1,0 +1,50 @@
+"""The benchmark rooms, in versions small enough for every run."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from unmeasured.benchmark import engine
+from unmeasured.benchmark.peers import _orthogonality, time_ours
+from unmeasured.data import datasets
+
+
+def test_default_starts_reach_the_best_of_all_starts():
+    """The full figures: `unmeasured bench starts`, 200 models each."""
+    for suite, n_models in (("paper", 25), ("realistic", 10)):
+        result = engine.default_starts(suite, n_models=n_models, n_starts=6, seed=11)
+        assert result.n_reached == n_models, str(result)
+
+
+def test_a_batch_gives_the_results_of_a_loop():
+    result = engine.batch_against_loop(n_fits=40, repeats=1)
+    assert result.largest_difference < 1e-6
+    assert "times faster" in str(result)
+
+
+def test_every_published_model_has_a_time_and_a_chi_square():
+    data = datasets.load("multitasking")
+    for model in data.models.values():
+        timing = time_ours(data.frame(), data.n_samples, model, repeats=1)
+        assert timing.seconds > 0
+        assert math.isfinite(timing.chi2)
+
+
+def test_absent_programs_are_rows_with_a_reason():
+    rows = [
+        ("d", "m", "unmeasured", 0.002, 10.0, ""),
+        ("d", "m", "semopy", 0.4, 10.5, ""),
+        ("d", "m", "lavaan", math.nan, math.nan, "Rscript is not installed"),
+    ]
+    text = engine.describe_fits(pd.DataFrame(rows, columns=["data", "model", "program", "seconds", "chi2", "failure"]))
+    assert "semopy: 200 times our seconds, median of 1 models" in text
+    assert "lavaan, m: Rscript is not installed" in text
+
+
+def test_semopy_is_told_which_factors_are_orthogonal():
+    model = next(m for m in datasets.load("multitasking").models.values() if not m.correlate_exogenous)
+    assert _orthogonality(model) == []  # a chain has one exogenous latent
+    model = next(m for m in datasets.load("big_five").models.values() if not m.correlate_exogenous)
+    assert len(_orthogonality(model)) == 10

@@ -1,0 +1,83 @@
+"""The house rules that a machine can check: import directions, docstrings, the README's code."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+import unmeasured as um
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "unmeasured"
+# Import from your left only; data and errors serve all.
+ORDER = ["errors", "arrays", "graphs", "data", "sem", "simulate", "metrics", "benchmark", "cli"]
+# The package face may import every room; simulate and metrics stand side by side.
+BESIDE = {frozenset({"simulate", "metrics"})}
+
+
+def room(path):
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "unmeasured" and len(parts) > 1 and parts[1] in ORDER:
+                yield parts[1]
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_come_from_the_left(path):
+    here = room(path)
+    if here == "__init__":
+        return
+    for other in imported_rooms(path):
+        assert other == here or ORDER.index(other) < ORDER.index(here), f"{path.name} imports {other}"
+        assert frozenset({other, here}) not in BESIDE, f"{path.name} imports {other}"
+
+
+def test_every_public_name_is_documented():
+    undocumented = []
+    for name in um.__all__:
+        thing = getattr(um, name)
+        if not inspect.getdoc(thing):
+            undocumented.append(name)
+        if inspect.isclass(thing):
+            for attribute, value in vars(thing).items():
+                is_member = callable(value) or isinstance(value, property)
+                if not attribute.startswith("_") and is_member and not inspect.getdoc(getattr(thing, attribute)):
+                    undocumented.append(f"{name}.{attribute}")
+    assert undocumented == []
+
+
+def test_the_readme_runs_and_prints_what_it_says():
+    blocks = re.findall(r"```(python|text)\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+    scope: dict[str, object] = {}
+    printed = None
+    for kind, code in blocks:
+        if kind == "python":
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(code, "README.md", "exec"), scope)
+            printed = out.getvalue()
+        elif printed is not None:
+            assert printed.strip() == code.strip()
+            printed = None
+
+
+def test_the_readme_has_its_two_commands():
+    text = (ROOT / "README.md").read_text()
+    assert ".venv/bin/pip install" in text.split("<!-- run command -->")[1].split("```")[1]
+    assert "pytest" in text.split("<!-- test command -->")[1].split("```")[1]
