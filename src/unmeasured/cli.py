@@ -95,7 +95,7 @@ def _read(path: Path, reader: Callable[[Path], Read]) -> Read:
 
 
 @bench.command("fit")
-def bench_fit(repeats: Annotated[int, typer.Option(help="Fits per model and program; the median counts.")] = 5) -> None:
+def bench_fit(repeats: Annotated[int, typer.Option(help="Fits per model and program; the median counts.")] = 9) -> None:
     """The published models in our engine, semopy and lavaan: seconds and chi-square."""
     typer.echo(engine.describe_fits(engine.published_fits(repeats)))
 

@@ -34,12 +34,14 @@ def test_every_published_model_has_a_time_and_a_chi_square():
 
 def test_absent_programs_are_rows_with_a_reason():
     rows = [
-        ("d", "m", "unmeasured", 0.002, 10.0, ""),
-        ("d", "m", "semopy", 0.4, 10.5, ""),
-        ("d", "m", "lavaan", math.nan, math.nan, "Rscript is not installed"),
+        ("d", "m", "unmeasured", 0.002, 0.003, 10.0, ""),
+        ("d", "m", "semopy", 0.4, 0.45, 10.5, ""),
+        ("d", "m", "lavaan", math.nan, math.nan, math.nan, "Rscript is not installed"),
     ]
-    text = engine.describe_fits(pd.DataFrame(rows, columns=["data", "model", "program", "seconds", "chi2", "failure"]))
-    assert "semopy: 200 times our seconds, median of 1 models" in text
+    text = engine.describe_fits(
+        pd.DataFrame(rows, columns=["data", "model", "program", "seconds", "whole", "chi2", "failure"])
+    )
+    assert "semopy takes 200 times as long for the fit (least 200.0, most 200), 150 times from text to chi2" in text
     assert "lavaan, m: Rscript is not installed" in text
 
 

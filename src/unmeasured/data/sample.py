@@ -7,6 +7,7 @@ covariance (N infinite) is left alone.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,6 +80,11 @@ class Sample:
     def log_det_corr(self) -> float:
         """Log determinant of the correlation matrix."""
         return float(np.linalg.slogdet(self.corr)[1])
+
+    @cached_property
+    def unexplained(self) -> Floats:
+        """(n,) part of each variable's variance that no linear function of the others explains."""
+        return _frozen(1.0 / np.diag(np.linalg.inv(self.corr)))
 
     def select(self, names: Sequence[str]) -> Sample:
         """The same data for some of the variables, in the order given."""
@@ -214,9 +220,11 @@ def _check_cov(matrix: Floats, names: tuple[str, ...]) -> None:
 
 
 def _check_positive_definite(corr: Floats, names: tuple[str, ...]) -> None:
-    value, vector = np.linalg.eigh(corr)
-    if value[0] > _LEAST_EIGENVALUE:
+    with contextlib.suppress(np.linalg.LinAlgError):
+        # The cheap answer first; the eigenvectors that name the culprits only where they are needed.
+        np.linalg.cholesky(corr - _LEAST_EIGENVALUE * np.eye(len(corr)))
         return
+    value, vector = np.linalg.eigh(corr)
     i, j = sorted(map(int, np.unravel_index(int(np.abs(corr - np.eye(len(corr))).argmax()), corr.shape)))
     if abs(corr[i, j]) >= 1.0 - 1e-9:
         raise DataError(

@@ -3,9 +3,10 @@
 A parameter count is not the dimension. Latents that share all their children can be rotated into each other,
 two indicators cannot tell two loadings apart, and no model exceeds the n(n+1)/2 moments there are. The
 dimension is the rank of the Jacobian of Sigma at almost every point, so we evaluate that rank at a random
-point. Floating point would have to guess which singular values are zero; we compute with whole numbers modulo
-a prime of 31 bits instead. Such a rank never exceeds the true one, and it falls short only where the random
-point hits a root of a polynomial, once in millions; two points make that once in 10^12.
+point. Where floating point finds all singular values far from zero, full rank is certain. Otherwise it would
+have to guess which of them are zero; we compute with whole numbers modulo a prime of 31 bits instead. Such a
+rank never exceeds the true one, and it falls short only where the random point hits a root of a polynomial,
+once in millions; two points make that once in 10^12.
 """
 
 from __future__ import annotations
@@ -74,7 +75,25 @@ def jacobian_rank(pattern: Pattern) -> int:
     """Rank of dSigma/dparameters at random points, exact but for once in 10^12."""
     # The seed is fixed: the same graph has the same dimension in every run.
     rng = np.random.default_rng(20_261_115)
+    n = len(pattern.observed)
+    if pattern.n_free <= n * (n + 1) // 2 and _is_clearly_full(pattern, rng):
+        return pattern.n_free
     return max(_rank_at(pattern, rng) for _ in range(2))
+
+
+def _is_clearly_full(pattern: Pattern, rng: np.random.Generator) -> bool:
+    """Whether the rows of the Jacobian are independent beyond any rounding."""
+    x = rng.uniform(0.5, 1.0, pattern.n_free) * np.where(pattern.is_variance, 2.0, rng.choice([-1, 1], pattern.n_free))
+    F, Omega = pattern.matrices(np.append(x, 0.0))
+    E = np.linalg.inv(np.eye(len(F)) - F)
+    T = E[:, pattern.observed]
+    Z = np.concatenate([T, E.T @ Omega @ T])
+    row, u, v, _ = pattern.tables
+    J = Z[row[u], :, None] * Z[row[v], None, :]
+    J = (J + J.transpose(0, 2, 1)).reshape(len(u), -1)
+    J /= np.linalg.norm(J, axis=1, keepdims=True) + 1e-300
+    # Squared singular values; a zero one would come out at 1e-15.
+    return bool(np.linalg.eigvalsh(J @ J.T)[0] > 1e-9)
 
 
 def _rank_at(pattern: Pattern, rng: np.random.Generator) -> int:

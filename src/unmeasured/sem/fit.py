@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Sample, as_sample
@@ -85,7 +85,7 @@ def fit(
             scale_latents=scale_latents,
             correlate_outcomes=correlate_outcomes,
         )
-    return replace(fit_many([model], sample, n_threads=1)[0], count=count)
+    return replace(fit_many([model], sample)[0], count=count)
 
 
 def fit_many(
@@ -373,28 +373,38 @@ class Fit:
         variance at its bound is computed as if there were no bound, as lavaan does: do not lean on it.
         ``std`` is the estimate with all variables of unit variance (lavaan's std.all).
         """
-        errors = dict(zip(self._free, self._uncertainty[0], strict=True))
-        values = dict(zip(self._free, self.estimates, strict=True))
-        rows = []
-        for p in self.model.parameters:
-            est = values[p] if p.fixed is None else p.fixed
-            se = errors[p] if p.fixed is None else 0.0
-            z = est / se if se > 0 else math.nan
-            std = self._standardised(p, est)
-            rows.append((p.lhs, p.op, p.rhs, est, se, z, 2.0 * float(norm.sf(abs(z))), std))
-        return pd.DataFrame(rows, columns=["lhs", "op", "rhs", "est", "se", "z", "pvalue", "std"])
+        rows = self.model.parameters
+        values = dict(zip(self._free, zip(self.estimates, self._uncertainty[0], strict=True), strict=True))
+        est, se = np.array([values[p] if p.fixed is None else (p.fixed, 0.0) for p in rows]).reshape(-1, 2).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(se > 0, est / se, np.nan)
+        return pd.DataFrame(
+            {
+                "lhs": [p.lhs for p in rows],
+                "op": [p.op for p in rows],
+                "rhs": [p.rhs for p in rows],
+                "est": est,
+                "se": se,
+                "z": z,
+                "pvalue": 2.0 * ndtr(-np.abs(z)),
+                "std": [self._standardised(p, value) for p, value in zip(rows, est, strict=True)],
+            }
+        )
 
     @cached_property
     def _sd(self) -> Mapping[str, float]:
         return dict(zip(self.causal_order, np.sqrt(np.maximum(np.diag(self.full_cov), 0.0)), strict=True))
+
+    @cached_property
+    def _noise(self) -> Mapping[str, float]:
+        return dict(zip(self.causal_order, np.diag(self.Omega), strict=True))
 
     def _standardised(self, p: Parameter, est: float) -> float:
         if p.op != "~~":
             return float(est * self._sd[p.source] / self._sd[p.target])
         if p.source == p.target:
             return float(est / self._sd[p.source] ** 2)
-        noise = dict(zip(self.causal_order, np.diag(self.Omega), strict=True))
-        product = noise[p.source] * noise[p.target]
+        product = self._noise[p.source] * self._noise[p.target]
         return float(est / math.sqrt(product)) if product > 0 else math.nan
 
     @cached_property

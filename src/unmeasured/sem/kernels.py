@@ -15,7 +15,8 @@ Stack the rows in use as ``Z`` and let ``P`` be the inverse of Sigma. The object
     gradient           2 w (K - Z P S P Z')[u, v]
     expected Hessian   2 w w2 (K[u, u2] K[v, v2] + K[u, v2] K[v, u2])         with  K = Z P Z'
 
-so both are read from small tables; no Jacobian of n^2 rows is ever formed.
+so both are read from small tables; no Jacobian of n^2 rows is ever formed. So is the exact Hessian
+(:func:`exact_hessian`), which takes over near the optimum, where Fisher scoring crawls if the model misfits.
 
 The matrices are small (tens of rows), where calls into LAPACK cost more than the arithmetic and its threads
 fight with ours; the few factorisations are therefore written out. Functions release the interpreter lock.
@@ -29,7 +30,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
-from unmeasured.arrays import Floats, Ints
+from unmeasured.arrays import Bools, Floats, Ints
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -38,16 +39,36 @@ CONVERGED, STEP_LIMIT, STALLED, BAD_START = 0, 1, 2, 3
 
 # Damping at the start, and the band it moves in. Below 1e-10 it no longer damps; beyond 1e10 no step is left.
 _DAMPING, _DAMPING_LEAST, _DAMPING_MOST = 1e-2, 1e-10, 1e10
+# Once a step promises less than this per sample, the exact Hessian takes over.
+_NEAR = 1e-1
+
+
+# Sums may be reordered (vectorised); infinities and NaN keep their meaning: we test for them. Divisions by
+# zero give infinities, as in numpy: the checks that would raise instead double the time it takes to compile.
+_FLAGS: dict[str, Any] = {
+    "cache": True,
+    "nogil": True,
+    "fastmath": {"reassoc", "contract", "nsz"},
+    "error_model": "numpy",
+}
 
 
 def compiled(function: Function) -> Function:
-    """Compile ahead of the first call with our flags, keeping the machine code on disk."""
-    # Sums may be reordered (vectorised); infinities and NaN keep their meaning: we test for them.
-    flags = {"reassoc", "contract", "nsz"}
-    return cast(Function, numba.njit(cache=True, nogil=True, fastmath=flags)(function))
+    """Compile at the first call with our flags, keeping the machine code on disk."""
+    return cast(Function, numba.njit(**_FLAGS)(function))
 
 
-@compiled
+def inner(function: Function) -> Function:
+    """As :func:`compiled`, for functions that only compiled code calls.
+
+    No door for the interpreter is built, and nothing is kept on disk but within the callers: a copy of its own
+    could be older than what it calls (see :mod:`unmeasured.sem.batch`).
+    """
+    flags: dict[str, Any] = {**_FLAGS, "cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(Function, numba.njit(**flags)(function))
+
+
+@inner
 def cholesky(A: Floats, L: Floats) -> bool:
     """Lower factor of A into L; False where A is not positive definite."""
     n = A.shape[0]
@@ -66,7 +87,7 @@ def cholesky(A: Floats, L: Floats) -> bool:
     return True
 
 
-@compiled
+@inner
 def cholesky_solve(L: Floats, b: Floats) -> None:
     """Solve ``L L' x = b`` in place."""
     n = b.shape[0]
@@ -82,7 +103,7 @@ def cholesky_solve(L: Floats, b: Floats) -> None:
             b[k] -= L[i, k] * s
 
 
-@compiled
+@inner
 def inverse_from_cholesky(L: Floats, P: Floats, work: Floats) -> None:
     """``P = (L L')^-1``; ``work`` holds the inverse of L, transposed, row by row."""
     n = L.shape[0]
@@ -105,7 +126,7 @@ def inverse_from_cholesky(L: Floats, P: Floats, work: Floats) -> None:
             P[j, i] = s
 
 
-@compiled
+@inner
 def propagate(
     observed: Ints,
     source: Ints,
@@ -118,9 +139,11 @@ def propagate(
     C: Floats,
 ) -> None:
     """Fill the total effects T and the covariances C with the observed variables (module docstring)."""
-    T[:] = 0.0
-    C[:] = 0.0
     n = observed.shape[0]
+    for i in range(T.shape[0]):
+        for k in range(n):
+            T[i, k] = 0.0
+            C[i, k] = 0.0
     for k in range(n):
         T[observed[k], k] = 1.0
     for e in range(source.shape[0] - 1, -1, -1):
@@ -140,7 +163,7 @@ def propagate(
             C[j, k] += f * C[i, k]
 
 
-@compiled
+@inner
 def objective(
     S: Floats, observed: Ints, T: Floats, C: Floats, Sigma: Floats, L: Floats, P: Floats, work: Floats
 ) -> float:
@@ -163,7 +186,7 @@ def objective(
     return value
 
 
-@compiled
+@inner
 def derivatives(
     S: Floats,
     P: Floats,
@@ -177,21 +200,21 @@ def derivatives(
     Y: Floats,
     YS: Floats,
     K: Floats,
+    Q: Floats,
     gradient: Floats,
     H: Floats,
+    diagonal_only: bool,
 ) -> None:
-    """Gradient and expected Hessian from the tables K and Y S Y', with Y = Z P."""
+    """Gradient and expected Hessian (lower triangle) from the tables K = Z P Z' and Q = Z P S P Z'."""
     d = T.shape[0]
     r, n = Z.shape
     p = u.shape[0]
     for a in range(r):
         node = row[a]
-        if node < d:
-            Z[a] = T[node]
-        else:
-            Z[a] = C[node - d]
+        for c in range(n):
+            Z[a, c] = T[node, c] if node < d else C[node - d, c]
+            Y[a, c] = 0.0
     for a in range(r):
-        Y[a] = 0.0
         for b in range(n):
             z = Z[a, b]
             if z != 0.0:  # rows of leaves have a single entry
@@ -208,28 +231,89 @@ def derivatives(
             s = 0.0
             for c in range(n):
                 s += Y[a, c] * Z[b, c]
+            t = 0.0
+            for c in range(n):
+                t += YS[a, c] * Y[b, c]
             K[a, b] = s
             K[b, a] = s
+            Q[a, b] = t
+            Q[b, a] = t
     for i in range(p):
         ui, vi, wi = u[i], v[i], w[i]
-        s = K[ui, vi]
-        for c in range(n):
-            s -= YS[ui, c] * Y[vi, c]
-        gradient[i] = 2.0 * wi * s
-        for j in range(i + 1):
+        gradient[i] = 2.0 * wi * (K[ui, vi] - Q[ui, vi])
+        # Where the exact Hessian is used, only the diagonal of this one is, to damp it.
+        for j in range(i if diagonal_only else 0, i + 1):
             h = 2.0 * wi * w[j] * (K[ui, u[j]] * K[vi, v[j]] + K[ui, v[j]] * K[vi, u[j]])
             H[i, j] = h
-            H[j, i] = h
 
 
-@compiled
+@inner
+def exact_hessian(
+    u: Ints, v: Ints, w: Floats, row: Ints, K: Floats, Q: Floats, E: Floats, V: Floats, H: Floats
+) -> None:
+    """The Hessian itself, lower triangle, from the same tables and all effects E and covariances V (d, d).
+
+    ``2 tr(dS_a P dS_b PSP) - tr(P dS_a P dS_b) + tr((P - PSP) d2S)``. The second derivative of Sigma follows
+    from ``du_j/dF_kl = E[j,k] u_l``, ``dv_i/dF_kl = V[k,i] u_l + E[l,i] v_k`` and
+    ``dv_i/dOmega_kl = E[l,i] u_k + E[k,i] u_l``.
+    """
+    d = E.shape[0]
+    p = u.shape[0]
+    for a in range(p):
+        ua, va = u[a], v[a]
+        path_a = row[va] >= d
+        j, i = row[ua], row[va] - d if path_a else row[va]
+        for b in range(a + 1):
+            ub, vb = u[b], v[b]
+            path_b = row[vb] >= d
+            h = K[va, ub] * Q[vb, ua] + K[va, vb] * Q[ub, ua] + K[ua, ub] * Q[vb, va] + K[ua, vb] * Q[ub, va]
+            h -= K[ua, ub] * K[va, vb] + K[ua, vb] * K[va, ub]
+            g = K[ua, ub] - Q[ua, ub]
+            if path_a and path_b:
+                k, m = row[vb] - d, row[ub]
+                h += E[j, k] * (K[ub, va] - Q[ub, va]) + V[k, i] * g + E[m, i] * (K[ua, vb] - Q[ua, vb])
+            elif path_a:
+                h += g * E[row[vb], i] + (K[ua, vb] - Q[ua, vb]) * E[row[ub], i]
+            elif path_b:
+                k = row[vb] - d
+                h += g * E[row[va], k] + (K[va, ub] - Q[va, ub]) * E[row[ua], k]
+            H[a, b] = 2.0 * w[a] * w[b] * h
+
+
+@inner
+def all_effects(
+    source: Ints, target: Ints, effect: Floats, first: Ints, second: Ints, covariance: Floats, E: Floats, V: Floats
+) -> None:
+    """Total effects E = (I - F)^-1 and covariances V = E' Omega E of all variables, as :func:`propagate` does."""
+    everyone = np.empty(E.shape[0], dtype=np.int64)
+    for i in range(E.shape[0]):
+        everyone[i] = i
+    propagate(everyone, source, target, effect, first, second, covariance, E, V)
+
+
+@inner
 def assign(x: Floats, slot: Ints, fixed: Floats, out: Floats) -> None:
     """Entries of F or Omega from the parameter vector; ``slot`` is -1 where the entry is fixed."""
     for e in range(slot.shape[0]):
         out[e] = fixed[e] if slot[e] < 0 else x[slot[e]]
 
 
-@compiled
+@inner
+def hold(A: Floats, H: Floats, held: Bools, damping: float) -> None:
+    """Damp A by a part of the expected Hessian's diagonal, and cut the held parameters out of the system."""
+    p = A.shape[0]
+    for i in range(p):
+        # The floor lets a parameter that does not move Sigma here (a zero row) pass through.
+        A[i, i] += damping * H[i, i] + 1e-12
+        if held[i]:
+            for j in range(i):
+                A[i, j] = 0.0
+            for j in range(i + 1, p):
+                A[j, i] = 0.0
+            A[i, i] = 1.0
+
+
+@inner
 def fisher_scoring(
     S: Floats,
     d: int,
@@ -261,10 +345,11 @@ def fisher_scoring(
     r = row.shape[0]
     T, C = np.empty((d, n)), np.empty((d, n))
     Sigma, L, P, work = np.empty((n, n)), np.zeros((n, n)), np.empty((n, n)), np.empty((n, n))
-    Z, Y, YS, K = np.empty((r, n)), np.empty((r, n)), np.empty((r, n)), np.empty((r, r))
+    Z, Y, YS, K, Q = np.empty((r, n)), np.empty((r, n)), np.empty((r, n)), np.empty((r, r)), np.empty((r, r))
     gradient, H = np.empty(p), np.empty((p, p))
     effect, covariance = np.empty(source.shape[0]), np.empty(first.shape[0])
     A, LA = np.empty((p, p)), np.zeros((p, p))
+    E, V = np.empty((d, d)), np.empty((d, d))
     step, trial = np.empty(p), np.empty(p)
     held = np.zeros(p, dtype=np.bool_)
 
@@ -277,24 +362,38 @@ def fisher_scoring(
     history[0] = value
     if not np.isfinite(value):
         return value, 0, BAD_START, np.inf
-    derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, gradient, H)
+    derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, Q, gradient, H, False)
 
     damping, growth = _DAMPING, 2.0
+    diagonal = False  # whether H holds only its diagonal
     promised = np.inf
     for iteration in range(1, max_steps + 1):
         # A variance at its bound that wants to go further is held there for this step.
         for i in range(p):
             held[i] = x[i] <= lower[i] and gradient[i] > 0.0
+        # Near the optimum the exact Hessian converges faster; where it is not positive definite, Fisher's.
+        newton = promised < _NEAR
+        if newton:
+            assign(x, slot, fixed, effect)
+            assign(x, slot2, fixed2, covariance)
+            all_effects(source, target, effect, first, second, covariance, E, V)
+            exact_hessian(u, v, w, row, K, Q, E, V, A)
+            hold(A, H, held, max(damping, 1e-6))
+            newton = cholesky(A, LA)
+        if not newton:
+            if diagonal:
+                diagonal = False
+                derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, Q, gradient, H, False)
+            for i in range(p):
+                for j in range(i + 1):
+                    A[i, j] = H[i, j]
+            hold(A, H, held, damping)
+            if not cholesky(A, LA):
+                damping = max(10.0 * damping, 1e-8)
+                history[iteration] = value
+                continue
         for i in range(p):
             step[i] = 0.0 if held[i] else -gradient[i]
-            for j in range(i + 1):
-                A[i, j] = 0.0 if held[i] or held[j] else H[i, j]
-            # The floor lets a parameter that does not move Sigma here (a zero row) pass through.
-            A[i, i] = 1.0 if held[i] else H[i, i] * (1.0 + damping) + 1e-12
-        if not cholesky(A, LA):
-            damping = max(10.0 * damping, 1e-8)
-            history[iteration] = value
-            continue
         cholesky_solve(LA, step)
         promised = 0.0
         for i in range(p):
@@ -313,8 +412,10 @@ def fisher_scoring(
             damping = min(damping, _DAMPING_MOST)
             growth = 2.0
             value = new
-            x[:] = trial
-            derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, gradient, H)
+            for i in range(p):
+                x[i] = trial[i]
+            diagonal = promised < _NEAR
+            derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, Q, gradient, H, diagonal)
         else:
             # Rounding hides decreases below 1e-13 of the objective: there is nothing left to gain.
             if promised < 1e-13 * (1.0 + abs(value)):
@@ -325,61 +426,6 @@ def fisher_scoring(
                 return value, iteration - 1, STALLED, promised
         history[iteration] = value
     return value, max_steps, STEP_LIMIT, promised
-
-
-@compiled
-def fit_batch(
-    S: Floats,
-    sizes: Ints,
-    ints: Ints,
-    floats: Floats,
-    x: Floats,
-    lower: Floats,
-    max_steps: int,
-    tolerance: float,
-    values: Floats,
-    steps: Ints,
-    ends: Ints,
-    promised: Floats,
-    history: Floats,
-) -> None:
-    """Fit many problems on one covariance; their arrays lie end to end in ``ints``, ``floats``, ``x``."""
-    at_int = 0
-    at_float = 0
-    at_x = 0
-    for b in range(sizes.shape[0]):
-        d, n, p, n_edges, n_covs, r = sizes[b]
-        observed = ints[at_int : at_int + n]
-        at_int += n
-        source = ints[at_int : at_int + n_edges]
-        at_int += n_edges
-        target = ints[at_int : at_int + n_edges]
-        at_int += n_edges
-        slot = ints[at_int : at_int + n_edges]
-        at_int += n_edges
-        first = ints[at_int : at_int + n_covs]
-        at_int += n_covs
-        second = ints[at_int : at_int + n_covs]
-        at_int += n_covs
-        slot2 = ints[at_int : at_int + n_covs]
-        at_int += n_covs
-        row = ints[at_int : at_int + r]
-        at_int += r
-        u = ints[at_int : at_int + p]
-        at_int += p
-        v = ints[at_int : at_int + p]
-        at_int += p
-        fixed = floats[at_float : at_float + n_edges]
-        at_float += n_edges
-        fixed2 = floats[at_float : at_float + n_covs]
-        at_float += n_covs
-        w = floats[at_float : at_float + p]
-        at_float += p
-        values[b], steps[b], ends[b], promised[b] = fisher_scoring(
-            S, d, observed, source, target, slot, fixed, first, second, slot2, fixed2, row, u, v, w,
-            x[at_x : at_x + p], lower[at_x : at_x + p], max_steps, tolerance, history[b],
-        )  # fmt: skip
-        at_x += p
 
 
 @compiled
@@ -412,8 +458,11 @@ def information(
     propagate(observed, source, target, effect, first, second, covariance, T, C)
     value = objective(S, observed, T, C, Sigma, L, P, work)
     if np.isfinite(value):
-        Z, Y, YS, K = np.empty((r, n)), np.empty((r, n)), np.empty((r, n)), np.empty((r, r))
-        derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, gradient, H)
+        Z, Y, YS, K, Q = np.empty((r, n)), np.empty((r, n)), np.empty((r, n)), np.empty((r, r)), np.empty((r, r))
+        derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, Q, gradient, H, False)
+        for i in range(p):
+            for j in range(i):
+                H[j, i] = H[i, j]
     return value, gradient, H
 
 
@@ -421,7 +470,7 @@ def information(
 PRIME = 2_147_483_647
 
 
-@compiled
+@inner
 def propagate_modulo(
     observed: Ints,
     source: Ints,
@@ -454,7 +503,7 @@ def propagate_modulo(
             C[target[e], k] = (C[target[e], k] + effect[e] * C[source[e], k]) % PRIME
 
 
-@compiled
+@inner
 def rank_modulo(A: Ints) -> int:
     """Rank of a matrix of residues modulo PRIME, by elimination in place."""
     n_rows, n_columns = A.shape

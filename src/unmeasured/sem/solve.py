@@ -18,9 +18,8 @@ import numpy as np
 
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Sample
-from unmeasured.sem import kernels
+from unmeasured.sem import batch, kernels, start
 from unmeasured.sem.parameters import Model, Pattern
-from unmeasured.sem.start import start_values
 
 logger = logging.getLogger("unmeasured")
 
@@ -60,7 +59,9 @@ class Problem:
     S: Floats  # correlations of the observed variables, in the order of the sample
     scale: Floats  # (d,) standard deviations of the observed, 1 for latents
     lower: Floats  # (p,) bounds
+    noise: Floats  # (n,) variance of each observed variable that no other explains
     n: float  # number of samples
+    saturated: float  # the objective of the saturated model, its least value
 
     @classmethod
     def of(cls, model: Model, sample: Sample) -> Problem:
@@ -71,12 +72,20 @@ class Problem:
             pattern = replace(pattern, observed=pattern.observed[order])
         scale = np.ones(pattern.n_nodes)
         scale[pattern.observed] = sample.sd
-        return cls(pattern, sample.corr, scale, _bounds(pattern, sample, scale), sample.n)
+        return cls(
+            pattern,
+            sample.corr,
+            scale,
+            _bounds(pattern, sample, scale),
+            sample.unexplained,
+            sample.n,
+            sample.log_det_corr + len(sample.names),
+        )
 
     @cached_property
     def start(self) -> Floats:
-        """The default starting values."""
-        return start_values(self.pattern, self.S, self.scale)
+        """The default starting values, made from the data: where a fit of no steps ends."""
+        return _solve_chunk([self], [np.full(self.pattern.n_free, np.nan)], 0)[0].x
 
     def derivatives(self, x: Floats) -> tuple[float, Floats, Floats]:
         """Objective, gradient (p,) and expected Hessian (p, p) at x, on variables of unit variance."""
@@ -108,13 +117,11 @@ class Problem:
 
 
 def _bounds(pattern: Pattern, sample: Sample, scale: Floats) -> Floats:
-    unexplained = 1.0 / np.diag(np.linalg.inv(sample.corr))
     least = np.full(pattern.n_nodes, _LEAST_NOISE)
-    least[pattern.observed] *= unexplained
+    least[pattern.observed] *= sample.unexplained
     # A free latent variance is measured in units of its fixed loading: bring the bound to that scale.
-    for i, j, f, s in zip(pattern.source, pattern.target, pattern.fixed, pattern.slot, strict=True):
-        if s < 0 and f != 0.0 and not pattern.is_observed[i]:
-            least[i] = _LEAST_NOISE * (scale[j] / f) ** 2
+    scaling = (pattern.slot < 0) & (pattern.fixed != 0.0) & ~pattern.is_observed[pattern.source]
+    least[pattern.source[scaling]] = _LEAST_NOISE * (scale[pattern.target[scaling]] / pattern.fixed[scaling]) ** 2
     lower = np.full(pattern.n_free, -np.inf)
     variance = pattern.is_variance
     lower[variance] = least[pattern.ends[variance, 0]]
@@ -134,7 +141,8 @@ def solve_with_restarts(
     exist, but so do valleys that end there.
     """
     given = starts or [None] * len(problems)
-    first = [problem.start if x is None else x for problem, x in zip(problems, given, strict=True)]
+    # Not a number: the batch makes its own start.
+    first = [np.full(p.pattern.n_free, np.nan) if x is None else x for p, x in zip(problems, given, strict=True)]
     solutions = solve(problems, first, n_threads=n_threads)
     suspects = [b for b, s in enumerate(solutions) if not s.converged or s.vanished or problems[b].at_bound(s.x).any()]
     if suspects and n_restarts:
@@ -272,15 +280,15 @@ def _solve_chunk(problems: Sequence[Problem], starts: Sequence[Floats], max_step
     values, promised = np.empty(size), np.empty(size)
     steps, ends = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     history = np.full((size, max_steps + 1), np.nan)
-    kernels.fit_batch(
+    batch.fit_batch(
         S,
         np.array([problem.pattern.sizes for problem in problems]),
         np.concatenate([problem.pattern.ints for problem in problems]),
         np.concatenate([problem.pattern.floats(problem.scale) for problem in problems]),
-        x, np.concatenate([problem.lower for problem in problems]),
+        x, np.concatenate([problem.lower for problem in problems]), problems[0].noise,
         max_steps, _TOLERANCE, values, steps, ends, promised, history,
     )  # fmt: skip
-    saturated = np.linalg.slogdet(S)[1] + len(S)
+    saturated = problems[0].saturated
     out, at = [], 0
     for b, problem in enumerate(problems):
         p = problem.pattern.n_free
@@ -307,8 +315,8 @@ def _say_compiling() -> None:
     if _said:
         return
     _said = True
-    source = Path(kernels.__file__)
-    cache = Path(kernels.fit_batch.stats.cache_path)  # type: ignore[attr-defined]
-    fresh = [f for f in cache.glob("kernels.fit_batch-*.nbi") if f.stat().st_mtime >= source.stat().st_mtime]
+    cache = Path(batch.fit_batch.stats.cache_path)  # type: ignore[attr-defined]
+    newest = max(Path(module.__file__ or "").stat().st_mtime for module in (batch, kernels, start))
+    fresh = [f for f in cache.glob("batch*fit_batch-*.nbi") if f.stat().st_mtime >= newest]
     if not fresh:
-        logger.warning("unmeasured: compiling its numeric kernels, once; this takes some seconds.")
+        logger.warning("unmeasured: compiling its numeric kernels, once; this takes about half a minute.")
