@@ -95,7 +95,9 @@ def _read(path: Path, reader: Callable[[Path], Read]) -> Read:
 
 
 @bench.command("fit")
-def bench_fit(repeats: Annotated[int, typer.Option(help="Fits per model and program; the median counts.")] = 9) -> None:
+def bench_fit(
+    repeats: Annotated[int, typer.Option(help="Fits per model and program; the median counts.")] = 31,
+) -> None:
     """The published models in our engine, semopy and lavaan: seconds and chi-square."""
     typer.echo(engine.describe_fits(engine.published_fits(repeats)))
 
@@ -110,7 +112,8 @@ def bench_starts(models: int = 200, starts: int = 10, seed: int = 0) -> None:
 @bench.command("batch")
 def bench_batch(fits: int = 1000, threads: int = 2) -> None:
     """A batch of fits on several threads against a loop of single fits."""
-    typer.echo(str(engine.batch_against_loop(fits, threads)))
+    for n_observed in (9, 15, 30):
+        typer.echo(str(engine.batch_against_loop(n_observed, fits, threads)))
 
 
 def _table(frame: pd.DataFrame) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import unmeasured as um
 from unmeasured.data.sample import Sample
-from unmeasured.sem.parameters import Model, Parameter, model_of
+from unmeasured.sem.parameters import Model, Parameter, model_of, pattern_of
 from unmeasured.sem.solve import Problem
 
 seeds = st.integers(0, 10_000)
@@ -31,7 +31,7 @@ def random_sample(dag, rng, n=200):
 
 
 def unit_problem(model, sample):
-    problem = Problem.of(model, Sample(sample.names, sample.corr, sample.n))
+    problem = Problem.of(model.pattern, Sample(sample.names, sample.corr, sample.n))
     assert np.allclose(problem.scale, 1.0)
     return problem
 
@@ -144,3 +144,27 @@ def test_wild_scales_change_nothing_but_the_scale(seed):
     plain, wild = um.fit(dag, rows), um.fit(dag, rows * factor)
     assert wild.chi2 == pytest.approx(plain.chi2, abs=1e-5)
     np.testing.assert_allclose(wild.parameters["std"], plain.parameters["std"], atol=1e-3)
+
+
+@given(seeds)
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_the_pattern_of_a_graph_is_that_of_its_model(seed):
+    rng = np.random.default_rng(seed)
+    dag, _ = random_model(rng)
+    shuffled = um.DAG.from_edges(rng.permutation(dag.edges).tolist(), latents=dag.latents)
+    for graph in (dag, shuffled, um.DAG.from_edges([], names=["a", "b"])):
+        direct, rows = pattern_of(graph), model_of(graph).pattern
+        # Both orders are causal; compare the entries by name.
+        for field, ends in (("slot", ("source", "target")), ("slot2", ("first", "second"))):
+            entries = [
+                {
+                    frozenset((p.names[i], p.names[j])): (slot, value)
+                    for i, j, slot, value in zip(*(getattr(p, e) for e in ends), getattr(p, field), fixed, strict=True)
+                }
+                for p, fixed in (
+                    (direct, getattr(direct, field.replace("slot", "fixed"))),
+                    (rows, getattr(rows, field.replace("slot", "fixed"))),
+                )
+            ]
+            assert entries[0] == entries[1]
+        assert direct.observed_names == rows.observed_names

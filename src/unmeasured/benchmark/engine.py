@@ -110,22 +110,26 @@ class Batch:
     """A batch of fits against a loop of single ones."""
 
     n_fits: int
+    n_observed: int
     seconds_loop: float
     seconds_batch: float
     largest_difference: float  # in total log-likelihood
 
     def __str__(self) -> str:
         return (
-            f"{self.n_fits} fits: loop {self.seconds_loop:.2f} s, fit_many {self.seconds_batch:.2f} s, "
+            f"{self.n_fits} fits of {self.n_observed} observed variables: loop {self.seconds_loop:.2f} s, fit_many {self.seconds_batch:.2f} s, "
             f"{self.seconds_loop / self.seconds_batch:.1f} times faster; largest difference in log-likelihood "
             f"{self.largest_difference:.1e}"
         )
 
 
-def batch_against_loop(n_fits: int = 1000, n_threads: int = 2, repeats: int = 3, seed: int = 0) -> Batch:
+def batch_against_loop(
+    n_observed: int = 15, n_fits: int = 1000, n_threads: int = 2, repeats: int = 7, seed: int = 0
+) -> Batch:
     """Candidates of a search, as it meets them: one sample, many graphs that differ by an edge."""
     rng = np.random.default_rng(seed)
-    sample, dag = random_sample("paper", 1000, rng)
+    dag = simulate.random_gnfm(n_latents=n_observed // 3, n_observed=n_observed, max_group_size=2, rng=rng)
+    sample = Sample.from_rows(simulate.sample(dag, 1000, rng=rng, parameters="realistic"))
     graphs = [_without_one_edge(dag, rng) for _ in range(n_fits)]
     frame = pd.DataFrame(sample.cov * sample.n / (sample.n - 1.0), index=sample.names, columns=sample.names)
     loops, batches, difference = [], [], 0.0
@@ -137,7 +141,7 @@ def batch_against_loop(n_fits: int = 1000, n_threads: int = 2, repeats: int = 3,
         many = fit_many(graphs, sample, n_threads=n_threads)
         batches.append(time.perf_counter() - began)
         difference = max(abs(a.loglik - b.loglik) for a, b in zip(single, many, strict=True))
-    return Batch(n_fits, statistics.median(loops), statistics.median(batches), difference)
+    return Batch(n_fits, n_observed, statistics.median(loops), statistics.median(batches), difference)
 
 
 def _without_one_edge(dag: DAG, rng: np.random.Generator) -> DAG:

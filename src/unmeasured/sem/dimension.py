@@ -19,7 +19,7 @@ import numpy as np
 from unmeasured.arrays import Floats, Ints
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem import kernels
-from unmeasured.sem.parameters import Model, Pattern, model_of
+from unmeasured.sem.parameters import Model, Pattern, pattern_of
 
 
 class Dimension(int):
@@ -61,11 +61,11 @@ def dimension(graph: DAG | CPDAG | Model) -> Dimension:
     >>> dimension(pair).explain()
     'dimension 3 of at most 3 moments: 4 free parameters, less 1 that the covariance cannot tell apart'
     """
-    model = graph if isinstance(graph, Model) else model_of(graph)
-    n = len(model.observed)
+    pattern = pattern_of(graph)
+    n = len(pattern.observed)
     return Dimension.of(
-        jacobian_rank(model.pattern),
-        n_free=model.n_free,
+        jacobian_rank(pattern),
+        n_free=pattern.n_free,
         n_moments=n * (n + 1) // 2,
         n_rotations=0 if isinstance(graph, Model) else _rotations(graph),
     )

@@ -28,7 +28,7 @@ from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem import indices, kernels
 from unmeasured.sem.dimension import Dimension, dimension
 from unmeasured.sem.lavaan import parse
-from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of
+from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of, pattern_of
 from unmeasured.sem.solve import Problem, Solution, solve_with_restarts
 
 # Directions in which the scaled information is below this carry no information: not identified.
@@ -105,21 +105,21 @@ def fit_many(
     n_restarts
         How many other starts a fit gets that looks trapped.
     """
-    as_models = [m if isinstance(m, Model) else model_of(m) for m in models]
+    patterns = [pattern_of(m) for m in models]
     # One batch shares one matrix: models over different variables go in different batches.
     batches: dict[frozenset[str], list[int]] = {}
-    for b, m in enumerate(as_models):
-        if not m.observed:
+    for b, pattern in enumerate(patterns):
+        if not len(pattern.observed):
             raise ModelError("The model has no observed variables, so there is nothing to fit it to.")
-        batches.setdefault(frozenset(m.observed), []).append(b)
+        batches.setdefault(frozenset(pattern.observed_names), []).append(b)
     fits: dict[int, Fit] = {}
     for members in batches.values():
-        common = sample.select(as_models[members[0]].observed)
-        problems = [Problem.of(as_models[b], common) for b in members]
+        common = sample.select(patterns[members[0]].observed_names)
+        problems = [Problem.of(patterns[b], common) for b in members]
         chosen = [starts[b] for b in members] if starts is not None else None
         solutions = solve_with_restarts(problems, starts=chosen, n_restarts=n_restarts, n_threads=n_threads)
         for b, problem, solution in zip(members, problems, solutions, strict=True):
-            fits[b] = Fit(as_models[b], common, problem, solution)
+            fits[b] = Fit(models[b], common, problem, solution)
     return [fits[b] for b in range(len(models))]
 
 
@@ -127,11 +127,16 @@ def fit_many(
 class Fit:
     """A fitted model: estimates, likelihood, indices, and how the fit went."""
 
-    model: Model
+    graph: DAG | CPDAG | Model  # as it was given
     sample: Sample  # the observed variables of the model
     problem: Problem
     solution: Solution
     count: Count = "dimension"
+
+    @cached_property
+    def model(self) -> Model:
+        """The model as rows of parameters; of a CPDAG, that of the member which was fitted."""
+        return self.graph if isinstance(self.graph, Model) else model_of(self.graph)
 
     # How it went ------------------------------------------------------------------------------------------
 
@@ -205,7 +210,7 @@ class Fit:
     @cached_property
     def dimension(self) -> Dimension:
         """Generic dimension of the model; the number of parameters that count."""
-        return dimension(self.model)
+        return dimension(self.graph)
 
     @property
     def n_counted(self) -> int:

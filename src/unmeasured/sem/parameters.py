@@ -94,6 +94,11 @@ class Pattern:
         return len(self.names)
 
     @cached_property
+    def observed_names(self) -> tuple[str, ...]:
+        """Names of the observed variables, in the order of ``observed``."""
+        return tuple(self.names[i] for i in self.observed.tolist())
+
+    @cached_property
     def is_observed(self) -> Bools:
         """(d,) which nodes are observed."""
         mask = np.zeros(self.n_nodes, dtype=bool)
@@ -223,6 +228,38 @@ def model_of(graph: DAG | CPDAG) -> Model:
     rows += [Parameter("~~", x, x) for x in dag.observed]
     rows += [Parameter("~~", x, x, 1.0) for x in dag.latents]
     return Model(dag.names, dag.latents, tuple(rows))
+
+
+def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
+    """The pattern of a graph, straight from its matrix: the same as that of :func:`model_of`, sooner."""
+    if isinstance(graph, Model):
+        return graph.pattern
+    dag = graph.member() if isinstance(graph, CPDAG) else graph
+    latent = np.array(dag.variables.latent, dtype=bool)
+    order = np.array(dag.topological_order, dtype=np.int64)
+    node = np.empty_like(order)
+    node[order] = np.arange(len(order))
+    source, target = dag.adjacency.nonzero()
+    # The rows of model_of: loadings first, then paths; then the variances, those of latents fixed to 1.
+    rows = np.argsort(~(latent[source] & ~latent[target]), kind="stable")
+    slot = np.empty_like(rows)
+    slot[rows] = np.arange(len(rows))
+    by_source = np.argsort(node[source], kind="stable")
+    observed, hidden = node[~latent], node[latent]
+    variance = np.concatenate([observed, hidden])
+    n, m, n_edges = len(observed), len(hidden), len(source)
+    return Pattern(
+        names=tuple(dag.names[i] for i in dag.topological_order),
+        observed=observed,
+        source=node[source[by_source]],
+        target=node[target[by_source]],
+        slot=slot[by_source],
+        fixed=np.zeros(n_edges),
+        first=variance,
+        second=variance,
+        slot2=np.concatenate([np.arange(n_edges, n_edges + n), np.full(m, -1)]),
+        fixed2=np.concatenate([np.zeros(n), np.ones(m)]),
+    )
 
 
 def _pattern_of(model: Model) -> Pattern:

@@ -19,7 +19,7 @@ import numpy as np
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Sample
 from unmeasured.sem import batch, kernels, start
-from unmeasured.sem.parameters import Model, Pattern
+from unmeasured.sem.parameters import Pattern
 
 logger = logging.getLogger("unmeasured")
 
@@ -64,11 +64,10 @@ class Problem:
     saturated: float  # the objective of the saturated model, its least value
 
     @classmethod
-    def of(cls, model: Model, sample: Sample) -> Problem:
-        """Tie a model to a sample of exactly its observed variables, whose order rules."""
-        pattern = model.pattern
-        if model.observed != sample.names:
-            order = [model.observed.index(name) for name in sample.names]
+    def of(cls, pattern: Pattern, sample: Sample) -> Problem:
+        """Tie a pattern to a sample of exactly its observed variables, whose order rules."""
+        if pattern.observed_names != sample.names:
+            order = [pattern.observed_names.index(name) for name in sample.names]
             pattern = replace(pattern, observed=pattern.observed[order])
         scale = np.ones(pattern.n_nodes)
         scale[pattern.observed] = sample.sd
@@ -120,8 +119,9 @@ def _bounds(pattern: Pattern, sample: Sample, scale: Floats) -> Floats:
     least = np.full(pattern.n_nodes, _LEAST_NOISE)
     least[pattern.observed] *= sample.unexplained
     # A free latent variance is measured in units of its fixed loading: bring the bound to that scale.
-    scaling = (pattern.slot < 0) & (pattern.fixed != 0.0) & ~pattern.is_observed[pattern.source]
-    least[pattern.source[scaling]] = _LEAST_NOISE * (scale[pattern.target[scaling]] / pattern.fixed[scaling]) ** 2
+    if pattern.fixed.any():
+        scaling = (pattern.slot < 0) & (pattern.fixed != 0.0) & ~pattern.is_observed[pattern.source]
+        least[pattern.source[scaling]] = _LEAST_NOISE * (scale[pattern.target[scaling]] / pattern.fixed[scaling]) ** 2
     lower = np.full(pattern.n_free, -np.inf)
     variance = pattern.is_variance
     lower[variance] = least[pattern.ends[variance, 0]]
