@@ -8,6 +8,7 @@ from unmeasured.data import datasets
 from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, GraphError, ModelError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
+from unmeasured.search.lges import LGES
 from unmeasured.sem.dimension import dimension
 from unmeasured.sem.fit import Fit, comparison, fit, fit_many
 from unmeasured.sem.parameters import Model, Parameter
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CPDAG",
     "DAG",
+    "LGES",
     "DataError",
     "Fit",
     "GraphError",

@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 
 import unmeasured as um
-from unmeasured.benchmark import engine
+from unmeasured.benchmark import engine, experiment, records, runner, tables
 
 Read = TypeVar("Read")
 
@@ -114,6 +114,66 @@ def bench_batch(fits: int = 1000, threads: int = 2) -> None:
     """A batch of fits on several threads against a loop of single fits."""
     for n_observed in (9, 15, 30):
         typer.echo(str(engine.batch_against_loop(n_observed, fits, threads)))
+
+
+RecordsOption = Annotated[Path | None, typer.Option("--records", help="The file of records, made where there is none.")]
+QuickOption = Annotated[bool, typer.Option("--quick", help="Some of the runs only.")]
+JobsOption = Annotated[int, typer.Option("--n-jobs", help="Runs at once; -1 for one per core.")]
+TableOnlyOption = Annotated[bool, typer.Option("--table-only", help="Run nothing; print what the records say.")]
+MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")]
+RetryOption = Annotated[bool, typer.Option("--retry-failed", help="Make failed runs again.")]
+
+
+@bench.command("run", hidden=True)
+def bench_run(
+    name: Annotated[str, typer.Argument(help="A bundled experiment, or the path of a .toml file.")],
+    records_file: RecordsOption = None,
+    quick: QuickOption = False,
+    n_jobs: JobsOption = 1,
+    table_only: TableOnlyOption = False,
+    markdown: MarkdownOption = False,
+    retry_failed: RetryOption = False,
+) -> None:
+    """Run an experiment where its records are missing, then print its table."""
+    asked = experiment.load(name)
+    asked = asked.quickened() if quick else asked
+    path = records_file or runner.default_path(asked.name)
+    if not table_only:
+        _make_runs(asked, path, n_jobs, retry_failed)
+    table = tables.make_table(asked, records.read_records(path))
+    typer.echo(table.markdown() if markdown else table.text())
+    typer.echo(f"Records: {path}", err=True)
+
+
+def _make_runs(asked: experiment.Experiment, path: Path, n_jobs: int, retry_failed: bool) -> None:
+    typer.echo(f"Records go to {path}; Ctrl-C stops, the same command goes on.", err=True)
+    try:
+        tally = runner.run(asked, path, n_jobs=n_jobs, retry_failed=retry_failed)
+    except runner.Stopped as stopped:
+        typer.echo(f"unmeasured: {stopped}", err=True)
+        raise typer.Exit(130) from None
+    failed = f", {tally.n_failed} failed (--retry-failed makes them again)" if tally.n_failed else ""
+    typer.echo(f"{tally.n_new} new runs of {tally.n_planned}{failed}.\n", err=True)
+
+
+def _add_experiment(name: str) -> None:
+    """A command for a bundled experiment: `unmeasured bench table4` is `unmeasured bench run table4`."""
+
+    def command(
+        records_file: RecordsOption = None,
+        quick: QuickOption = False,
+        n_jobs: JobsOption = 1,
+        table_only: TableOnlyOption = False,
+        markdown: MarkdownOption = False,
+        retry_failed: RetryOption = False,
+    ) -> None:
+        bench_run(name, records_file, quick, n_jobs, table_only, markdown, retry_failed)
+
+    bench.command(name, help=f"Run experiment {name} and print our figures beside the paper's.")(command)
+
+
+for _name in experiment.available():
+    _add_experiment(_name)
 
 
 def _table(frame: pd.DataFrame) -> str:

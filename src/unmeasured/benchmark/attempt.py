@@ -1,0 +1,232 @@
+"""One run: the rows of a task, a method on them, and what came of it; a failure is a value with a sentence.
+
+Rows depend on the experiment's seed, the graph, the seed and the sample size, and on nothing else: every method
+sees the same ones. Parameters leave out the sample size, so a graph and a seed have one model at every N.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import importlib
+import json
+import logging
+import os
+import platform
+import signal
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from unmeasured import metrics, simulate
+from unmeasured.benchmark.experiment import Assignment
+from unmeasured.benchmark.records import Circumstances, Outcome, Record, Task
+from unmeasured.errors import UnmeasuredError
+from unmeasured.graphs import CPDAG, DAG
+from unmeasured.sem.fit import fit
+
+logger = logging.getLogger(__name__)
+
+
+class TimeIsUp(BaseException):
+    """The time limit of a run has passed; not an Exception, so that no method takes it for a fault of its own."""
+
+
+def perform(assignment: Assignment, n_jobs: int = 1) -> Record:
+    """Make a run. Whatever the method does, short of stopping the program, there is a record."""
+    task = assignment.task
+    return Record(task, circumstances(n_jobs), attempt(task, assignment.truth, simulated_rows(task, assignment.truth)))
+
+
+def simulated_rows(task: Task, truth: DAG) -> pd.DataFrame:
+    """The rows of a task, the same for every method."""
+    place = (task.experiment_seed, zlib.crc32(task.graph.encode()), task.seed)
+    draw = {"paper": simulate.paper_parameters, "realistic": simulate.realistic_parameters}[task.parameters]
+    parameters = draw(truth, np.random.default_rng((*place, 0)))  # 0: no sample size is 0
+    return simulate.sample(
+        parameters,
+        task.n_samples,
+        rng=np.random.default_rng((*place, task.n_samples)),
+        noise=task.noise,
+        nonlinearity=task.nonlinearity,
+    )
+
+
+def attempt(task: Task, truth: DAG, rows: pd.DataFrame) -> Outcome:
+    """Fit the method of a task and judge its graph, or say why there is nothing to judge."""
+    clock = _Clock()
+    try:
+        _warm_up(task.constructor, json.dumps(dict(task.options)))
+        estimator = _make(task)
+        with time_limit(task.time_limit), clock:
+            estimator.fit(rows.copy())
+        if task.time_limit is not None and clock.seconds > task.time_limit:
+            raise TimeIsUp  # where there is no alarm, or a compiled call slept through it
+        return _judged(truth, _graph_of(estimator), rows, clock.seconds)
+    except TimeIsUp:
+        return Outcome(clock.seconds, failure=f"Stopped at the time limit of {task.time_limit:g} seconds.")
+    except UnmeasuredError as error:
+        return Outcome(clock.seconds, failure=str(error))
+    except (Exception, SystemExit) as error:  # a method may fail in any way; that is a result
+        return Outcome(clock.seconds, failure=f"{type(error).__name__}: {error}")
+
+
+def circumstances(n_jobs: int) -> Circumstances:
+    """With what, where and when a run is made now."""
+    return Circumstances(
+        version=installed_version(),
+        code=code_fingerprint(),
+        python=platform.python_version(),
+        numpy=np.__version__,
+        machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        n_jobs=n_jobs,
+        date=datetime.date.today().isoformat(),
+    )
+
+
+def installed_version() -> str:
+    """The version of the package that makes the runs."""
+    return str(importlib.import_module("unmeasured").__version__)
+
+
+@cache
+def code_fingerprint() -> str:
+    """A fingerprint of every Python file of the package, so that two states of one version can be told apart."""
+    total = hashlib.sha256()
+    for name, text in sorted(_sources(files("unmeasured"), "")):
+        total.update(f"{name}\0{text}\0".encode())
+    return total.hexdigest()[:12]
+
+
+def _sources(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _sources(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".py"):
+            yield prefix + entry.name, entry.read_text(encoding="utf-8")
+
+
+# -------------------------------------------------------------------------------------------------- methods
+
+
+def method_named(constructor: str) -> Callable[..., Any]:
+    """The estimator behind a name: an attribute of ``unmeasured``, or ``module:Name`` for one from elsewhere.
+
+    >>> method_named("NoSuchMethod")
+    Traceback (most recent call last):
+    ...
+    unmeasured.errors.UnmeasuredError: 'NoSuchMethod' is not available in this installation of unmeasured ...
+    """
+    module, _, name = constructor.rpartition(":")
+    with contextlib.suppress(ImportError, AttributeError):
+        found: Callable[..., Any] = getattr(importlib.import_module(module or "unmeasured"), name)
+        return found
+    where = f"module {module!r}" if module else f"this installation of unmeasured ({installed_version()})"
+    raise UnmeasuredError(f"{name!r} is not available in {where}.")
+
+
+def _make(task: Task) -> Any:
+    maker = method_named(task.constructor)
+    try:
+        return maker(**task.options)
+    except TypeError as error:
+        given = ", ".join(f"{name}={value!r}" for name, value in task.options.items())
+        raise UnmeasuredError(f"{task.constructor}({given}) cannot be made: {error}.") from None
+
+
+@cache
+def _warm_up(constructor: str, options: str) -> None:
+    """Fit a method once, on next to nothing, so that compiling its kernels is on nobody's clock.
+
+    Once for each process. A fault here is passed over: the run itself will meet it and say so.
+    """
+    truth = simulate.random_one_factor(n_latents=1, n_observed=4, rng=0)
+    rows = simulate.sample(truth, 200, rng=0, parameters="realistic")
+    with contextlib.suppress(Exception, SystemExit, TimeIsUp), time_limit(60.0):
+        method_named(constructor)(**json.loads(options)).fit(rows)
+
+
+def _graph_of(estimator: Any) -> DAG | CPDAG:
+    graph = getattr(estimator, "graph_", None)
+    if not isinstance(graph, DAG | CPDAG):
+        raise UnmeasuredError(
+            f"{type(estimator).__name__} has no graph to judge: graph_ is {type(graph).__name__}, not a CPDAG or DAG."
+        )
+    return graph
+
+
+def _judged(truth: DAG, found: DAG | CPDAG, rows: pd.DataFrame, seconds: float) -> Outcome:
+    compared = metrics.compare(truth, found)
+    return Outcome(
+        seconds=seconds,
+        f1=compared.f1,
+        precision=compared.precision,
+        recall=compared.recall,
+        shd=compared.shd,
+        shd_paper=compared.shd_paper,
+        latents_true=compared.n_latents_true,
+        latents_found=compared.n_latents_found,
+        score_true=_score(truth, rows),
+        score_found=_score(found, rows),
+    )
+
+
+def _score(graph: DAG | CPDAG, rows: pd.DataFrame) -> float | None:
+    """BIC of a graph on the log-likelihood scale, larger is better; None where the fit did not reach an optimum."""
+    try:
+        fitted = fit(graph, rows)
+        score = -0.5 * fitted.bic
+    except Exception as error:  # the score is an extra; the run stands without it
+        logger.warning("A graph could not be scored: %s", error)
+        return None
+    return score if fitted.converged and np.isfinite(score) else None
+
+
+# ----------------------------------------------------------------------------------------------------- time
+
+
+class _Clock:
+    """Seconds spent inside ``with``, also when that ends with an error."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = time.perf_counter() - self._began
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Raise :class:`TimeIsUp` inside ``with`` after so many seconds, where the system has an alarm for it.
+
+    The alarm rings between two steps of Python, not inside a compiled call, and again each second in case the first
+    ring was swallowed. On Windows, and outside the main thread, there is none.
+    """
+    has_alarm = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if seconds is None or not has_alarm:
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _ring(signum: int, frame: FrameType | None) -> None:
+    raise TimeIsUp

@@ -1,0 +1,330 @@
+"""Experiments: small files that say what is run, and the runs they stand for.
+
+A file of ``benchmark/experiments/`` reads like this; a key it should not have is an error that names it::
+
+    name = "table4"
+    title = "..."
+    seed = 4                      # of parameters and rows
+    parameters = "paper"          # or "realistic"
+    noise = "gaussian"            # or "uniform"
+    nonlinearity = "linear"       # or "leaky-relu"
+    sample_sizes = [1000]
+    seeds = [0, 1, 2, 3, 4]       # each one: new parameters and new rows for every graph
+    time_limit = 600              # seconds a run may take; left out: any
+
+    [graphs]                      # suite = "paper" | "realistic", or structures drawn from a seed
+    n_observed = [5, 6]
+    n_latents = [[2], [2, 3]]     # for each size, taken in turn
+    n_graphs = 4                  # of each size
+    seed = 4
+
+    [[methods]]
+    label = "LGES (delta)"
+    constructor = "LGES"          # a name of the package, or "module:Name"
+    options = { criterion = "delta" }
+    paper = "LGES"                # its column in the paper's table
+    max_observed = 9              # not run on larger graphs
+    noise = "uniform"             # rows of its own; left out: the experiment's
+
+    [table]
+    rows = "n_observed"           # or "n_samples", "method"
+    measures = ["f1", "shd_paper", "shd", "seconds"]
+    paper = "table4"              # the paper's table to print beside ours
+
+    [quick]                       # what --quick changes
+    seeds = [0]
+    n_graphs = 2
+    max_observed = { "exact" = 7 }
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from unmeasured.benchmark import paper
+from unmeasured.benchmark.measures import MEASURES
+from unmeasured.benchmark.records import Task
+from unmeasured.benchmark.section import (
+    COUNT,
+    COUNT_TABLE,
+    COUNTS,
+    POSITIVE,
+    SEEDS,
+    TABLE,
+    TEXT,
+    WHOLE,
+    Section,
+    one_of,
+    some_of,
+)
+from unmeasured.benchmark.structures import Graphs, Structure, read_graphs
+from unmeasured.errors import UnmeasuredError, listing, nearest
+from unmeasured.graphs import DAG
+from unmeasured.simulate import Noise, Nonlinearity, Setting
+
+Rows = Literal["n_observed", "n_samples", "method"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as an experiment names it."""
+
+    label: str
+    constructor: str
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    paper: str | None = None
+    max_observed: int | None = None
+    noise: Noise | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the table of an experiment is laid out."""
+
+    rows: Rows
+    measures: tuple[str, ...]
+    paper: str | None = None
+
+
+@dataclass(frozen=True)
+class Quick:
+    """What a quick version changes; None leaves a thing as it is."""
+
+    seeds: tuple[int, ...] | None
+    n_graphs: int | None
+    sample_sizes: tuple[int, ...] | None
+    max_observed: Mapping[str, int] = field(hash=False)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A task and the true graph it is about."""
+
+    task: Task
+    truth: DAG
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Which methods run on which data, and the table that comes of it."""
+
+    name: str
+    title: str
+    seed: int
+    graphs: Graphs
+    parameters: Setting
+    noise: Noise
+    nonlinearity: Nonlinearity
+    sample_sizes: tuple[int, ...]
+    seeds: tuple[int, ...]
+    time_limit: float | None
+    methods: tuple[Method, ...]
+    layout: Layout
+    quick: Quick | None = None
+
+    @cached_property
+    def assignments(self) -> tuple[Assignment, ...]:
+        """Every run, in the order of graphs, seeds, sample sizes, methods."""
+        return tuple(
+            Assignment(self._task(method, structure, seed, n_samples), structure.dag)
+            for structure in self.graphs.structures()
+            for seed in self.seeds
+            for n_samples in self.sample_sizes
+            for method in self.methods
+            if method.max_observed is None or len(structure.dag.observed) <= method.max_observed
+        )
+
+    def _task(self, method: Method, structure: Structure, seed: int, n_samples: int) -> Task:
+        return Task(
+            experiment=self.name,
+            method=method.label,
+            constructor=method.constructor,
+            options=method.options,
+            graph=structure.id,
+            graph_digest=structure.digest,
+            n_observed=len(structure.dag.observed),
+            n_samples=n_samples,
+            seed=seed,
+            experiment_seed=self.seed,
+            parameters=self.parameters,
+            noise=method.noise or self.noise,
+            nonlinearity=self.nonlinearity,
+            time_limit=self.time_limit,
+        )
+
+    def quickened(self) -> Experiment:
+        """The quick version: some of the same runs."""
+        if self.quick is None:
+            raise UnmeasuredError(f"Experiment {self.name!r} has no quick version; its file has no [quick].")
+        quick = self.quick
+        return replace(
+            self,
+            title=f"{self.title} (quick version)",
+            graphs=self.graphs if quick.n_graphs is None else self.graphs.reduced(quick.n_graphs),
+            seeds=quick.seeds or self.seeds,
+            sample_sizes=quick.sample_sizes or self.sample_sizes,
+            methods=tuple(
+                replace(m, max_observed=quick.max_observed.get(m.label, m.max_observed)) for m in self.methods
+            ),
+        )
+
+
+# -------------------------------------------------------------------------------------------------- reading
+
+
+def available() -> tuple[str, ...]:
+    """Names of the experiments that come with the package.
+
+    >>> "table4" in available()
+    True
+    """
+    return tuple(sorted(file.name.removesuffix(".toml") for file in _folder().iterdir() if file.name.endswith(".toml")))
+
+
+def load(name: str) -> Experiment:
+    """An experiment that comes with the package, by name, or one of your own, by the path of its file.
+
+    >>> load("table5").sample_sizes
+    (1000,)
+    >>> load("tabel5")
+    Traceback (most recent call last):
+    ...
+    unmeasured.errors.UnmeasuredError: There is no experiment 'tabel5'; did you mean 'table5'? There are ...
+    """
+    if name.endswith(".toml"):
+        return _read(Path(name), name)
+    if name not in available():
+        hint = nearest(name, available()) or "."
+        raise UnmeasuredError(
+            f"There is no experiment {name!r}{hint} There are {listing(available())}; a file of your own ends in .toml."
+        )
+    return _read(_folder() / f"{name}.toml", f"{name}.toml")
+
+
+def _folder() -> Traversable:
+    return files("unmeasured.benchmark") / "experiments"
+
+
+def _read(file: Traversable, where: str) -> Experiment:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UnmeasuredError(f"There is no file {where!r}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnmeasuredError(f"{where!r} cannot be read: {error}.") from None
+    return parse(text, where)
+
+
+def parse(text: str, where: str = "experiment") -> Experiment:
+    """An experiment from the text of its file; ``where`` is what messages call the file."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UnmeasuredError(f"{where} is not valid TOML: {error}.") from None
+    section = Section(content, where)
+    experiment = Experiment(
+        name=section.take("name", TEXT),
+        title=section.take("title", TEXT),
+        seed=section.take("seed", WHOLE),
+        parameters=section.take_or("parameters", one_of(*get_args(Setting)), "paper"),
+        noise=section.take_or("noise", one_of(*get_args(Noise)), "gaussian"),
+        nonlinearity=section.take_or("nonlinearity", one_of(*get_args(Nonlinearity)), "linear"),
+        sample_sizes=tuple(section.take("sample_sizes", COUNTS)),
+        seeds=tuple(section.take("seeds", SEEDS)),
+        time_limit=section.take_or("time_limit", POSITIVE, None),
+        graphs=read_graphs(section.part("graphs")),
+        methods=tuple(_read_method(part) for part in section.parts("methods")),
+        layout=_read_layout(section.part("table")),
+        quick=_read_quick(section.part_or_none("quick")),
+    )
+    section.end()
+    _check(experiment, where)
+    return experiment
+
+
+def _read_method(section: Section) -> Method:
+    method = Method(
+        label=section.take("label", TEXT),
+        constructor=section.take("constructor", TEXT),
+        options=section.take_or("options", TABLE, {}),
+        paper=section.take_or("paper", TEXT, None),
+        max_observed=section.take_or("max_observed", COUNT, None),
+        noise=section.take_or("noise", one_of(*get_args(Noise)), None),
+    )
+    section.end()
+    try:
+        json.dumps(method.options, allow_nan=False)
+    except (TypeError, ValueError):
+        raise UnmeasuredError(
+            f"{section.where}: options are numbers, texts, lists and tables of these, no dates and no nan or inf; "
+            f"got {dict(method.options)!r}."
+        ) from None
+    return method
+
+
+def _read_layout(section: Section) -> Layout:
+    layout = Layout(
+        rows=section.take("rows", one_of(*get_args(Rows))),
+        measures=tuple(section.take("measures", some_of(*MEASURES))),
+        paper=section.take_or("paper", one_of(*paper.TABLES), None),
+    )
+    section.end()
+    return layout
+
+
+def _read_quick(section: Section | None) -> Quick | None:
+    if section is None:
+        return None
+    seeds, sample_sizes = section.take_or("seeds", SEEDS, None), section.take_or("sample_sizes", COUNTS, None)
+    quick = Quick(
+        seeds=tuple(seeds) if seeds else None,
+        n_graphs=section.take_or("n_graphs", COUNT, None),
+        sample_sizes=tuple(sample_sizes) if sample_sizes else None,
+        max_observed=section.take_or("max_observed", COUNT_TABLE, {}),
+    )
+    section.end()
+    return quick
+
+
+def _check(experiment: Experiment, where: str) -> None:
+    """What no single table of the file can know."""
+    labels = [method.label for method in experiment.methods]
+    repeated = sorted({label for label in labels if labels.count(label) > 1})
+    if repeated:
+        raise UnmeasuredError(f"{where}: methods share the label {listing(repeated)}; give each its own.")
+    strangers = [label for label in (experiment.quick.max_observed if experiment.quick else ()) if label not in labels]
+    if strangers:
+        raise UnmeasuredError(
+            f"{where}, [quick]: no method has the label {listing(strangers)}; there are {listing(labels)}."
+        )
+    if experiment.layout.rows != "n_samples" and len(experiment.sample_sizes) > 1:
+        raise UnmeasuredError(
+            f'{where}: a table with rows = "{experiment.layout.rows}" has one sample size, or its cells would mix '
+            f"several; got {list(experiment.sample_sizes)}."
+        )
+    _check_paper(experiment, where)
+
+
+def _check_paper(experiment: Experiment, where: str) -> None:
+    named = [method.paper for method in experiment.methods if method.paper is not None]
+    if experiment.layout.paper is None:
+        if named:
+            raise UnmeasuredError(
+                f"{where}: methods name columns of the paper ({listing(named)}), but [table] has no paper."
+            )
+        return
+    known = paper.methods(experiment.layout.paper)
+    strangers = [name for name in named if name not in known]
+    if strangers:
+        raise UnmeasuredError(
+            f"{where}: the paper's {experiment.layout.paper} has no column {listing(strangers)}; "
+            f"it has {listing(known)}."
+        )

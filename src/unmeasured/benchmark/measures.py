@@ -1,0 +1,34 @@
+"""The measures tables are made of: what each is called, how it is printed, and which way is better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure of an outcome, as a table shows it."""
+
+    name: str
+    title: str
+    digits: int
+    larger_is_better: bool | None  # None: neither way
+
+    @property
+    def caption(self) -> str:
+        """The title with the direction."""
+        if self.larger_is_better is None:
+            return self.title
+        return f"{self.title} ({'larger' if self.larger_is_better else 'smaller'} is better)"
+
+
+_ALL = (
+    Measure("f1", "F1 of the skeleton", 2, True),
+    Measure("precision", "precision of the skeleton", 2, True),
+    Measure("recall", "recall of the skeleton", 2, True),
+    Measure("shd_paper", "SHD, the paper's way", 2, False),
+    Measure("shd", "SHD over the class", 2, False),
+    Measure("seconds", "seconds", 2, False),
+    Measure("latents_found", "latents found", 2, None),
+)
+MEASURES = {measure.name: measure for measure in _ALL}

@@ -1,0 +1,200 @@
+"""Records: one line of JSON for each run, saying what was asked, under which circumstances, and what came of it.
+
+A line is flat; here it is three values:
+
+- :class:`Task`: what was asked. Everything that can change the answer is in it, and its ``key`` is its identity.
+- :class:`Circumstances`: program versions, machine, day. The version decides whether a run has to be made again.
+- :class:`Outcome`: the figures, or the reason there are none.
+
+Lines are only ever appended. Where a key comes twice, as after a retry, the later line counts.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from unmeasured.errors import UnmeasuredError, listing
+from unmeasured.simulate import Noise, Nonlinearity, Setting
+
+logger = logging.getLogger(__name__)
+
+# Fields that may differ between two runs of the same task by the same version.
+VOLATILE = ("code", "seconds", "machine", "n_jobs", "date")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run: a method with its options on the rows of a graph, a seed and a sample size."""
+
+    experiment: str
+    method: str  # the label in tables
+    constructor: str
+    options: Mapping[str, Any]
+    graph: str
+    graph_digest: str
+    n_observed: int
+    n_samples: int
+    seed: int
+    experiment_seed: int
+    parameters: Setting
+    noise: Noise
+    nonlinearity: Nonlinearity
+    time_limit: float | None  # seconds
+
+    @cached_property
+    def key(self) -> str:
+        """The task as text, equal for equal tasks."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """With what, where and when a run was made."""
+
+    version: str
+    code: str  # a fingerprint of the package's source, which may move while the version stands
+    python: str
+    numpy: str
+    machine: str
+    n_jobs: int  # runs at once, which the seconds feel
+    date: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run found, or why it found nothing: then ``failure`` is a sentence and the figures are None.
+
+    Attributes
+    ----------
+    seconds
+        Time of ``fit`` alone, up to the failure where there is one.
+    score_true, score_found
+        BIC on the log-likelihood scale, ``loglik - dimension log(N) / 2``, total over the rows, larger is better: of
+        the true graph and of the one found. None where the fit did not converge.
+    """
+
+    seconds: float
+    f1: float | None = None
+    precision: float | None = None
+    recall: float | None = None
+    shd: int | None = None
+    shd_paper: int | None = None
+    latents_true: int | None = None
+    latents_found: int | None = None
+    score_true: float | None = None
+    score_found: float | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """A line of the file."""
+
+    task: Task
+    circumstances: Circumstances
+    outcome: Outcome
+
+    @property
+    def done_key(self) -> tuple[str, str]:
+        """What is not done again: the task by this version of the package."""
+        return self.task.key, self.circumstances.version
+
+    def line(self) -> str:
+        """The record as one line of JSON."""
+        return json.dumps({**asdict(self.task), **asdict(self.circumstances), **asdict(self.outcome)}, allow_nan=False)
+
+    @classmethod
+    def from_line(cls, line: str) -> Record:
+        """The record a line holds; keys it does not know, of a later version, are passed over."""
+        content = json.loads(line)
+        if not isinstance(content, dict):
+            raise ValueError("it is not an object")
+        missing = [f.name for part in (Task, Circumstances, Outcome) for f in fields(part) if f.name not in content]
+        if missing:
+            raise ValueError(f"it has no {listing(missing)}")
+        task, circumstances, outcome = (
+            {f.name: content[f.name] for f in fields(part)} for part in (Task, Circumstances, Outcome)
+        )
+        return cls(Task(**task), Circumstances(**circumstances), Outcome(**outcome))
+
+
+def latest(records: Iterable[Record]) -> dict[str, Record]:
+    """The last record of each task, by key."""
+    return {record.task.key: record for record in records}
+
+
+def read_records(path: Path) -> list[Record]:
+    """All whole records of a file; a half-written last line is passed over, the file is left as it is."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise UnmeasuredError(f"There are no records at {str(path)!r}.") from None
+    except OSError as error:
+        raise UnmeasuredError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
+    whole, half = _split(content)
+    if half:
+        logger.warning("The last line of %s is half written; it is passed over.", path)
+    return _parsed(whole, path)
+
+
+def open_records(path: Path) -> list[Record]:
+    """Make a file ready to be appended to, and read what it holds.
+
+    The folder is made where there is none. A half-written last line, left by a run that was killed, is dropped.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b") as file:
+            file.seek(0)
+            content = file.read()
+            whole, half = _split(content)
+            if half:
+                logger.warning("The last line of %s was half written; it is dropped and its run made again.", path)
+                file.truncate(len(whole))
+            elif content and not content.endswith(b"\n"):
+                file.write(b"\n")
+    except OSError as error:
+        raise UnmeasuredError(f"Records cannot be written to {str(path)!r}: {error.strerror}.") from None
+    return _parsed(whole, path)
+
+
+def append_record(path: Path, record: Record) -> None:
+    """Add a record as a line, in one write, and see it off to the disk."""
+    try:
+        with path.open("ab", buffering=0) as file:
+            file.write((record.line() + "\n").encode())
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise UnmeasuredError(f"Records cannot be written to {str(path)!r}: {error.strerror}.") from None
+
+
+def _split(content: bytes) -> tuple[bytes, bytes]:
+    """Whole lines, and a last one that was cut off (empty if it was not)."""
+    head, newline, tail = content.rpartition(b"\n")
+    try:
+        json.loads(tail or b"{}")
+    except ValueError:
+        return head + newline, tail
+    return content, b""
+
+
+def _parsed(content: bytes, path: Path) -> list[Record]:
+    records = []
+    for number, line in enumerate(content.decode(errors="replace").split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            records.append(Record.from_line(line))
+        except ValueError as error:
+            raise UnmeasuredError(
+                f"Line {number} of {str(path)!r} is not a record of a run: {error}. "
+                "Remove the line, or choose another file."
+            ) from None
+    return records

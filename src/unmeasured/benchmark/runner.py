@@ -1,0 +1,139 @@
+"""Running an experiment: what the file does not hold yet is run and appended, record by record.
+
+A run that is stopped, or killed, loses at most what was under way. Started again it goes on where it was and
+ends with the same records, apart from seconds and the like.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import BrokenProcessPool
+from tqdm import tqdm
+
+from unmeasured.benchmark.attempt import code_fingerprint, installed_version, perform
+from unmeasured.benchmark.experiment import Assignment, Experiment
+from unmeasured.benchmark.records import Record, append_record, latest, open_records
+from unmeasured.errors import UnmeasuredError
+
+logger = logging.getLogger(__name__)
+
+
+class Stopped(KeyboardInterrupt):
+    """The user ended a run; the text says how far it came and how to go on."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How a run went: runs planned, made just now, and failed among all that are planned."""
+
+    n_planned: int
+    n_new: int
+    n_failed: int
+
+
+def default_path(name: str) -> Path:
+    """Where the records of an experiment go, under the working directory.
+
+    >>> default_path("table4").as_posix()
+    'benchmarks/records/table4.jsonl'
+    """
+    return Path("benchmarks") / "records" / f"{name}.jsonl"
+
+
+def run(
+    experiment: Experiment, path: Path, *, n_jobs: int = 1, retry_failed: bool = False, progress: bool = True
+) -> Tally:
+    """Make the runs of an experiment that its file does not hold, and append them to it.
+
+    Parameters
+    ----------
+    path
+        The file of records, made where there is none.
+    n_jobs
+        Runs at once, each in a process of its own; -1 for one per core. One runs in this process.
+    retry_failed
+        Make runs again that failed, such as those of a method that was not installed.
+    progress
+        Show a bar.
+
+    Raises
+    ------
+    Stopped
+        On Ctrl-C, a KeyboardInterrupt with a sentence.
+    """
+    if n_jobs < 1 and n_jobs != -1:
+        raise UnmeasuredError(f"n_jobs is the number of runs at once, or -1 for one per core; got {n_jobs}.")
+    done = _done(open_records(path), retry_failed)
+    left = [a for a in experiment.assignments if (a.task.key, installed_version()) not in done]
+    _warn_of_other_code(
+        [done[key] for a in experiment.assignments if (key := (a.task.key, installed_version())) in done]
+    )
+    n_planned, n_new = len(experiment.assignments), 0
+    with tqdm(total=n_planned, initial=n_planned - len(left), unit="run", disable=not progress) as bar:
+        try:
+            for record in _made(left, n_jobs, bar):
+                append_record(path, record)
+                n_new += 1
+                bar.update()
+        except KeyboardInterrupt:
+            n_done = n_planned - len(left) + n_new
+            raise Stopped(
+                f"Stopped with {n_done} of {n_planned} runs done, in {str(path)!r}; "
+                "the same command goes on from there."
+            ) from None
+    return _tally(experiment, open_records(path), n_new)
+
+
+def _done(records: Sequence[Record], retry_failed: bool) -> dict[tuple[str, str], Record]:
+    """What need not be run again; of several records of a task and version the last one speaks."""
+    last = {record.done_key: record for record in records}
+    return {key: record for key, record in last.items() if not (retry_failed and record.outcome.failure)}
+
+
+def _warn_of_other_code(kept: Sequence[Record]) -> None:
+    others = sum(record.circumstances.code != code_fingerprint() for record in kept)
+    if others:
+        logger.warning(
+            "%d of the runs kept were made by other code of the same version; another file of records makes all anew.",
+            others,
+        )
+
+
+def _made(assignments: Sequence[Assignment], n_jobs: int, bar: tqdm[None]) -> Iterator[Record]:
+    """Records as they are finished."""
+    if n_jobs == 1:
+        for assignment in assignments:
+            bar.set_postfix_str(assignment.task.method)
+            yield perform(assignment)
+        return
+    # One task at a time to each process: nothing finished waits for a batch to fill, and is lost with it.
+    parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
+    with contextlib.closing(parallel(delayed(_perform_in_worker)(a, n_jobs) for a in assignments)) as records:
+        try:
+            for record in records:
+                bar.set_postfix_str(record.task.method)
+                yield record
+        except BrokenProcessPool as error:
+            reason = str(error).split(".")[0]
+            raise UnmeasuredError(
+                f"A process that was making runs died ({reason}). The runs before it are kept; the same "
+                "command goes on from there, with n_jobs=1 if memory ran out."
+            ) from None
+
+
+def _perform_in_worker(assignment: Assignment, n_jobs: int) -> Record:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers itself
+    return perform(assignment, n_jobs)
+
+
+def _tally(experiment: Experiment, records: Sequence[Record], n_new: int) -> Tally:
+    held = latest(records)
+    outcomes = [held[a.task.key].outcome for a in experiment.assignments if a.task.key in held]
+    return Tally(len(experiment.assignments), n_new, sum(outcome.failure is not None for outcome in outcomes))

@@ -1,0 +1,172 @@
+"""The true graphs of an experiment: a fixed suite, or structures drawn from a seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from unmeasured import simulate
+from unmeasured.benchmark.section import COUNT, COUNT_LISTS, COUNTS, FRACTION, WHOLE, Section, one_of
+from unmeasured.errors import UnmeasuredError
+from unmeasured.graphs import DAG
+
+SuiteName = Literal["paper", "realistic"]
+Shape: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[tuple[int, ...], int], ...]]
+
+MOST_DRAWS = 500  # in search of a structure that is not there yet
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A true graph and the name it goes by in the records."""
+
+    id: str
+    dag: DAG
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of roles and edges: records of another graph by the same name are told apart."""
+        text = json.dumps([self.dag.latents, self.dag.observed, sorted(self.dag.edges)])
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One of the fixed collections of :mod:`unmeasured.simulate`, or the first few graphs of it."""
+
+    name: SuiteName
+    n_graphs: int | None = None
+
+    def structures(self) -> tuple[Structure, ...]:
+        """The graphs, called ``paper-01``, ``paper-02``, ..."""
+        dags = {"paper": simulate.paper_suite, "realistic": simulate.realistic_suite}[self.name]()
+        return tuple(Structure(f"{self.name}-{i:02d}", dag) for i, dag in enumerate(dags[: self.n_graphs], start=1))
+
+    def reduced(self, n_graphs: int) -> Suite:
+        """The first ``n_graphs`` graphs."""
+        return replace(self, n_graphs=n_graphs)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Random generalized N factor models, so many different ones for each number of observed variables.
+
+    Graph ``i`` of a size has its own generator, seeded with ``(seed, n_observed, i)``, and is drawn from it until it
+    differs from those before in more than names; so fewer graphs are the first ones of more. The numbers of latents
+    of a size are taken in turn; the number of groups and, where there are two groups or more and room, the number of
+    common children are drawn.
+    """
+
+    n_observed: tuple[int, ...]
+    n_latents: tuple[tuple[int, ...], ...]
+    n_graphs: int
+    seed: int
+    max_group_size: int = 3
+    max_common_children: int = 0
+    density: float = 0.5
+    shape: simulate.Shape = "random"
+
+    def structures(self) -> tuple[Structure, ...]:
+        """The graphs, called ``5-observed-1``, ``5-observed-2``, ..."""
+        return tuple(self._draw())
+
+    def reduced(self, n_graphs: int) -> Drawn:
+        """The first ``n_graphs`` graphs of each size."""
+        return replace(self, n_graphs=n_graphs)
+
+    def _draw(self) -> Iterator[Structure]:
+        for n_observed, choices in zip(self.n_observed, self.n_latents):
+            shapes: set[Shape] = set()
+            for i in range(self.n_graphs):
+                rng = np.random.default_rng((self.seed, n_observed, i))
+                dag = self._new_graph(n_observed, choices[i % len(choices)], shapes, rng)
+                shapes.add(shape_of(dag))
+                yield Structure(f"{n_observed}-observed-{i + 1}", dag)
+
+    def _new_graph(self, n_observed: int, n_latents: int, known: set[Shape], rng: np.random.Generator) -> DAG:
+        for _ in range(MOST_DRAWS):
+            dag = self._graph(n_observed, n_latents, rng)
+            if shape_of(dag) not in known:
+                return dag
+        raise UnmeasuredError(
+            f"{self.n_graphs} different structures with {n_observed} observed variables were asked for, and "
+            f"{MOST_DRAWS} draws with {n_latents} latents gave none beyond the first {len(known)}; ask for fewer."
+        )
+
+    def _graph(self, n_observed: int, n_latents: int, rng: np.random.Generator) -> DAG:
+        fewest = -(-n_latents // self.max_group_size)
+        n_groups = int(rng.integers(fewest, n_latents, endpoint=True))
+        most = min(self.max_common_children, max(n_observed - 2 * n_latents, 0)) if n_groups > 1 else 0
+        return simulate.random_gnfm(
+            n_latents=n_latents,
+            n_observed=n_observed,
+            n_groups=n_groups,
+            max_group_size=self.max_group_size,
+            shape=self.shape,
+            density=self.density,
+            n_common_children=int(rng.integers(0, most, endpoint=True)),
+            rng=rng,
+        )
+
+
+Graphs: TypeAlias = Suite | Drawn
+
+
+def shape_of(dag: DAG) -> Shape:
+    """What is left of a class over groups when all names are forgotten; equal for graphs that differ in names only.
+
+    The least description over all orders of the groups: sizes, marks between groups, children by parent groups.
+
+    >>> chain = [("A", "B"), ("A", "x"), ("A", "y"), ("B", "z"), ("B", "w")]
+    >>> other = [("B", "A"), ("A", "p"), ("A", "q"), ("B", "r"), ("B", "s")]
+    >>> shape_of(DAG.from_edges(chain, latents=["A", "B"])) == shape_of(DAG.from_edges(other, latents=["A", "B"]))
+    True
+    """
+    groups, mark = dag.groups, dag.cpdag().adjacency
+    first = [dag.names.index(group[0]) for group in groups]  # the members of a group have the same neighbours
+    parents = [frozenset(dag.parents(name)) for name in dag.observed]
+
+    def seen_from(order: tuple[int, ...]) -> Shape:
+        sizes = tuple(len(groups[g]) for g in order)
+        marks = tuple(int(mark[first[a], first[b]]) for a in order for b in order)
+        children = Counter(tuple(k for k, g in enumerate(order) if groups[g][0] in above) for above in parents)
+        return sizes, marks, tuple(sorted(children.items()))
+
+    return min(seen_from(order) for order in permutations(range(len(groups))))
+
+
+def read_graphs(section: Section) -> Graphs:
+    """The ``[graphs]`` table: ``suite = ...``, or the numbers to draw from."""
+    graphs = _read_suite(section) if "suite" in section.content else _read_drawn(section)
+    section.end()
+    return graphs
+
+
+def _read_suite(section: Section) -> Suite:
+    return Suite(section.take("suite", one_of(*get_args(SuiteName))), section.take_or("n_graphs", COUNT, None))
+
+
+def _read_drawn(section: Section) -> Drawn:
+    drawn = Drawn(
+        n_observed=tuple(section.take("n_observed", COUNTS)),
+        n_latents=tuple(tuple(choices) for choices in section.take("n_latents", COUNT_LISTS)),
+        n_graphs=section.take("n_graphs", COUNT),
+        seed=section.take("seed", WHOLE),
+        max_group_size=section.take_or("max_group_size", COUNT, 3),
+        max_common_children=section.take_or("max_common_children", WHOLE, 0),
+        density=section.take_or("density", FRACTION, 0.5),
+        shape=section.take_or("shape", one_of(*get_args(simulate.Shape)), "random"),
+    )
+    if len(drawn.n_latents) != len(drawn.n_observed):
+        raise UnmeasuredError(
+            f"{section.where}: n_latents needs one list for each of the {len(drawn.n_observed)} entries of n_observed; "
+            f"got {len(drawn.n_latents)}."
+        )
+    return drawn

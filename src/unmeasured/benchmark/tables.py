@@ -1,0 +1,272 @@
+"""Tables, made from records alone: means with standard errors, beside the paper's figures.
+
+The experiment says which records count and how the table is laid out; every figure is read from the records. A
+record of an older version of the package counts until there is a newer one of the same task. A cell with fewer
+results than were planned says how many it has and cannot be called the best while another cell has more: what
+failed may have been the harder part.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from unmeasured.benchmark import paper
+from unmeasured.benchmark.experiment import Experiment, Layout, Method
+from unmeasured.benchmark.measures import MEASURES, Measure
+from unmeasured.benchmark.records import Outcome, Record, Task, latest
+
+NOTHING = "-"
+AXIS_TITLES = {"n_observed": "observed", "n_samples": "N", "method": "method"}
+MOST_REASONS = 3  # reasons of failure printed for each method
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Mean and standard error over runs, and how many of the planned runs had a result."""
+
+    mean: float
+    error: float
+    n: int
+    n_planned: int
+
+    def text(self, digits: int) -> str:
+        """``0.96 (0.01)``, with ``[18 of 20]`` where results are missing."""
+        if not self.n:
+            return NOTHING
+        error = f" ({self.error:.{digits}f})" if self.n > 1 else ""
+        missing = f" [{self.n} of {self.n_planned}]" if self.n < self.n_planned else ""
+        return f"{self.mean:.{digits}f}{error}{missing}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is printed in a cell, and whether it is the best of its row or column."""
+
+    text: str
+    is_best: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """One grid of a table: a caption, titles of the columns, and rows that begin with their own title."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+
+    def text(self) -> str:
+        """Columns of plain text; a star marks the best."""
+        return _with_caption(self.caption, "", _aligned([self.header, *(_marked(row, "{} *") for row in self.rows)]))
+
+    def markdown(self) -> str:
+        """A Markdown table; the best is bold."""
+        lines = [_piped(self.header), _piped(["---"] * len(self.header))]
+        lines += [_piped(_marked(row, "**{}**")) for row in self.rows]
+        return _with_caption(f"**{self.caption}**" if self.caption else "", "\n", lines)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A whole table: title, grids, and the remarks without which the figures mislead."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    notes: tuple[str, ...]
+
+    def text(self) -> str:
+        """For a terminal."""
+        return "\n\n".join([self.title, *(block.text() for block in self.blocks), "\n".join(self.notes)])
+
+    def markdown(self) -> str:
+        """For a README."""
+        notes = "\n".join(f"- {note}" for note in self.notes)
+        return "\n\n".join([f"### {self.title}", *(block.markdown() for block in self.blocks), notes])
+
+
+def make_table(experiment: Experiment, records: Iterable[Record]) -> Table:
+    """The table of an experiment from its records."""
+    tasks = [assignment.task for assignment in experiment.assignments]
+    held = latest(records)
+    planned = {task.key for task in tasks}
+    used = [record for key, record in held.items() if key in planned]
+    cells = _Cells(experiment, tasks, used)
+    blocks = _rows_of_methods(experiment, cells) if experiment.layout.rows == "method" else _columns_of_methods(cells)
+    return Table(experiment.title, tuple(blocks), tuple(_notes(experiment, tasks, used, len(held) - len(used))))
+
+
+# ---------------------------------------------------------------------------------------------------- cells
+
+
+class _Cells:
+    """The cells of an experiment by row, method and measure."""
+
+    def __init__(self, experiment: Experiment, tasks: Sequence[Task], records: Sequence[Record]) -> None:
+        self.layout: Layout = experiment.layout
+        self.methods: tuple[Method, ...] = experiment.methods
+        self.n_samples = experiment.sample_sizes[0]  # where the rows are not sample sizes there is one only
+        self._planned = Counter((self.row_of(task), task.method) for task in tasks)
+        self._outcomes: dict[tuple[int, str], list[Outcome]] = {}
+        for record in sorted(records, key=lambda record: record.task.key):  # sums do not depend on who was first
+            self._outcomes.setdefault((self.row_of(record.task), record.task.method), []).append(record.outcome)
+        self.rows = sorted({row for row, _ in self._planned})
+
+    def row_of(self, task: Task) -> int:
+        """The row a task falls in; in a table of methods all have the same, the sample size."""
+        return task.n_observed if self.layout.rows == "n_observed" else task.n_samples
+
+    def cell(self, row: int, method: Method, measure: Measure) -> Cell:
+        """Mean and standard error of a measure."""
+        outcomes = self._outcomes.get((row, method.label), [])
+        figures = [getattr(outcome, measure.name) for outcome in outcomes if outcome.failure is None]
+        values = [float(figure) for figure in figures if figure is not None]
+        mean = statistics.fmean(values) if values else math.nan
+        error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+        return Cell(mean, error, len(values), self._planned[row, method.label])
+
+    def published(self, row: int, method: str, measure: Measure) -> Entry:
+        """The paper's figure for a cell."""
+        figure = paper.cell(self.layout.paper, method, row, measure.name) if self.layout.paper else None
+        return Entry(figure.text if figure else NOTHING)
+
+
+def _entries(cells: Sequence[Cell], measure: Measure) -> list[Entry]:
+    """Cells that compete, as printed; those that print like the best are best."""
+    most = max((cell.n for cell in cells), default=0)
+    rounded = [round(cell.mean, measure.digits) if cell.n == most and most else math.nan for cell in cells]
+    competing = [value for value in rounded if not math.isnan(value)]
+    best = math.nan
+    if measure.larger_is_better is not None and len(competing) > 1:
+        best = max(competing) if measure.larger_is_better else min(competing)
+    return [Entry(cell.text(measure.digits), value == best) for cell, value in zip(cells, rounded)]
+
+
+def _columns_of_methods(cells: _Cells) -> list[Block]:
+    """A grid for each measure; a row for each size, a column for each method, then the paper's columns."""
+    theirs = tuple(dict.fromkeys(m.paper for m in cells.methods if m.paper is not None))
+    blocks = []
+    for measure in (MEASURES[name] for name in cells.layout.measures):
+        shown = [
+            name for name in theirs if any(cells.published(row, name, measure).text != NOTHING for row in cells.rows)
+        ]
+        header = [AXIS_TITLES[cells.layout.rows], *(m.label for m in cells.methods), *(f"paper: {x}" for x in shown)]
+        rows = [
+            (
+                Entry(str(row)),
+                *_entries([cells.cell(row, method, measure) for method in cells.methods], measure),
+                *(cells.published(row, name, measure) for name in shown),
+            )
+            for row in cells.rows
+        ]
+        blocks.append(Block(measure.caption, tuple(header), tuple(rows)))
+    return blocks
+
+
+def _rows_of_methods(experiment: Experiment, cells: _Cells) -> list[Block]:
+    """One grid; a row for each method, a column for each measure, the paper's beside it."""
+    header, columns = [AXIS_TITLES["method"]], [[Entry(m.label) for m in cells.methods]]
+    for measure in (MEASURES[name] for name in cells.layout.measures):
+        header.append(measure.title)
+        columns.append(_entries([cells.cell(cells.n_samples, m, measure) for m in cells.methods], measure))
+        theirs = [cells.published(cells.n_samples, m.paper or "", measure) for m in cells.methods]
+        if any(entry.text != NOTHING for entry in theirs):
+            header.append("paper")
+            columns.append(theirs)
+    return [Block("", tuple(header), tuple(zip(*columns)))]
+
+
+# ---------------------------------------------------------------------------------------------------- notes
+
+
+def _notes(experiment: Experiment, tasks: Sequence[Task], used: Sequence[Record], n_left_out: int) -> list[str]:
+    notes = [f"Mean (standard error over runs): {_count(used, tasks)}, experiment seed {experiment.seed}."]
+    if used:
+        notes.append(_provenance(used))
+    if experiment.layout.paper:
+        notes.append(
+            "The paper's figures are for graphs of its own, which are not published, and for its own machine; ours are "
+            "for graphs of the same kind. Its SHD is our `SHD, the paper's way`."
+        )
+    notes += [
+        f"{m.label}: run on rows with {m.noise} noise."
+        for m in experiment.methods
+        if m.noise not in (None, experiment.noise)
+    ]
+    notes += _limits(experiment, tasks)
+    notes += _failures(used)
+    if n_left_out:
+        notes.append(f"Left out: {n_left_out} other records of the file, of runs this table does not have.")
+    return notes
+
+
+def _count(used: Sequence[Record], tasks: Sequence[Task]) -> str:
+    graphs, seeds = {task.graph for task in tasks}, {task.seed for task in tasks}
+    each = f"{len(seeds)} seeds" if len(seeds) > 1 else "one seed"
+    return f"{len(used)} of {len(tasks)} runs on {len(graphs)} graphs, {each} each"
+
+
+def _provenance(used: Sequence[Record]) -> str:
+    """Programs, machine, days."""
+    where = [record.circumstances for record in used]
+    dates = sorted({c.date for c in where})
+    days = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    jobs = _joined(str(c.n_jobs) for c in where)
+    states = len({(c.version, c.code) for c in where})
+    mixed = f" The runs were made by {states} different states of the code." if states > 1 else ""
+    return (
+        f"unmeasured {_joined(c.version for c in where)}, Python {_joined(c.python for c in where)}, numpy "
+        f"{_joined(c.numpy for c in where)}; {_joined(c.machine for c in where)}; runs at once: {jobs}; {days}.{mixed}"
+    )
+
+
+def _limits(experiment: Experiment, tasks: Sequence[Task]) -> list[str]:
+    largest = max(task.n_observed for task in tasks)
+    return [
+        f"{m.label}: not run beyond {m.max_observed} observed variables."
+        for m in experiment.methods
+        if m.max_observed is not None and m.max_observed < largest
+    ]
+
+
+def _failures(used: Sequence[Record]) -> list[str]:
+    """For each method with failures, how many and the reasons, most frequent first."""
+    made = Counter(record.task.method for record in used)
+    reasons: dict[str, Counter[str]] = {}
+    for record in sorted(used, key=lambda record: record.task.key):
+        if record.outcome.failure is not None:
+            reasons.setdefault(record.task.method, Counter())[record.outcome.failure] += 1
+    return [_failure_note(method, made[method], counts) for method, counts in reasons.items()]
+
+
+def _failure_note(method: str, n_made: int, reasons: Mapping[str, int]) -> str:
+    ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    shown = "; ".join(f"{n} times: {reason}" if n > 1 else reason for reason, n in ordered[:MOST_REASONS])
+    more = f" And {len(ordered) - MOST_REASONS} other reasons." if len(ordered) > MOST_REASONS else ""
+    return f"{method}: {sum(reasons.values())} of {n_made} runs failed; {shown}{more}"
+
+
+def _joined(values: Iterable[str]) -> str:
+    return ", ".join(sorted(set(values)))
+
+
+# --------------------------------------------------------------------------------------------------- layout
+
+
+def _marked(row: Sequence[Entry], mark: str) -> list[str]:
+    return [mark.format(entry.text) if entry.is_best else entry.text for entry in row]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["   ".join(part.ljust(width) for part, width in zip(row, widths)).rstrip() for row in rows]
+
+
+def _piped(parts: Sequence[str]) -> str:
+    return "| " + " | ".join(part.replace("|", "\\|") for part in parts) + " |"
+
+
+def _with_caption(caption: str, gap: str, lines: Sequence[str]) -> str:
+    return "\n".join([caption + gap, *lines] if caption else lines)

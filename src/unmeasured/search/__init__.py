@@ -1,0 +1,1 @@
+"""LGES itself: states, operators, phases, exact search."""

@@ -1,0 +1,230 @@
+"""LGES: the phases and the result, on one screen; and the estimator.
+
+::
+
+    sample  →  S_init  →  Phase 1  →  Phase 2  →  Discovery
+                          who measures whom       how latents cause one another
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from unmeasured.data.sample import Sample, as_sample
+from unmeasured.errors import UnmeasuredError
+from unmeasured.graphs import CPDAG, DAG
+from unmeasured.score import LikelihoodScore, default_delta
+from unmeasured.search.phase1 import run_phase1
+from unmeasured.search.phase2 import run_phase2
+from unmeasured.search.state import initial_state
+from unmeasured.search.trace import Trace
+from unmeasured.sem.fit import Fit, fit_many
+from unmeasured.sem.indices import p_value
+from unmeasured.sem.rank import rank_shortfall
+
+# A variable is set apart as belonging nowhere when its independence of all others cannot be rejected at this
+# level: high, since a weak indicator is better kept.
+_ALONE = 0.1
+# Above this RMSEA the usual rules of thumb call a fit unacceptable.
+_BAD_FIT = 0.1
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What a search found: the class, a fit of one of its members, the way there, and remarks in words."""
+
+    cpdag: CPDAG
+    fit: Fit
+    trace: Trace
+    remarks: tuple[str, ...] = ()
+
+
+def discover(
+    sample: Sample, *, delta: float, max_group_size: int | None = None, prune: bool = True, n_threads: int | None = None
+) -> Discovery:
+    """Recover the CPDAG over latent groups and observed variables (Algorithms 1 and 2, the paper's rule)."""
+    initial_state(sample.names)  # refuses what no factor model can describe
+    alone = independent_variables(sample)
+    linked = [name for name in sample.names if name not in alone]
+    if len(linked) < 2:
+        return nothing_latent(sample)
+    score = LikelihoodScore(sample.select(linked), n_threads=n_threads)
+    start = initial_state(linked)  # S_init, Definition 3
+    measured, leftover = run_phase1(start, score, delta, max_group_size=max_group_size, prune=prune)  # Algorithm 1
+    if not measured.state.groups:
+        return nothing_latent(sample, measured.trace)
+    final = run_phase2(measured.state, score, delta, prune=prune)  # Algorithm 2
+    cpdag = with_isolated(final.state.cpdag, sample.names)
+    (fit,) = fit_many([cpdag], sample, n_threads=n_threads)
+    remarks = [*remarks_on(alone), *remarks_on_leftover([linked[i] for i in leftover]), *remarks_on_fit(fit)]
+    return Discovery(cpdag, fit, Trace((*measured.trace, *final.trace)), tuple(remarks))
+
+
+def independent_variables(sample: Sample) -> tuple[str, ...]:
+    """Variables that share nothing with any other: they have no latent cause that data could show."""
+    n = len(sample.names)
+    alone = []
+    for j, name in enumerate(sample.names):
+        shortfall = rank_shortfall(sample.corr, [j], 0)
+        shared = shortfall > 1e-10 if math.isinf(sample.n) else p_value(2.0 * sample.n * shortfall, n - 1) < _ALONE
+        if not shared:
+            alone.append(name)
+    return tuple(alone)
+
+
+def nothing_latent(sample: Sample, trace: Trace = Trace()) -> Discovery:  # noqa: B008 (an empty tuple)
+    """The answer where no latent stands behind anything: the observed variables, unconnected, and the reason."""
+    empty = DAG.from_edges([], names=sample.names).cpdag()
+    (fit,) = fit_many([empty], sample)
+    reason = (
+        "no variable depends on another beyond chance"
+        if not trace
+        else "no set of variables passed as the indicators of a latent, so none is reported"
+    )
+    return Discovery(empty, fit, trace, (f"No latent variables were found: {reason}.",))
+
+
+def with_isolated(cpdag: CPDAG, observed: Sequence[str]) -> CPDAG:
+    """The same class over all observed variables; those not in it stand alone."""
+    if set(cpdag.observed) == set(observed):
+        return cpdag
+    member = cpdag.member()
+    names = (*cpdag.latents, *observed)
+    whole = DAG.from_edges(member.edges, latents=member.latents, names=names)
+    A = np.zeros((len(names), len(names)), dtype=np.uint8)
+    position = [names.index(name) for name in cpdag.names]
+    A[np.ix_(position, position)] = cpdag.adjacency
+    return CPDAG(whole.variables, A, cpdag.groups)
+
+
+def remarks_on(alone: Sequence[str]) -> list[str]:
+    """What to tell of variables that belong nowhere."""
+    return [f"Independent of all others, and so without a latent cause: {', '.join(alone)}."] if alone else []
+
+
+def remarks_on_leftover(leftover: Sequence[str]) -> list[str]:
+    """What to tell of variables Phase 1 could not settle."""
+    if not leftover:
+        return []
+    return [
+        f"No small set of latents explains {', '.join(leftover)}: all latents found are given as parents "
+        "(a variable that loads on everything, or too small a tolerance)."
+    ]
+
+
+def remarks_on_fit(fit: Fit) -> list[str]:
+    """What to tell of a model that says nothing, or not what the data say."""
+    if fit.df == 0:
+        return ["The model found is saturated: it fits any data, so nothing speaks for it. Measure more indicators."]
+    if fit.rmsea > _BAD_FIT:
+        return [
+            f"The model found describes the data badly (RMSEA {fit.rmsea:.3f}): these variables may not be the pure or "
+            "common indicators of a few latents. Look for variables that load on everything, or leave some out."
+        ]
+    return []
+
+
+class LGES:
+    """Latent variable Greedy Equivalence Search.
+
+    Parameters
+    ----------
+    criterion : "delta"
+        The paper's rule: a deletion is kept if the log-likelihood per sample drops by at most ``delta``.
+    delta : float, optional
+        That tolerance; by default ``0.25 log(N) / N``.
+    max_group_size : int, optional
+        Largest number of latents that may share all their indicators.
+    prune : bool
+        Refuse candidates by the closed-form bound without fitting them; the result is the same.
+    n_jobs : int
+        Threads for fits; the result does not depend on it.
+
+    Attributes
+    ----------
+    graph_ : CPDAG
+        What data can tell: the class over latent groups.
+    groups_ : tuple of tuples of str
+    sem_ : Fit
+        A member of the class, fitted.
+    trace_ : Trace
+        One record per step.
+    remarks_ : tuple of str
+        What the user should know, in words.
+
+    Examples
+    --------
+    >>> import unmeasured as um, math
+    >>> truth = um.simulate.random_gnfm(n_latents=2, n_observed=6, rng=1)
+    >>> parameters = um.simulate.realistic_parameters(truth, np.random.default_rng(1))
+    >>> model = um.LGES(criterion="delta").fit_cov(parameters.cov(), math.inf, names=parameters.observed)
+    >>> um.metrics.compare(truth, model.graph_).shd
+    0
+    """
+
+    graph_: CPDAG
+    groups_: tuple[tuple[str, ...], ...]
+    sem_: Fit
+    sample_: Sample
+    trace_: Trace
+    remarks_: tuple[str, ...]
+
+    def __init__(
+        self,
+        *,
+        criterion: Literal["delta"] = "delta",
+        delta: float | None = None,
+        max_group_size: int | None = None,
+        prune: bool = True,
+        n_jobs: int = 1,
+    ) -> None:
+        self.criterion = criterion
+        self.delta = delta
+        self.max_group_size = max_group_size
+        self.prune = prune
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Search the structure behind rows: a DataFrame or an array with one row per sample."""
+        return self._fit(as_sample(X))
+
+    def fit_cov(self, cov: Any, n_samples: float, names: Sequence[str] | None = None) -> Self:
+        """Search the structure behind a covariance or correlation matrix; ``math.inf`` samples: a population."""
+        return self._fit(as_sample(cov=cov, n_samples=n_samples, names=names))
+
+    def _fit(self, sample: Sample) -> Self:
+        if self.criterion != "delta":
+            raise UnmeasuredError(f"criterion must be 'delta'; got {self.criterion!r}.")
+        found = discover(
+            sample,
+            delta=_checked_delta(self.delta, sample.n),
+            max_group_size=_checked_group_size(self.max_group_size),
+            prune=self.prune,
+            n_threads=self.n_jobs,
+        )
+        self.graph_, self.groups_ = found.cpdag, found.cpdag.groups
+        self.sem_, self.sample_ = found.fit, sample
+        self.trace_, self.remarks_ = found.trace, found.remarks
+        return self
+
+
+def _checked_delta(delta: float | None, n_samples: float) -> float:
+    default = default_delta(n_samples)
+    if delta is None:
+        return default
+    if not isinstance(delta, int | float) or math.isnan(delta) or delta <= 0:
+        raise UnmeasuredError(
+            f"delta must be positive; got {delta!r}. Leave it out to use 0.25·log(n)/n, here {default:.3g}."
+        )
+    return float(delta)
+
+
+def _checked_group_size(size: int | None) -> int | None:
+    if size is not None and (not isinstance(size, int) or size < 1):
+        raise UnmeasuredError(f"max_group_size must be a positive whole number or None; got {size!r}.")
+    return size

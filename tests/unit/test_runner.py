@@ -1,0 +1,583 @@
+"""Experiments, runs and tables, with small fake methods in place of real ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import unmeasured as um
+from unmeasured.benchmark import experiment, paper, runner
+from unmeasured.benchmark.attempt import perform, simulated_rows
+from unmeasured.benchmark.measures import MEASURES
+from unmeasured.benchmark.records import VOLATILE, Circumstances, Outcome, Record, append_record, read_records
+from unmeasured.benchmark.structures import Drawn, shape_of
+from unmeasured.benchmark.tables import Cell, make_table
+from unmeasured.cli import main
+
+# Two graphs, of 4 and 5 observed variables, two seeds, two sample sizes: 8 data sets for each method.
+TINY = """
+name = "tiny"
+title = "A tiny experiment"
+seed = 7
+sample_sizes = [100, 200]
+seeds = [0, 1]
+time_limit = 30
+
+[graphs]
+n_observed = [4, 5]
+n_latents = [[2], [2]]
+n_graphs = 1
+seed = 7
+
+{methods}
+
+[table]
+rows = "n_samples"
+measures = ["f1", "shd"]
+
+[quick]
+seeds = [0]
+sample_sizes = [100]
+"""
+METHOD = '[[methods]]\nlabel = "{label}"\nconstructor = "{constructor}"\noptions = {{ {options} }}\n'
+
+# Also written to a file, for the runs that happen in other processes.
+FAKES = '''
+import os, signal, time
+import unmeasured as um
+from unmeasured.benchmark.structures import Drawn
+
+TRUTHS = {len(s.dag.observed): s.dag for s in Drawn((4, 5), ((2,), (2,)), 1, 7).structures()}
+
+
+class Oracle:
+    """Knows the truth by the number of columns."""
+
+    def __init__(self, pause=0.0):
+        self.pause = pause
+
+    def fit(self, rows):
+        time.sleep(self.pause)
+        self.graph_ = TRUTHS[rows.shape[1]].cpdag()
+        return self
+
+
+class Blank(Oracle):
+    """Finds no latents and no edges."""
+
+    def fit(self, rows):
+        self.graph_ = um.DAG.from_edges([], names=list(rows.columns))
+        return self
+
+
+class Failing(Oracle):
+    def fit(self, rows):
+        raise ZeroDivisionError("nothing to divide by")
+
+
+class Interrupting(Oracle):
+    """The user presses Ctrl-C at the sixth data set: 4 observed come first, so at one of 5 and N = 200."""
+
+    def fit(self, rows):
+        if rows.shape == (200, 5) and not os.path.exists(os.environ["CTRL_C_ONCE"]):
+            open(os.environ["CTRL_C_ONCE"], "w").close()
+            raise KeyboardInterrupt
+        return super().fit(rows)
+
+
+class Recorder(Oracle):
+    """Remembers the rows it saw."""
+
+    seen = []
+
+    def __init__(self, name=""):
+        super().__init__()
+        self.name = name
+
+    def fit(self, rows):
+        Recorder.seen.append((self.name, rows.copy()))
+        rows.iloc[:] = 0.0
+        return super().fit(rows)
+'''
+
+
+def tiny(*methods: tuple[str, str] | tuple[str, str, str]) -> experiment.Experiment:
+    return experiment.parse(tiny_text(*methods), "tiny.toml")
+
+
+def tiny_text(*methods: tuple[str, str] | tuple[str, str, str]) -> str:
+    rows = [(*method, "")[:3] for method in methods]
+    return TINY.format(
+        methods="\n".join(
+            METHOD.format(label=label, constructor=name, options=options) for label, name, options in rows
+        )
+    )
+
+
+@pytest.fixture(autouse=True)
+def fakes(monkeypatch):
+    scope: dict[str, object] = {"__name__": "fakes_in_this_process"}
+    exec(FAKES, scope)
+    for name in ("Oracle", "Blank", "Failing", "Interrupting", "Recorder"):
+        monkeypatch.setattr(um, f"Fake{name}", scope[name], raising=False)
+    return scope
+
+
+def steady(path: Path) -> list[dict[str, object]]:
+    """The records of a file in a fixed order, without what may differ from run to run."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return sorted(({k: v for k, v in row.items() if k not in VOLATILE} for row in rows), key=json.dumps)
+
+
+# ---------------------------------------------------------------------------------------------- experiments
+
+
+def test_bundled_experiments_are_what_they_should_be():
+    table4, table5 = experiment.load("table4"), experiment.load("table5")
+    assert len(table4.assignments) == 5 * 4 * 5 * 3
+    assert {a.task.n_observed for a in table4.quickened().assignments if a.task.method == "exact"} == {5, 6, 7}
+    assert len(table5.assignments) == 20 * 10 * 5
+    assert [m.options["delta"] for m in table5.methods] == [5e-4, 1e-3, 2e-3, 4e-3, 1e-2]
+    assert len(table5.quickened().assignments) == 3 * 5
+
+
+@pytest.mark.parametrize("name", experiment.available())
+def test_a_quick_version_is_a_part_of_the_whole(name):
+    whole = experiment.load(name)
+    assert {a.task.key for a in whole.quickened().assignments} < {a.task.key for a in whole.assignments}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("sample_sizes = [100, 200]", "sample_size = [100]", "tiny.toml: the key 'sample_sizes' is missing"),
+        ("seed = 7\nsample", "seeed = 1\nseed = 7\nsample", "tiny.toml: unknown key 'seeed'; did you mean 'seed'?"),
+        ("n_graphs = 1", "n_graphs = 1\nn_latent = 3", r"tiny.toml, \[graphs\]: unknown key 'n_latent'; did you mean"),
+        ("options = {  }", "options = {  }\ndelta = 3", r"tiny.toml, \[\[methods\]\] 1: unknown key 'delta'"),
+        ("seeds = [0]\n", "sede = [0]\n", r"tiny.toml, \[quick\]: unknown key 'sede'; did you mean 'seeds'"),
+        ("seeds = [0, 1]", "seeds = 3", "seeds must be a list of different whole numbers, zero or more each; got 3"),
+        ('measures = ["f1", "shd"]', 'measures = ["f2"]', "measures must be a list of some of 'f1'"),
+        (
+            'rows = "n_samples"',
+            'rows = "method"',
+            r"has one sample size, or its cells would mix several; got \[100, 200\]",
+        ),
+        ("n_latents = [[2], [2]]", "n_latents = [[2]]", "one list for each of the 2 entries of n_observed; got 1"),
+        ('title = "A', 'title "A', "tiny.toml is not valid TOML"),
+        ('constructor = "Fake', 'paper = "LGES"\nconstructor = "Fake', r"but \[table\] has no paper"),
+    ],
+)
+def test_a_mistake_in_an_experiment_file_is_named(old, new, words):
+    text = tiny_text(("oracle", "FakeOracle"))
+    assert old in text
+    with pytest.raises(um.UnmeasuredError, match=words):
+        experiment.parse(text.replace(old, new, 1), "tiny.toml")
+
+
+def test_two_methods_cannot_share_a_label():
+    with pytest.raises(um.UnmeasuredError, match="methods share the label 'oracle'"):
+        tiny(("oracle", "FakeOracle"), ("oracle", "FakeBlank"))
+
+
+def test_drawn_structures_differ_and_fewer_are_the_first_of_more():
+    drawn = Drawn(n_observed=(6,), n_latents=((2, 3),), n_graphs=5, seed=1, max_common_children=1)
+    structures = drawn.structures()
+    assert len({shape_of(s.dag) for s in structures}) == 5
+    assert all(um.is_gnfm(s.dag) for s in structures)
+    assert [s.digest for s in drawn.reduced(2).structures()] == [s.digest for s in structures[:2]]
+    with pytest.raises(um.UnmeasuredError, match="40 different structures with 6 observed variables"):
+        drawn.reduced(40).structures()
+
+
+# ----------------------------------------------------------------------------------------------------- runs
+
+
+def test_every_method_sees_the_same_rows_and_cannot_spoil_them(tmp_path, fakes):
+    methods = [(name, "FakeRecorder", f'name = "{name}"') for name in ("first", "second")]
+    runner.run(tiny(*methods), tmp_path / "r.jsonl", progress=False)
+    seen = {
+        name: [rows for who, rows in fakes["Recorder"].seen if who == name and len(rows) > 50]
+        for name in ("first", "second")
+    }
+    # The warm-up on 200 rows of its own comes first.
+    assert [len(rows) for rows in seen["first"]] == [200, 100, 200, 100, 200, 100, 200, 100, 200]
+    for a, b in zip(seen["first"], seen["second"], strict=True):
+        pd.testing.assert_frame_equal(a, b)
+        assert a.to_numpy().any()
+
+
+def test_parameters_are_shared_over_sample_sizes_and_not_over_seeds_and_graphs():
+    big = replace(tiny(("oracle", "FakeOracle")), sample_sizes=(20_000, 20_001))
+    rows = {(a.task.graph, a.task.seed, a.task.n_samples): simulated_rows(a.task, a.truth) for a in big.assignments}
+    corr = {key: np.corrcoef(frame.to_numpy().T) for key, frame in rows.items()}
+    graph = "5-observed-1"
+    assert np.abs(corr[graph, 0, 20_000] - corr[graph, 0, 20_001]).max() < 0.05
+    assert np.abs(corr[graph, 0, 20_000] - corr[graph, 1, 20_000]).max() > 0.2
+    assert not np.allclose(rows[graph, 0, 20_000].iloc[:5], rows[graph, 0, 20_001].iloc[:5])
+
+
+def test_a_record_describes_itself_and_the_oracle_is_perfect():
+    record = perform(tiny(("oracle", "FakeOracle")).assignments[-1])
+    row = json.loads(record.line())
+    assert (row["f1"], row["shd"], row["shd_paper"], row["failure"]) == (1.0, 0, 0, None)
+    assert (row["latents_true"], row["latents_found"]) == (2, 2)
+    assert row["score_true"] == pytest.approx(row["score_found"], rel=1e-6)
+    assert row["score_true"] < 0
+    assert (row["experiment"], row["method"], row["graph"], row["seed"], row["n_samples"], row["n_observed"]) == (
+        "tiny", "oracle", "5-observed-1", 1, 200, 5,
+    )  # fmt: skip
+    assert (row["version"], row["numpy"], row["options"]) == (um.__version__, np.__version__, {})
+    assert Record.from_line(record.line()) == record
+
+
+def test_the_truth_scores_better_than_a_graph_without_edges():
+    outcome = perform(tiny(("blank", "FakeBlank")).assignments[-1]).outcome
+    assert outcome.f1 == 0.0
+    assert outcome.score_true > outcome.score_found
+
+
+@pytest.mark.parametrize(
+    ("constructor", "options", "words"),
+    [
+        ("FakeFailing", "", "ZeroDivisionError: nothing to divide by"),
+        ("NoSuchSearch", "", f"'NoSuchSearch' is not available in this installation of unmeasured ({um.__version__})."),
+        ("no_such_module:Search", "", "'Search' is not available in module 'no_such_module'."),
+        ("FakeOracle", "colour = 3", "FakeOracle(colour=3) cannot be made"),
+        ("Variables", "", "Variables() cannot be made"),
+    ],
+)
+def test_a_failure_is_a_value_with_a_sentence(constructor, options, words):
+    outcome = perform(tiny(("it", constructor, options)).assignments[0]).outcome
+    assert outcome.failure.startswith(words)
+    assert outcome.f1 is None
+
+
+def test_a_failing_method_does_not_stop_the_others(tmp_path):
+    trial = tiny(("bad", "FakeFailing"), ("good", "FakeOracle"), ("absent", "NoSuchSearch"))
+    tally = runner.run(trial, tmp_path / "r.jsonl", progress=False)
+    assert (tally.n_planned, tally.n_new, tally.n_failed) == (24, 24, 16)
+    assert sum(r.outcome.f1 == 1.0 for r in read_records(tmp_path / "r.jsonl")) == 8
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no alarm")
+def test_a_run_past_its_time_is_stopped():
+    late = replace(tiny(("slow", "FakeOracle", "pause = 1.0")), time_limit=0.2)
+    began = time.perf_counter()
+    outcome = perform(late.assignments[0]).outcome
+    assert outcome.failure == "Stopped at the time limit of 0.2 seconds."
+    assert 0.2 <= outcome.seconds < 0.9
+    assert time.perf_counter() - began < 2.5  # with the warm-up, which may take its second
+
+
+# ----------------------------------------------------------------------------------------------- resumption
+
+
+def test_a_run_stopped_half_way_and_started_again_ends_with_the_same_records(tmp_path, monkeypatch):
+    trial = tiny(("oracle", "FakeOracle"), ("other", "FakeInterrupting"), ("bad", "FakeFailing"))
+    monkeypatch.setenv("CTRL_C_ONCE", str(tmp_path))  # exists: no interruption
+    runner.run(trial, tmp_path / "whole.jsonl", progress=False)
+    monkeypatch.setenv("CTRL_C_ONCE", str(tmp_path / "pressed"))
+    path = tmp_path / "halves.jsonl"
+    with pytest.raises(runner.Stopped, match=r"Stopped with 16 of 24 runs done, in '.*halves.jsonl'; the same command"):
+        runner.run(trial, path, progress=False)
+    assert len(read_records(path)) == 16
+    assert runner.run(trial, path, progress=False).n_new == 8
+    assert steady(path) == steady(tmp_path / "whole.jsonl")
+    before = path.read_bytes()
+    assert runner.run(trial, path, progress=False).n_new == 0
+    assert path.read_bytes() == before
+
+
+def test_a_half_written_last_line_is_dropped_with_a_note(tmp_path, caplog):
+    trial, path = tiny(("oracle", "FakeOracle")), tmp_path / "r.jsonl"
+    runner.run(trial, path, progress=False)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-50])
+    assert len(read_records(path)) == 7
+    assert path.read_bytes() == whole[:-50]  # reading changes nothing
+    caplog.clear()
+    assert runner.run(trial, path, progress=False).n_new == 1
+    assert "was half written; it is dropped and its run made again" in caplog.text
+    assert len(path.read_bytes().splitlines()) == 8
+
+
+def test_a_last_line_without_its_newline_is_kept(tmp_path):
+    trial, path = tiny(("oracle", "FakeOracle")), tmp_path / "r.jsonl"
+    runner.run(trial, path, progress=False)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert runner.run(trial, path, progress=False).n_new == 0
+    append_record(path, read_records(path)[0])
+    assert len(read_records(path)) == 9
+
+
+def test_a_spoilt_line_in_the_middle_is_an_error(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"experiment": "tiny"}\n')
+    with pytest.raises(um.UnmeasuredError, match=r"Line 1 of '.*r.jsonl' is not a record of a run: it has no 'method'"):
+        read_records(path)
+
+
+def test_what_can_change_the_answer_is_run_again(tmp_path, monkeypatch):
+    trial, path = tiny(("oracle", "FakeOracle")), tmp_path / "r.jsonl"
+    runner.run(trial, path, progress=False)
+    assert runner.run(replace(trial, parameters="realistic"), path, progress=False).n_new == 8
+    assert runner.run(replace(trial, seed=8), path, progress=False).n_new == 8
+    assert runner.run(tiny(("oracle", "FakeOracle", "pause = 0.001")), path, progress=False).n_new == 8
+    monkeypatch.setattr(um, "__version__", "9.9.9")
+    assert runner.run(trial, path, progress=False).n_new == 8
+    table = make_table(trial, read_records(path))
+    assert any("8 of 8 runs" in note for note in table.notes)
+    assert any("unmeasured 9.9.9," in note for note in table.notes)
+    assert any("Left out: 24 other records" in note for note in table.notes)
+
+
+def test_runs_by_other_code_of_the_same_version_are_kept_and_said(tmp_path, caplog):
+    trial, path = tiny(("oracle", "FakeOracle")), tmp_path / "r.jsonl"
+    runner.run(trial, path, progress=False)
+    lines = path.read_text().splitlines()
+    first = json.dumps({**json.loads(lines[0]), "code": "0ther"})
+    path.write_text("\n".join([first, *lines[1:]]) + "\n")
+    assert runner.run(trial, path, progress=False).n_new == 0
+    assert "1 of the runs kept were made by other code of the same version" in caplog.text
+    assert "made by 2 different states of the code" in make_table(trial, read_records(path)).text()
+
+
+def test_failed_runs_are_made_again_when_asked(tmp_path, monkeypatch):
+    trial, path = tiny(("later", "FakeLater")), tmp_path / "r.jsonl"
+    assert runner.run(trial, path, progress=False).n_failed == 8
+    monkeypatch.setattr(um, "FakeLater", um.FakeOracle, raising=False)
+    assert runner.run(trial, path, progress=False).n_new == 0
+    tally = runner.run(trial, path, progress=False, retry_failed=True)
+    assert (tally.n_new, tally.n_failed) == (8, 0)
+    assert runner.run(trial, path, progress=False, retry_failed=True).n_new == 0
+
+
+# --------------------------------------------------------------------------------------------------- tables
+
+
+def recorded(trial: experiment.Experiment, outcome_of) -> list[Record]:
+    where = Circumstances("0.1.0", "c0de", "3.11.7", "2.4.6", "Linux x86_64, 2 cores", 1, "2026-11-15")
+    return [Record(a.task, where, outcome_of(a.task)) for a in trial.assignments]
+
+
+def found(f1: float, shd: int = 0) -> Outcome:
+    return Outcome(0.5, f1=f1, precision=f1, recall=f1, shd=shd, shd_paper=shd, latents_true=2, latents_found=2)
+
+
+def test_cells_are_means_with_standard_errors():
+    # At each N the four values are 0.5, 0.6, 0.7, 0.8: mean 0.65, sd 0.1291, standard error 0.0645.
+    trial = tiny(("ours", "FakeOracle"), ("other", "FakeBlank"))
+
+    def outcome(task):
+        if task.method == "other":
+            return found(0.4, 9)
+        return found(0.5 + 0.1 * task.seed + 0.2 * (task.n_observed == 5), 3)
+
+    table = make_table(trial, recorded(trial, outcome))
+    assert table.blocks[0].markdown().splitlines() == [
+        "**F1 of the skeleton (larger is better)**",
+        "",
+        "| N | ours | other |",
+        "| --- | --- | --- |",
+        "| 100 | **0.65 (0.06)** | 0.40 (0.00) |",
+        "| 200 | **0.65 (0.06)** | 0.40 (0.00) |",
+    ]
+    assert table.blocks[1].text().splitlines() == [
+        "SHD over the class (smaller is better)",
+        "N     ours            other",
+        "100   3.00 (0.00) *   9.00 (0.00)",
+        "200   3.00 (0.00) *   9.00 (0.00)",
+    ]
+    assert "16 of 16 runs on 2 graphs, 2 seeds each, experiment seed 7." in table.text()
+    assert (
+        "unmeasured 0.1.0, Python 3.11.7, numpy 2.4.6; Linux x86_64, 2 cores; runs at once: 1; 2026-11-15."
+        in table.text()
+    )
+
+
+def test_the_order_of_records_does_not_matter():
+    trial = tiny(("ours", "FakeOracle"), ("other", "FakeBlank"))
+    records = recorded(trial, lambda task: found(0.1 + 0.3 * task.seed))
+    assert make_table(trial, records) == make_table(trial, records[::-1])
+
+
+def test_cells_with_failures_say_so_and_are_not_best():
+    trial = tiny(("ours", "FakeOracle"), ("frail", "FakeBlank"))
+
+    def outcome(task):
+        if task.method == "frail":
+            return Outcome(9.0, failure="Out of luck.") if task.n_samples == 200 or task.seed else found(1.0)
+        return found(0.5)
+
+    table = make_table(trial, recorded(trial, outcome))
+    rows = table.blocks[0].markdown().splitlines()[-2:]
+    assert rows == ["| 100 | 0.50 (0.00) | 1.00 (0.00) [2 of 4] |", "| 200 | 0.50 (0.00) | - |"]
+    assert "frail: 6 of 8 runs failed; 6 times: Out of luck." in table.notes
+
+
+def test_methods_that_print_alike_are_both_best():
+    trial = tiny(("a", "FakeOracle"), ("b", "FakeBlank"))
+    table = make_table(trial, recorded(trial, lambda task: found(0.9601 if task.method == "a" else 0.9599)))
+    assert table.blocks[0].markdown().splitlines()[-1] == "| 200 | **0.96 (0.00)** | **0.96 (0.00)** |"
+
+
+def test_the_paper_stands_beside_ours():
+    table4 = experiment.load("table4")
+    records = recorded(table4, lambda task: found(0.9))
+    f1, shd_paper, shd, seconds = make_table(table4, records).blocks
+    assert f1.header == ("observed", "LGES (delta)", "LGES (bic)", "exact", "paper: LGES", "paper: Exact Search")
+    assert [entry.text for entry in f1.rows[0][-2:]] == ["0.96 (0.06)", "0.96 (0.03)"]
+    assert [entry.text for entry in f1.rows[4][-2:]] == ["0.85 (0.03)", "-"]
+    assert [entry.text for entry in seconds.rows[3][-2:]] == ["17 seconds", ">100 hours"]
+    assert [entry.text for entry in shd_paper.rows[1][-2:]] == ["1.24 (0.75)", "0.98 (0.54)"]
+    assert shd.header == f1.header[:4]  # the paper has no such figure
+
+
+def test_a_table_with_methods_as_rows():
+    table5 = experiment.load("table5").quickened()
+    records = recorded(table5, lambda task: found(0.9 if task.options["delta"] == 2e-3 else 0.7))
+    lines = make_table(table5, records).blocks[0].markdown().splitlines()
+    assert (
+        lines[0]
+        == "| method | F1 of the skeleton | paper | SHD, the paper's way | paper | SHD over the class | seconds |"
+    )
+    assert lines[4].startswith("| delta = 2e-3 | **0.90 (0.00)** | 0.82 (0.02) | **0.00 (0.00)** | 8.80 (0.70) |")
+    assert lines[2].startswith("| delta = 5e-4 | 0.70 (0.00) | 0.79 (0.02) |")
+
+
+def test_a_table_of_no_records_has_empty_cells():
+    text = make_table(tiny(("ours", "FakeOracle")), []).text()
+    assert "0 of 8 runs" in text
+    assert "100   -" in text
+
+
+def test_a_single_run_has_no_standard_error():
+    assert Cell(0.5, float("nan"), 1, 1).text(2) == "0.50"
+
+
+@pytest.mark.parametrize(
+    ("table", "method", "row", "measure", "mean", "error"),
+    [
+        ("table1", "LGES", 1000, "shd_paper", 8.80, 0.70),
+        ("table1", "RLCD", 100, "shd_paper", 35.84, 3.01),
+        ("table2-uniform", "GIN", 500, "f1", 0.42, 0.01),
+        ("table2-leaky-relu", "LGES", 200, "f1", 0.65, 0.01),
+        ("table2-leaky-relu", "FOFC", 1000, "shd_paper", 20.10, 0.54),
+        ("table4", "LGES", 9, "shd_paper", 4.11, 1.52),
+        ("table4", "Exact Search", 6, "seconds", 480.0, None),
+        ("table5", "1e-2", 1000, "shd_paper", 11.13, 0.70),
+    ],
+)
+def test_figures_of_the_paper(table, method, row, measure, mean, error):
+    cell = paper.cell(table, method, row, measure)
+    assert (cell.mean, cell.error) == (mean, error)
+
+
+def test_every_cell_of_the_paper_is_there():
+    assert {name: len(cells) for name, cells in paper.TABLES.items()} == {
+        "table1": 32, "table2-uniform": 32, "table2-leaky-relu": 32, "table4": 26, "table5": 10,
+    }  # fmt: skip
+    assert paper.cell("table4", "Exact Search", 8, "f1") is None
+
+
+def test_measures_are_figures_of_an_outcome():
+    assert set(MEASURES) <= set(asdict(Outcome(0.0)))
+
+
+# --------------------------------------------------------------------------------------- other processes, CLI
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "fakes.py").write_text(FAKES)
+    (tmp_path / "tiny.toml").write_text(tiny_text(("oracle", "fakes:Oracle"), ("bad", "fakes:Failing")))
+    return tmp_path
+
+
+def cli(folder, *arguments):
+    """The entry point in a process of its own."""
+    code = "import sys; from unmeasured.cli import main; sys.argv[0] = 'unmeasured'; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "bench", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def cli_here(folder, monkeypatch, capsys):
+    """The same entry point in this process, which is quicker."""
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["unmeasured", "bench", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, *capsys.readouterr()
+
+    return call
+
+
+def test_an_experiment_through_the_entry_point(folder, cli_here):
+    code, out, err = cli_here("run", "tiny.toml", "--quick", "--markdown")
+    assert code == 0, err
+    assert "| 100 | 1.00 (0.00) | - |" in out
+    assert "bad: 2 of 2 runs failed; 2 times: ZeroDivisionError: nothing to divide by" in out
+    assert "4 new runs of 4, 2 failed (--retry-failed makes them again)" in err
+    path = Path("benchmarks") / "records" / "tiny.jsonl"
+    assert f"Records: {path}" in err
+    # The whole goes on from the quick version, in two processes, and gives what one process gives.
+    code, out, err = cli(folder, "run", "tiny.toml", "--n-jobs", "2")
+    assert code == 0, err
+    assert "12 new runs of 16" in err
+    code, alone, err = cli_here("run", "tiny.toml", "--records", "alone.jsonl")
+    assert code == 0, err
+    assert steady(path) == steady(folder / "alone.jsonl")
+    assert out.split("\n\n")[:-1] == alone.split("\n\n")[:-1]  # but for the note on runs at once
+    assert cli_here("run", "tiny.toml", "--records", "alone.jsonl", "--table-only")[1] == alone
+
+
+def test_ctrl_c_on_the_command_line_says_how_to_go_on(folder, cli_here, monkeypatch):
+    (folder / "tiny.toml").write_text(tiny_text(("other", "fakes:Interrupting")))
+    monkeypatch.setenv("CTRL_C_ONCE", str(folder / "pressed"))
+    code, _, err = cli_here("run", "tiny.toml")
+    assert code == 130
+    assert "unmeasured: Stopped with 5 of 8 runs done, in 'benchmarks/records/tiny.jsonl'; the same command" in err
+    code, _, err = cli_here("run", "tiny.toml")
+    assert code == 0
+    assert "3 new runs of 8." in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "tabel4"], "There is no experiment 'tabel4'; did you mean 'table4'?"),
+        (["run", "nowhere.toml"], "There is no file 'nowhere.toml'."),
+        (["table4", "--table-only"], "There are no records at"),
+        (
+            ["table5", "--quick", "--n-jobs", "0"],
+            "n_jobs is the number of runs at once, or -1 for one per core; got 0.",
+        ),
+        (["run", "tiny.toml", "--records", "."], "Records cannot be written to '.': Is a directory."),
+    ],
+)
+def test_mistakes_are_one_sentence(cli_here, arguments, words):
+    code, _, err = cli_here(*arguments)
+    assert code == 2
+    assert f"unmeasured: {words}" in err
