@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 
 import unmeasured as um
-from unmeasured.benchmark import engine, experiment, records, runner, tables
+from unmeasured.benchmark import consistency, engine, experiment, records, runner, tables
 
 Read = TypeVar("Read")
 
@@ -107,6 +107,23 @@ def bench_starts(models: int = 200, starts: int = 10, seed: int = 0) -> None:
     """How often the default start finds the best optimum of many starts."""
     for suite in ("paper", "realistic"):
         typer.echo(f"{suite}: {engine.default_starts(suite, models, starts, seed=seed)}")
+
+
+@bench.command("population")
+def bench_population(graphs: int = 300, seed: int = 0, criterion: str = "delta") -> None:
+    """Population covariance in, true class out? Random factor models of 4 to 20 observed variables."""
+    search = um.LGES(criterion=criterion)  # type: ignore[arg-type]
+    typer.echo(str(consistency.consistency(lambda p, rng: consistency.population(search, p), graphs, seed)))
+
+
+@bench.command("large-sample")
+def bench_large_sample(
+    graphs: int = 50, samples: int = 1_000_000, seed: int = 0, criterion: str = "delta", n_jobs: int = 1
+) -> None:
+    """The same with very large samples."""
+    search = um.LGES(criterion=criterion, n_jobs=n_jobs)  # type: ignore[arg-type]
+    result = consistency.consistency(lambda p, rng: consistency.large_sample(search, p, samples, rng), graphs, seed)
+    typer.echo(str(result))
 
 
 @bench.command("batch")

@@ -11,9 +11,12 @@ import numpy as np
 from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import DAG
+from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.solve import Problem, Solution, solve, solve_with_restarts
 
+# Fits of a search stop once a step promises less than this in total log-likelihood.
+_SEARCH_GAIN = 1e-3
 # Other starts a population fit gets before a misfit is believed.
 _INSISTENCE = 12
 
@@ -29,6 +32,34 @@ class Scorable(Protocol):
     @property
     def member(self) -> DAG:
         """A graph of the class."""
+        ...
+
+
+class Measurement(Scorable, Protocol):
+    """A measurement model: a class whose groups are all connected."""
+
+    @property
+    def observed(self) -> tuple[str, ...]:
+        """Names of the observed variables."""
+        ...
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Latents in each group."""
+        ...
+
+    @property
+    def signature(self) -> Hashable:
+        """Equal for models that differ only in which variables play which role."""
+        ...
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters less rotations."""
+        ...
+
+    def pure(self, g: int) -> tuple[int, ...]:
+        """Pure children of a group."""
         ...
 
 
@@ -73,6 +104,47 @@ class LikelihoodScore:
                 if other.discrepancy < solutions[b].discrepancy:
                     solutions[b] = other
         return solutions
+
+
+class BicScore:
+    """Total log-likelihood less ``0.5 penalty log(N)`` for each generic dimension; larger is better.
+
+    For measurement models, whose groups are all connected. The constant of the saturated model is left out.
+    """
+
+    def __init__(self, sample: Sample, *, penalty: float = 1.0, n_threads: int | None = None) -> None:
+        self.sample = sample
+        self.price = 0.5 * penalty * math.log(sample.n)
+        self.n_threads = n_threads
+        self.n_fitted = 0
+        self.n_remembered = 0
+        self._memory: dict[Hashable, float] = {}
+        self._dimensions: dict[Hashable, int] = {}
+
+    def __call__(self, models: Sequence[Measurement]) -> Floats:
+        """Scores (B,) of many models, fitted in one batch; those met before are remembered."""
+        new = {m.key: m for m in models if m.key not in self._memory}
+        self.n_fitted += len(new)
+        self.n_remembered += len(models) - len(new)
+        problems = [Problem.of(pattern_of(model.member), self.sample) for model in new.values()]
+        solutions = solve_with_restarts(problems, n_restarts=0, gain=_SEARCH_GAIN, n_threads=self.n_threads)
+        for (key, model), solution in zip(new.items(), solutions, strict=True):
+            loglik = -0.5 * self.sample.n * max(solution.discrepancy, 0.0)
+            self._memory[key] = loglik - self.price * self.dimension(model)
+        return np.array([self._memory[model.key] for model in models])
+
+    def dimension(self, model: Measurement) -> int:
+        """Generic dimension; remembered by what it depends on, since it takes longer than a fit."""
+        key = model.signature
+        if key not in self._dimensions:
+            n = len(model.observed)
+            # A group with half as many pure children again as it needs, linked to two others, is never deficient.
+            ample = len(model.sizes) > 2 and all(
+                2 * len(model.pure(g)) >= 3 * 2 * k or k == 1 for g, k in enumerate(model.sizes)
+            )
+            counted = min(model.n_parameters, n * (n + 1) // 2)
+            self._dimensions[key] = counted if ample else jacobian_rank(pattern_of(model.member))
+        return self._dimensions[key]
 
 
 def default_delta(n_samples: float) -> float:

@@ -41,7 +41,7 @@ def random_truth(rng: np.random.Generator, n_observed: tuple[int, int] = (4, 20)
     """A random factor model of any size and shape, coefficients bounded away from zero."""
     n = int(rng.integers(n_observed[0], n_observed[1] + 1))
     m = int(rng.integers(1, n // 2 + 1))
-    sizes = []
+    sizes: list[int] = []
     while sum(sizes) < m:
         sizes.append(int(min(rng.choice([1, 2, 3], p=[0.6, 0.25, 0.15]), m - sum(sizes))))
     n_common = min(int(rng.integers(0, 3)), n - 2 * m) if len(sizes) > 1 else 0

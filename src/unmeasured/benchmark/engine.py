@@ -117,9 +117,9 @@ class Batch:
 
     def __str__(self) -> str:
         return (
-            f"{self.n_fits} fits of {self.n_observed} observed variables: loop {self.seconds_loop:.2f} s, fit_many {self.seconds_batch:.2f} s, "
-            f"{self.seconds_loop / self.seconds_batch:.1f} times faster; largest difference in log-likelihood "
-            f"{self.largest_difference:.1e}"
+            f"{self.n_fits} fits of {self.n_observed} observed variables: loop {self.seconds_loop:.2f} s, "
+            f"fit_many {self.seconds_batch:.2f} s, {self.seconds_loop / self.seconds_batch:.1f} times faster; "
+            f"largest difference in log-likelihood {self.largest_difference:.1e}"
         )
 
 

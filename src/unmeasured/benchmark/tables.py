@@ -110,7 +110,7 @@ class _Cells:
         self.n_samples = experiment.sample_sizes[0]  # where the rows are not sample sizes there is one only
         self._planned = Counter((self.row_of(task), task.method) for task in tasks)
         self._outcomes: dict[tuple[int, str], list[Outcome]] = {}
-        for record in sorted(records, key=lambda record: record.task.key):  # sums do not depend on who was first
+        for record in records:  # in any order: the means and deviations below are summed exactly
             self._outcomes.setdefault((self.row_of(record.task), record.task.method), []).append(record.outcome)
         self.rows = sorted({row for row, _ in self._planned})
 

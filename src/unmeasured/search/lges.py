@@ -2,14 +2,17 @@
 
 ::
 
-    sample  →  S_init  →  Phase 1  →  Phase 2  →  Discovery
-                          who measures whom       how latents cause one another
+    criterion="delta"   sample → S_init → Phase 1 (Algorithm 1) ──┐
+                                                                  ├→ Phase 2 (Algorithm 2) → Discovery
+    criterion="bic"     sample → proposals → moves over them ─────┘
+                                 who measures whom                   how latents cause one another
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -18,11 +21,12 @@ import numpy as np
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG
-from unmeasured.score import LikelihoodScore, default_delta
+from unmeasured.score import BicScore, LikelihoodScore, default_delta
 from unmeasured.search.phase1 import run_phase1
 from unmeasured.search.phase2 import run_phase2
-from unmeasured.search.state import initial_state
-from unmeasured.search.trace import Trace
+from unmeasured.search.refine import refine
+from unmeasured.search.state import State, initial_state
+from unmeasured.search.trace import Step, Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
 from unmeasured.sem.rank import rank_shortfall
@@ -32,6 +36,9 @@ from unmeasured.sem.rank import rank_shortfall
 _ALONE = 0.1
 # Above this RMSEA the usual rules of thumb call a fit unacceptable.
 _BAD_FIT = 0.1
+
+
+Criterion = Literal["bic", "delta"]
 
 
 @dataclass(frozen=True)
@@ -45,24 +52,73 @@ class Discovery:
 
 
 def discover(
-    sample: Sample, *, delta: float, max_group_size: int | None = None, prune: bool = True, n_threads: int | None = None
+    sample: Sample,
+    *,
+    criterion: Criterion = "bic",
+    delta: float | None = None,
+    penalty: float = 1.0,
+    max_group_size: int | None = None,
+    prune: bool = True,
+    n_threads: int | None = None,
+    out_of_time: Callable[[], bool] = lambda: False,
 ) -> Discovery:
-    """Recover the CPDAG over latent groups and observed variables (Algorithms 1 and 2, the paper's rule)."""
+    """Recover the CPDAG over latent groups and observed variables."""
     initial_state(sample.names)  # refuses what no factor model can describe
     alone = independent_variables(sample)
     linked = [name for name in sample.names if name not in alone]
     if len(linked) < 2:
         return nothing_latent(sample)
-    score = LikelihoodScore(sample.select(linked), n_threads=n_threads)
-    start = initial_state(linked)  # S_init, Definition 3
-    measured, leftover = run_phase1(start, score, delta, max_group_size=max_group_size, prune=prune)  # Algorithm 1
-    if not measured.state.groups:
-        return nothing_latent(sample, measured.trace)
-    final = run_phase2(measured.state, score, delta, prune=prune)  # Algorithm 2
-    cpdag = with_isolated(final.state.cpdag, sample.names)
+    data, steps = sample.select(linked), list[Step]()
+    # In a population the price of a dimension vanishes against the likelihood: what is left is the paper's rule.
+    if criterion == "delta" or math.isinf(sample.n):
+        tolerance = default_delta(sample.n) if delta is None else delta
+        state, leftover = by_tolerance(data, tolerance, max_group_size, prune, n_threads, steps)
+    else:
+        state, leftover = by_bic(data, penalty, max_group_size or 3, prune, n_threads, out_of_time, steps), ()
+    if state is None:
+        return nothing_latent(sample, Trace(steps))
+    cpdag = with_isolated(state.cpdag, sample.names)
     (fit,) = fit_many([cpdag], sample, n_threads=n_threads)
     remarks = [*remarks_on(alone), *remarks_on_leftover([linked[i] for i in leftover]), *remarks_on_fit(fit)]
-    return Discovery(cpdag, fit, Trace((*measured.trace, *final.trace)), tuple(remarks))
+    if out_of_time():
+        remarks.append("The time limit was reached: this is the best found so far, not the end of the search.")
+    return Discovery(cpdag, fit, Trace(steps), tuple(remarks))
+
+
+def by_tolerance(
+    sample: Sample, delta: float, max_group_size: int | None, prune: bool, n_threads: int | None, steps: list[Step]
+) -> tuple[State | None, tuple[int, ...]]:
+    """The paper's search, to the letter where its letters hold."""
+    score = LikelihoodScore(sample, n_threads=n_threads)
+    start = initial_state(sample.names)  # S_init, Definition 3
+    measured, leftover = run_phase1(start, score, delta, max_group_size=max_group_size, prune=prune)  # Algorithm 1
+    steps += measured.trace
+    if not measured.state.groups:
+        return None, leftover
+    final = run_phase2(measured.state, score, delta, prune=prune)  # Algorithm 2
+    steps += final.trace
+    return final.state, leftover
+
+
+def by_bic(
+    sample: Sample,
+    penalty: float,
+    max_group_size: int,
+    prune: bool,
+    n_threads: int | None,
+    out_of_time: Callable[[], bool],
+    steps: list[Step],
+) -> State | None:
+    """Past the paper: proposals from closed forms, moves over the measurement model, then its backward phase."""
+    score = BicScore(sample, penalty=penalty, n_threads=n_threads)
+    measured = refine(score, max_group_size, steps, out_of_time)
+    if measured is None:
+        return None
+    likelihood = LikelihoodScore(sample, n_threads=n_threads)
+    price = score.price / sample.n
+    final = run_phase2(measured.state, likelihood, price, per_dimension=True, prune=prune, out_of_time=out_of_time)
+    steps += final.trace
+    return final.state
 
 
 def independent_variables(sample: Sample) -> tuple[str, ...]:
@@ -134,16 +190,21 @@ class LGES:
 
     Parameters
     ----------
-    criterion : "delta"
-        The paper's rule: a deletion is kept if the log-likelihood per sample drops by at most ``delta``.
+    criterion : "bic" or "delta"
+        "bic": the log-likelihood less ``0.5 penalty log(N)`` for each generic dimension decides. "delta", the
+        paper's rule: a deletion is kept if the log-likelihood per sample drops by at most ``delta``.
     delta : float, optional
         That tolerance; by default ``0.25 log(N) / N``.
+    penalty : float
+        What a dimension costs, in units of BIC's price; larger gives sparser graphs.
     max_group_size : int, optional
-        Largest number of latents that may share all their indicators.
+        Largest number of latents that may share all their indicators; by default 3 with "bic", any with "delta".
     prune : bool
         Refuse candidates by the closed-form bound without fitting them; the result is the same.
     n_jobs : int
         Threads for fits; the result does not depend on it.
+    time_limit : float, optional
+        Seconds after which "bic" returns the best found so far, and says so.
 
     Attributes
     ----------
@@ -177,17 +238,21 @@ class LGES:
     def __init__(
         self,
         *,
-        criterion: Literal["delta"] = "delta",
+        criterion: Criterion = "bic",
         delta: float | None = None,
+        penalty: float = 1.0,
         max_group_size: int | None = None,
         prune: bool = True,
         n_jobs: int = 1,
+        time_limit: float | None = None,
     ) -> None:
         self.criterion = criterion
         self.delta = delta
+        self.penalty = penalty
         self.max_group_size = max_group_size
         self.prune = prune
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Search the structure behind rows: a DataFrame or an array with one row per sample."""
@@ -198,19 +263,37 @@ class LGES:
         return self._fit(as_sample(cov=cov, n_samples=n_samples, names=names))
 
     def _fit(self, sample: Sample) -> Self:
-        if self.criterion != "delta":
-            raise UnmeasuredError(f"criterion must be 'delta'; got {self.criterion!r}.")
+        if self.criterion not in ("bic", "delta"):
+            raise UnmeasuredError(f"criterion must be 'bic' or 'delta'; got {self.criterion!r}.")
         found = discover(
             sample,
+            criterion=self.criterion,
             delta=_checked_delta(self.delta, sample.n),
+            penalty=_checked_penalty(self.penalty),
             max_group_size=_checked_group_size(self.max_group_size),
             prune=self.prune,
             n_threads=self.n_jobs,
+            out_of_time=_clock(self.time_limit),
         )
         self.graph_, self.groups_ = found.cpdag, found.cpdag.groups
         self.sem_, self.sample_ = found.fit, sample
         self.trace_, self.remarks_ = found.trace, found.remarks
         return self
+
+
+def _clock(time_limit: float | None) -> Callable[[], bool]:
+    if time_limit is None:
+        return lambda: False
+    if not time_limit > 0:
+        raise UnmeasuredError(f"time_limit is a positive number of seconds; got {time_limit!r}.")
+    end = time.monotonic() + time_limit
+    return lambda: time.monotonic() > end
+
+
+def _checked_penalty(penalty: float) -> float:
+    if not isinstance(penalty, int | float) or not penalty > 0 or math.isinf(penalty):
+        raise UnmeasuredError(f"penalty must be a positive number; got {penalty!r}. 1 is BIC's.")
+    return float(penalty)
 
 
 def _checked_delta(delta: float | None, n_samples: float) -> float:

@@ -45,9 +45,18 @@ class Phase:
         return float(self.score([self.state])[0])
 
     def record(
-        self, where: str, what: str, n_candidates: int, n_bounded: int, before: float, drop: float, accepted: bool
+        self,
+        where: str,
+        what: str,
+        n_candidates: int,
+        n_bounded: int,
+        before: float,
+        drop: float,
+        accepted: bool,
+        tolerance: float | None = None,
     ) -> None:
         """Write a step into the trace, with the fits made since the last one."""
+        tolerance = self.delta if tolerance is None else tolerance
         comparison = "at most" if accepted else "more than"
         self.steps.append(
             Step(
@@ -61,9 +70,9 @@ class Phase:
                 - self.remembered_before,
                 score_before=before,
                 score_after=before - drop,
-                tolerance=self.delta,
+                tolerance=tolerance,
                 accepted=accepted,
-                reason=f"the score drops by {drop:.3g}, {comparison} {self.delta:.3g}",
+                reason=f"the score drops by {drop:.3g}, {comparison} {tolerance:.3g}",
             )
         )
 

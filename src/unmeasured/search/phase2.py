@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, combinations
 
 import numpy as np
@@ -14,30 +14,49 @@ from unmeasured.search.state import State
 from unmeasured.sem.rank import least_drop, rank_shortfall
 
 
-def run_phase2(start: State, score: LikelihoodScore, delta: float, *, prune: bool = True) -> Phase:
+def run_phase2(
+    start: State,
+    score: LikelihoodScore,
+    delta: float,
+    *,
+    per_dimension: bool = False,
+    prune: bool = True,
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> Phase:
     """S_final of Algorithm 2.
 
-    Its last lines delete the edges inside groups; our states have none (see :class:`State`).
+    Its last lines delete the edges inside groups; our states have none (see :class:`State`). ``delta`` is forgiven for
+    each deletion, as in the paper, or for each dimension it removes, as a criterion that charges for them wants.
     """
     phase = Phase(start, score, delta, prune)
-    while True:
+    while not out_of_time():
         moves = list(candidate_deletions(phase.state))  # lines 5 to 9
         if not moves:
             break
         before = phase.value()
         bounds = np.array([_bound(phase, move, before) for move in moves])
         drops = bounds.copy()
-        tried = [i for i in range(len(moves)) if not prune or bounds[i] <= delta]
+        forgiven = delta * np.array([_dimensions(phase.state, move) if per_dimension else 1 for move in moves])
+        tried = [i for i in range(len(moves)) if not prune or bounds[i] <= forgiven[i]]
         if tried:
             drops[tried] = before - score([moves[i].apply(phase.state) for i in tried])  # lines 10 and 11
-        best = min(range(len(moves)), key=lambda i: (round(float(drops[i]), 12), i))  # line 12; ties: the first
-        accepted = bool(drops[best] <= delta)
+        # Line 12: the best score after the deletion; ties go to the first.
+        best = min(range(len(moves)), key=lambda i: (round(float(drops[i] - forgiven[i]), 12), i))
+        accepted = bool(drops[best] <= forgiven[best])
         what = moves[best].describe(phase.state)
-        phase.record("Phase 2", what, len(moves), len(moves) - len(tried), before, float(drops[best]), accepted)
+        n_bounded = len(moves) - len(tried)
+        phase.record(
+            "Phase 2", what, len(moves), n_bounded, before, float(drops[best]), accepted, float(forgiven[best])
+        )
         if not accepted:
             break
         phase.state = moves[best].apply(phase.state)  # line 13
     return phase
+
+
+def _dimensions(state: State, move: DeleteLL) -> int:
+    """How many paths, and so dimensions, a deletion removes."""
+    return len(state.groups[move.first]) * len(state.groups[move.second])
 
 
 def candidate_deletions(state: State) -> Iterator[DeleteLL]:

@@ -133,6 +133,7 @@ def solve_with_restarts(
     *,
     starts: Sequence[Floats | None] | None = None,
     n_restarts: int = 6,
+    gain: float = 0.0,
     n_threads: int | None = None,
 ) -> list[Solution]:
     """Fit every problem from its start (default: made from the data); where that looks trapped, try others.
@@ -143,7 +144,7 @@ def solve_with_restarts(
     given = starts or [None] * len(problems)
     # Not a number: the batch makes its own start.
     first = [np.full(p.pattern.n_free, np.nan) if x is None else x for p, x in zip(problems, given, strict=True)]
-    solutions = solve(problems, first, n_threads=n_threads)
+    solutions = solve(problems, first, gain=gain, n_threads=n_threads)
     suspects = [b for b, s in enumerate(solutions) if not s.converged or s.vanished or problems[b].at_bound(s.x).any()]
     if suspects and n_restarts:
         # The seed is fixed and the draws are one problem's own: a fit does not depend on its batch.
@@ -160,18 +161,24 @@ def solve_with_restarts(
     return solutions
 
 
-def solve(problems: Sequence[Problem], starts: Sequence[Floats], *, n_threads: int | None = None) -> list[Solution]:
+def solve(
+    problems: Sequence[Problem], starts: Sequence[Floats], *, gain: float = 0.0, n_threads: int | None = None
+) -> list[Solution]:
     """Fit every problem from its start, in compiled batches on several threads; all share one sample.
+
+    A search that compares thousands of models may stop each fit once a step promises less than ``gain`` in total
+    log-likelihood, and after the first steps in any case: models that crawl are those that do not fit.
 
     Most problems end within twenty steps. Those that do not are almost always those where the noise of a
     latent runs to zero: with that variance fixed to 1 for scale, the coefficients run to infinity instead and
     never arrive. They go on with a loading fixed and the variance free and bounded, where they do arrive.
     """
-    solutions = _solve_all(problems, starts, _FIRST_STEPS, n_threads)
-    slow = [b for b, solution in enumerate(solutions) if solution.end == kernels.STEP_LIMIT]
+    tolerance = max(_TOLERANCE, 2.0 * gain / problems[0].n) if problems else _TOLERANCE
+    solutions = _solve_all(problems, starts, _FIRST_STEPS, tolerance, n_threads)
+    slow = [b for b, solution in enumerate(solutions) if solution.end == kernels.STEP_LIMIT and not gain]
     if slow:
         turned = [Rescaled.of(problems[b], solutions[b].x) for b in slow]
-        again = _solve_all([r.problem for r in turned], [r.x for r in turned], _MAX_STEPS, n_threads)
+        again = _solve_all([r.problem for r in turned], [r.x for r in turned], _MAX_STEPS, tolerance, n_threads)
         for b, rescaled, solution in zip(slow, turned, again, strict=True):
             solutions[b] = replace(
                 solution,
@@ -252,7 +259,7 @@ class Rescaled:
 
 
 def _solve_all(
-    problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int, n_threads: int | None
+    problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int, tolerance: float, n_threads: int | None
 ) -> list[Solution]:
     if not problems:
         return []
@@ -261,11 +268,11 @@ def _solve_all(
     n_chunks = 1 if n_threads == 1 else min(len(problems), 8 * n_threads)
     cuts = np.linspace(0, len(problems), n_chunks + 1).astype(int).tolist()
     if n_chunks == 1:
-        return _solve_chunk(problems, starts, max_steps)
+        return _solve_chunk(problems, starts, max_steps, tolerance)
 
     def run(chunk: tuple[int, int]) -> list[Solution]:
         a, b = chunk
-        return _solve_chunk(problems[a:b], starts[a:b], max_steps)
+        return _solve_chunk(problems[a:b], starts[a:b], max_steps, tolerance)
 
     # Threads, not a parallel kernel: the kernels release the interpreter lock, and plain threads are safe
     # under fork, inside joblib workers and when called from several threads at once, which OpenMP is not.
@@ -273,7 +280,9 @@ def _solve_all(
         return [solution for part in pool.map(run, pairwise(cuts)) for solution in part]
 
 
-def _solve_chunk(problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int) -> list[Solution]:
+def _solve_chunk(
+    problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int, tolerance: float = _TOLERANCE
+) -> list[Solution]:
     S = problems[0].S
     size = len(problems)
     x = np.concatenate(starts)
@@ -286,7 +295,7 @@ def _solve_chunk(problems: Sequence[Problem], starts: Sequence[Floats], max_step
         np.concatenate([problem.pattern.ints for problem in problems]),
         np.concatenate([problem.pattern.floats(problem.scale) for problem in problems]),
         x, np.concatenate([problem.lower for problem in problems]), problems[0].noise,
-        max_steps, _TOLERANCE, values, steps, ends, promised, history,
+        max_steps, tolerance, values, steps, ends, promised, history,
     )  # fmt: skip
     saturated = problems[0].saturated
     out, at = [], 0

@@ -1,0 +1,186 @@
+"""Proposals for the measurement model from closed forms alone: no fits.
+
+That k latents stand behind a set A of variables is the constraint rank(Sigma_{A, rest}) <= k. It costs ``N LR_k(A)``
+in log-likelihood (:mod:`unmeasured.sem.rank`) and saves ``(|A| - k)(n - |A| - k)`` dimensions, each worth
+``0.5 log N``: its *gain*. Sets with the largest gain are taken first and grown while they gain. How much a dimension is
+worth decides how readily a set passes; we propose at several rates and let the score choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from unmeasured.arrays import Floats, Ints
+from unmeasured.data.sample import Sample
+from unmeasured.search.measurement import Measurement
+from unmeasured.sem.rank import rank_codimension, rank_shortfalls
+
+# How much of the price of a dimension a set is paid for meeting its rank constraint.
+RATES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+# A variable may be proposed as a child of up to this many groups.
+_MAX_PARENTS = 3
+
+Cluster = tuple[int, tuple[int, ...]]  # number of latents, observed variables
+
+
+class RankGains:
+    """Gains of rank constraints on one sample, with a memory for the seeds that come again and again."""
+
+    def __init__(self, sample: Sample, price: float) -> None:
+        self.names = sample.names
+        self.n = len(sample.names)
+        self.price = price  # of one dimension, in total log-likelihood
+        self._S, self._N = sample.corr, sample.n
+        self._P: Floats = np.asarray(np.linalg.inv(sample.corr), dtype=float)
+        self._seeds: dict[tuple[int, tuple[int, ...]], tuple[Ints, Floats]] = {}
+
+    def __call__(self, subsets: Ints, k: int, rate: float = 1.0) -> Floats:
+        """(B,) gains of the constraint rank <= k for subsets (B, a)."""
+        worth = rate * self.price * rank_codimension(self.n, subsets.shape[1], k)
+        return worth - self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
+
+    def closest_pairs(self, items: tuple[int, ...], count: int) -> list[tuple[int, int]]:
+        """The pairs that come nearest to one latent behind them, no variable in two of them."""
+        subsets, costs = self.seeds(items, 1)
+        pairs: list[tuple[int, int]] = []
+        for i in np.argsort(costs):
+            a, b = subsets[i].tolist()
+            if len(pairs) < count and not any({a, b} & set(pair) for pair in pairs):
+                pairs.append((a, b))
+        return pairs
+
+    def seeds(self, items: tuple[int, ...], k: int) -> tuple[Ints, Floats]:
+        """All subsets of k + 1 of the items, and what their constraint costs."""
+        if (k, items) not in self._seeds:
+            subsets = np.array(list(combinations(items, k + 1)))
+            self._seeds[k, items] = subsets, self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
+        return self._seeds[k, items]
+
+
+def proposals(gains: RankGains, max_group_size: int) -> list[Measurement]:
+    """Measurement models over all variables, one for each rate that gives a new one."""
+    found: dict[object, Measurement] = {}
+    for rate in RATES:
+        clusters, _ = find_clusters(gains, range(gains.n), rate, max_group_size)
+        if clusters:
+            model = assemble(gains, clusters)
+            if model.is_valid:
+                found.setdefault(model.key, model)
+    return list(found.values())
+
+
+def find_clusters(
+    gains: RankGains, items: Sequence[int], rate: float, max_group_size: int
+) -> tuple[list[Cluster], list[int]]:
+    """Clusters among the items, smallest ranks first, and the items left over."""
+    left = list(items)
+    clusters: list[Cluster] = []
+    for k in range(1, max_group_size + 1):
+        while len(left) >= 2 * k:
+            cluster = _best_cluster(gains, tuple(left), k, rate)
+            if cluster is None:
+                break
+            clusters.append((k, cluster))
+            left = [j for j in left if j not in cluster]
+    return clusters, left
+
+
+def _best_cluster(gains: RankGains, left: tuple[int, ...], k: int, rate: float) -> tuple[int, ...] | None:
+    subsets, costs = gains.seeds(left, k)
+    seed = int(np.argmin(costs))
+    gain = rate * gains.price * rank_codimension(gains.n, k + 1, k) - float(costs[seed])
+    if gain <= 0:
+        return None
+    cluster = subsets[seed].tolist()
+    while True:
+        others = [j for j in left if j not in cluster]
+        if not others:
+            break
+        grown = gains(np.array([[*cluster, j] for j in others]), k, rate)
+        best = int(np.argmax(grown))
+        # A group needs 2k pure children: until it has them, it is enough that the constraint still gains.
+        if grown[best] <= (gain if len(cluster) >= 2 * k else 0.0):
+            break
+        cluster.append(others[best])
+        gain = float(grown[best])
+    return tuple(sorted(cluster)) if len(cluster) >= 2 * k else None
+
+
+def assemble(gains: RankGains, clusters: Sequence[Cluster], known: dict[int, int] | None = None) -> Measurement:
+    """A measurement model out of clusters; other variables get the parents known, or those that gain most."""
+    parents = [0] * gains.n
+    for g, (_, items) in enumerate(clusters):
+        for j in items:
+            parents[j] = 1 << g
+    for j in range(gains.n):
+        if not parents[j]:
+            parents[j] = (known or {}).get(j, 0) or best_parents(gains, j, clusters)
+    return Measurement(gains.names, tuple(k for k, _ in clusters), tuple(parents))
+
+
+def best_parents(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> int:
+    """The union of clusters whose rank constraint gains most when variable j joins it."""
+    ranked = ranked_parents(gains, j, clusters)
+    return ranked[0] if ranked else 0
+
+
+def ranked_parents(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> list[int]:
+    """Unions of clusters as parents of variable j, the largest gain first."""
+    found = []
+    for r in range(1, min(_MAX_PARENTS, len(clusters)) + 1):
+        for union in combinations(range(len(clusters)), r):
+            k = sum(clusters[g][0] for g in union)
+            items = [i for g in union for i in clusters[g][1] if i != j]
+            if r > 1 and gains.n - len(items) - 1 <= k:
+                continue  # no rank is left to constrain: the gain would say nothing
+            gain = float(gains(np.array([[j, *items]]), k)[0] - gains(np.array([items]), k)[0])
+            found.append((-gain, sum(1 << g for g in union)))
+    return [mask for _, mask in sorted(found)]
+
+
+def new_parents(model: Measurement, gains: RankGains, count: int) -> Iterator[Measurement]:
+    """For every variable the few sets of parents that closed forms like best, all at once instead of one by one."""
+    clusters = [(k, model.pure(g)) for g, k in enumerate(model.sizes)]
+    for j, mask in enumerate(model.parents):
+        for other in ranked_parents(gains, j, clusters)[:count]:
+            if other != mask:
+                moved = model.with_parents(j, other)
+                if moved.is_valid:
+                    yield moved
+
+
+def rebuilds(model: Measurement, gains: RankGains, max_group_size: int) -> Iterator[Measurement]:
+    """The model with one, two or three of its groups dissolved and their variables clustered anew.
+
+    Variables left over get all new groups as parents; which of them they need is for the score to say.
+    """
+    G = len(model.sizes)
+    seen = {model.key}
+    for r in range(1, min(3, G) + 1):
+        for gone in combinations(range(G), r):
+            for other in _rebuilt(model, gains, gone, max_group_size):
+                if other.has_pure_children and other.key not in seen:
+                    seen.add(other.key)
+                    yield other
+
+
+def _rebuilt(model: Measurement, gains: RankGains, gone: tuple[int, ...], max_group_size: int) -> Iterator[Measurement]:
+    mask = sum(1 << g for g in gone)
+    items = [j for j, parents in enumerate(model.parents) if parents & mask and not parents & ~mask]
+    kept = [g for g in range(len(model.sizes)) if g not in gone]
+    old = [(model.sizes[g], model.pure(g)) for g in kept]
+    met = set()
+    for rate in RATES:
+        new, _ = find_clusters(gains, items, rate, max_group_size)
+        if not new or tuple(new) in met:
+            continue
+        met.add(tuple(new))
+        everything_new = ((1 << len(new)) - 1) << len(old)
+        known = {
+            j: sum(1 << i for i, g in enumerate(kept) if parents >> g & 1) | (everything_new if parents & mask else 0)
+            for j, parents in enumerate(model.parents)
+        }
+        yield assemble(gains, [*old, *new], known)

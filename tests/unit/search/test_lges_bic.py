@@ -1,0 +1,142 @@
+"""LGES with its default criterion: it must find what the paper's rule cannot, and keep its manners."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import unmeasured as um
+from unmeasured.data.sample import Sample
+from unmeasured.score import BicScore
+from unmeasured.search.measurement import Measurement, carvings, drops, moves
+from unmeasured.search.propose import RankGains, find_clusters, proposals
+
+
+def truth_and_rows(seed, n=1000, sizes=(1, 1, 1), n_observed=10, common=1):
+    truth = um.simulate.random_gnfm(group_sizes=list(sizes), n_observed=n_observed, n_common_children=common, rng=seed)
+    return truth, um.simulate.sample(truth, n, rng=seed + 1, parameters="realistic")
+
+
+def measurement_of(dag):
+    masks = [
+        sum(1 << g for g, group in enumerate(dag.groups) if set(group) <= set(dag.parents(x))) for x in dag.observed
+    ]
+    return Measurement(dag.observed, tuple(map(len, dag.groups)), tuple(masks))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_finds_small_questionnaires(seed):
+    truth, rows = truth_and_rows(seed)
+    model = um.LGES().fit(rows)
+    assert um.is_gnfm(model.graph_.member())
+    assert um.metrics.compare(truth, model.graph_).f1 > 0.85
+    # The search is no worse than the truth by its own criterion.
+    assert model.sem_.bic <= um.fit(truth, rows).bic + 0.1
+
+
+def test_a_population_gives_the_true_class():
+    rng = np.random.default_rng(3)
+    truth = um.simulate.random_gnfm(group_sizes=[1, 2, 1], n_observed=11, n_common_children=1, rng=rng)
+    parameters = um.simulate.paper_parameters(truth, rng, low=-2, high=2, min_abs=0.5)
+    model = um.LGES().fit_cov(parameters.cov(), math.inf, names=parameters.observed)
+    assert um.metrics.compare(truth, model.graph_).shd == 0
+
+
+def test_threads_and_runs_change_nothing():
+    _, rows = truth_and_rows(7)
+    first = um.LGES(n_jobs=1).fit(rows)
+    second = um.LGES(n_jobs=2).fit(rows)
+    assert first.graph_ == second.graph_
+    assert [s.what for s in first.trace_] == [s.what for s in second.trace_]
+
+
+def test_a_larger_penalty_gives_fewer_dimensions():
+    _, rows = truth_and_rows(8, n=3000)
+    sparse, dense = (um.LGES(penalty=p).fit(rows).sem_.dimension for p in (8.0, 0.5))
+    assert sparse <= dense
+
+
+def test_a_time_limit_returns_the_best_so_far_and_says_so():
+    _, rows = truth_and_rows(9, sizes=(1, 1, 1, 1), n_observed=14)
+    model = um.LGES(time_limit=1e-6).fit(rows)
+    assert model.remarks_[-1].startswith("The time limit was reached")
+    assert model.graph_.latents
+
+
+def test_every_move_leads_to_a_valid_model():
+    truth, _ = truth_and_rows(1, sizes=(1, 2), n_observed=9)
+    start = measurement_of(truth)
+    assert start.is_valid
+    seen = {start.key}
+    for _, other in moves(start, 3):
+        assert other.is_valid
+        assert um.is_gnfm(other.member)
+        seen.add(other.key)
+    assert len(seen) > 20
+
+
+def test_the_key_ignores_the_order_of_groups():
+    truth, _ = truth_and_rows(2, sizes=(1, 2), n_observed=9)
+    model = measurement_of(truth)
+    swapped = Measurement(model.observed, model.sizes[::-1], tuple({1: 2, 2: 1, 3: 3}[m] for m in model.parents))
+    assert swapped.key == model.key
+    assert swapped.signature == model.signature
+
+
+def test_carving_and_settling_undo_a_glued_group():
+    """Two groups and their common child pass as one group of two; carve a pair, drop edges, and they part."""
+    truth, _ = truth_and_rows(4, sizes=(1, 1), n_observed=7)
+    right = measurement_of(truth)
+    glued = Measurement(right.observed, (2,), (1,) * 7)
+    pair = tuple(right.pure(0)[:2])
+    (carved, items), *_ = carvings(glued, [pair])
+    assert sorted(carved.sizes) == [1, 1]
+    reached = {carved.key}
+    frontier = [carved]
+    while frontier:
+        frontier = [m for model in frontier for m in drops(model, items) if m.key not in reached]
+        reached |= {m.key for m in frontier}
+    assert right.key in reached
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_dimension_of_a_measurement_model_is_exact(seed):
+    rng = np.random.default_rng(seed)
+    sizes = [[1, 1, 1], [2, 1], [1, 1], [3, 1, 1]][seed]
+    truth = um.simulate.random_gnfm(group_sizes=sizes, n_observed=2 * sum(sizes) + 2, rng=rng, shape="dense")
+    model = measurement_of(truth)
+    sample = Sample.from_rows(um.simulate.sample(truth, 200, rng=rng, parameters="realistic"))
+    score = BicScore(sample)
+    for _, other in [("itself", model), *list(moves(model, 3))[:40]]:
+        assert score.dimension(other) == um.dimension(other.member)
+
+
+def test_closed_forms_propose_the_clusters_of_a_clean_sample():
+    truth = um.simulate.random_gnfm(group_sizes=[1, 1, 1], n_observed=12, rng=11)
+    sample = Sample.from_rows(um.simulate.sample(truth, 20_000, rng=12, parameters="realistic"))
+    gains = RankGains(sample, 0.5 * math.log(sample.n))
+    clusters, left = find_clusters(gains, range(12), 1.0, 3)
+    expected = {
+        tuple(truth.observed.index(x) for x in truth.children(latent) if x in truth.observed)
+        for latent in truth.latents
+    }
+    assert {items for _, items in clusters} == expected
+    assert left == []
+    assert all(model.is_valid for model in proposals(gains, 3))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"penalty": -1.0}, "penalty must be a positive number; got -1.0"),
+        ({"penalty": math.nan}, "penalty must be a positive number; got nan"),
+        ({"time_limit": 0}, "time_limit is a positive number of seconds; got 0"),
+        ({"criterion": "aic"}, "criterion must be 'bic' or 'delta'; got 'aic'"),
+    ],
+)
+def test_mistakes_get_a_sentence(options, words):
+    with pytest.raises(um.UnmeasuredError) as caught:
+        um.LGES(**options).fit_cov(np.eye(4), 1000)
+    assert words in str(caught.value)
