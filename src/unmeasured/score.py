@@ -17,6 +17,8 @@ from unmeasured.sem.solve import Problem, Solution, solve, solve_with_restarts
 
 # Fits of a search stop once a step promises less than this in total log-likelihood.
 _SEARCH_GAIN = 1e-3
+# Steps to tell which models are in the running, how many of them are, and steps to fit those.
+_QUICK_STEPS, _IN_THE_RUNNING, _STEPS = 12, 12, 60
 # Other starts a population fit gets before a misfit is believed.
 _INSISTENCE = 12
 
@@ -58,8 +60,9 @@ class Measurement(Scorable, Protocol):
         """Free parameters less rotations."""
         ...
 
-    def pure(self, g: int) -> tuple[int, ...]:
-        """Pure children of a group."""
+    @property
+    def has_pure_children(self) -> bool:
+        """Whether every group of k has 2k pure children."""
         ...
 
 
@@ -127,23 +130,52 @@ class BicScore:
         self.n_fitted += len(new)
         self.n_remembered += len(models) - len(new)
         problems = [Problem.of(pattern_of(model.member), self.sample) for model in new.values()]
-        solutions = solve_with_restarts(problems, n_restarts=0, gain=_SEARCH_GAIN, n_threads=self.n_threads)
-        for (key, model), solution in zip(new.items(), solutions, strict=True):
-            loglik = -0.5 * self.sample.n * max(solution.discrepancy, 0.0)
-            self._memory[key] = loglik - self.price * self.dimension(model)
+        prices = np.array([self.price * self.dimension(model) for model in new.values()])
+        solutions = self._solve(problems, [p.unknown for p in problems], _QUICK_STEPS)
+        # A few steps tell which models are in the running; only those are fitted to the end.
+        values = self._values(solutions) - prices
+        running = np.argsort(-values)[:_IN_THE_RUNNING].tolist()
+        ends = self._solve([problems[b] for b in running], [solutions[b].x for b in running], _STEPS)
+        values[running] = self._values(ends) - prices[running]
+        self._memory.update(zip(new, values.tolist(), strict=True))
         return np.array([self._memory[model.key] for model in models])
+
+    def _solve(self, problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int) -> list[Solution]:
+        return solve(problems, starts, gain=_SEARCH_GAIN, max_steps=max_steps, n_threads=self.n_threads)
+
+    def _values(self, solutions: Sequence[Solution]) -> Floats:
+        return np.array([-0.5 * self.sample.n * max(solution.discrepancy, 0.0) for solution in solutions])
+
+    def rises(self, model: Measurement, everything: DAG) -> dict[tuple[str, str], float]:
+        """What log-likelihood each edge of ``everything`` that the model lacks would add, by score tests.
+
+        One derivative of the larger graph at the fit of the model stands for a fit with each edge.
+        """
+        problem = Problem.of(pattern_of(model.member), self.sample)
+        (solution,) = self._solve([problem], [problem.unknown], _STEPS)
+        larger = Problem.of(pattern_of(everything), self.sample)
+        known = {problem.ends(slot): value for slot, value in enumerate(solution.x)}
+        ends = [larger.ends(slot) for slot in range(larger.pattern.n_free)]
+        x = np.array([known.get(end, 0.0) for end in ends])
+        _, gradient, H = larger.derivatives(x)
+        old = np.array([end in known for end in ends])
+        A, B = H[np.ix_(old, old)], H[np.ix_(old, ~old)]
+        A = A + np.diag(1e-6 * np.diag(A) + 1e-12)  # rotations inside groups leave it singular
+        free = np.diag(H)[~old] - (B * np.linalg.solve(A, B)).sum(axis=0)
+        rise = 0.25 * self.sample.n * gradient[~old] ** 2 / np.maximum(free, 1e-6 * np.diag(H)[~old] + 1e-12)
+        return dict(zip([end for end, have in zip(ends, old, strict=True) if not have], rise.tolist(), strict=True))
 
     def dimension(self, model: Measurement) -> int:
         """Generic dimension; remembered by what it depends on, since it takes longer than a fit."""
+        if model.has_pure_children and (len(model.sizes) > 1 or len(model.observed) > 2 * model.sizes[0]):
+            # Not deficient. Leave out a pure child i of a group of k: among the other 2k - 1 and one variable outside
+            # the group that is correlated with it there are disjoint A, B of k each with Cov(A, B) invertible, and
+            # det Cov(A + i, B + i) = 0 is linear in the noise of i once that is taken off its variance, so the noise
+            # is determined (Anderson and Rubin 1956), and with it all else but the basis of each group.
+            return model.n_parameters
         key = model.signature
         if key not in self._dimensions:
-            n = len(model.observed)
-            # A group with half as many pure children again as it needs, linked to two others, is never deficient.
-            ample = len(model.sizes) > 2 and all(
-                2 * len(model.pure(g)) >= 3 * 2 * k or k == 1 for g, k in enumerate(model.sizes)
-            )
-            counted = min(model.n_parameters, n * (n + 1) // 2)
-            self._dimensions[key] = counted if ample else jacobian_rank(pattern_of(model.member))
+            self._dimensions[key] = jacobian_rank(pattern_of(model.member))
         return self._dimensions[key]
 
 

@@ -6,7 +6,7 @@ Everything is a bit mask: ``parents[j]`` has bit g set if observed variable j is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -81,6 +81,14 @@ class Measurement:
             A[a[0] : a[-1] + 1, b[0] : b[-1] + 1] = 1
         return DAG._trusted(Variables.of((*self.state.latents, *self.observed), self.state.latents), A)
 
+    @cached_property
+    def everything(self) -> DAG:
+        """The same groups, each causing every variable: what score tests look into."""
+        m = sum(self.sizes)
+        A = self.member.adjacency.copy()
+        A[:m, m:] = 1
+        return DAG._trusted(self.member.variables, A)
+
     @property
     def n_parameters(self) -> int:
         """Free parameters less rotations: the dimension, unless the model is deficient somewhere."""
@@ -129,24 +137,31 @@ def carvings(model: Measurement, pairs: Sequence[tuple[int, int]]) -> Iterator[t
         yield Measurement(model.observed, sizes, tuple(parents)), others
 
 
-def moves(model: Measurement, max_group_size: int) -> Iterator[tuple[str, Measurement]]:
-    """Every valid measurement model one step away, with the step in words."""
-    for name, other in _steps(model, max_group_size):
+def moves(
+    model: Measurement, max_group_size: int, is_worth: Callable[[int, int], bool] = lambda j, g: True
+) -> Iterator[tuple[str, Measurement]]:
+    """Every valid measurement model one step away, with the step in words.
+
+    ``is_worth(j, g)`` may say that group g has nothing to offer to variable j, which then is not put there.
+    """
+    for name, other in _steps(model, max_group_size, is_worth):
         if other.is_valid:
             yield name, other
 
 
-def _steps(model: Measurement, max_group_size: int) -> Iterator[tuple[str, Measurement]]:
+def _steps(
+    model: Measurement, max_group_size: int, is_worth: Callable[[int, int], bool]
+) -> Iterator[tuple[str, Measurement]]:
     G = len(model.sizes)
     for j, mask in enumerate(model.parents):
         for g in range(G):
             bit = 1 << g
-            if mask != bit:
-                yield "put elsewhere", model.with_parents(j, bit)
-            if not mask & bit:
-                yield "add a parent", model.with_parents(j, mask | bit)
-            elif mask != bit:
+            if mask & bit and mask != bit:
                 yield "drop a parent", model.with_parents(j, mask & ~bit)
+                yield "put elsewhere", model.with_parents(j, bit)
+            elif not mask & bit and is_worth(j, g):
+                yield "put elsewhere", model.with_parents(j, bit)
+                yield "add a parent", model.with_parents(j, mask | bit)
     for g in range(G):
         yield from _resized(model, g, max_group_size)
         yield from _carved(model, g)

@@ -22,8 +22,12 @@ _N_CLIMBS, _N_REBUILT, _TRIAL_STEPS = 2, 3, 4
 _N_CARVED = 4
 # How many sets of parents closed forms may suggest for each variable.
 _N_SUGGESTED = 3
+# A group is offered to a variable if score tests promise this part of what its loadings would cost.
+_WORTH = 0.3
 # A score has to rise by more than the fits' own rounding.
 _LEAST_RISE = 1e-2
+# Scores nearer than this are on a level: the same model in another guise, up to unfinished fits.
+_LEVEL = 0.5
 
 
 @dataclass
@@ -59,7 +63,14 @@ class Refinement:
     def _candidates(self, model: Measurement) -> list[tuple[str, Measurement]]:
         """Every valid model one step away, and those with other parents that closed forms suggest."""
         suggested = [("other parents", other) for other in new_parents(model, self.gains, _N_SUGGESTED)]
-        return [*moves(model, self.max_group_size), *suggested]
+        rises = self.score.rises(model, model.everything)
+        latents = model.member.latents
+
+        def is_worth(j: int, g: int) -> bool:
+            rise = sum(rises.get((latents[i], model.observed[j]), 0.0) for i in model.groups[g])
+            return rise > _WORTH * self.score.price * model.sizes[g]
+
+        return [*moves(model, self.max_group_size, is_worth), *suggested]
 
     def _carve(self, model: Measurement, value: float) -> tuple[Measurement, float] | None:
         """Out of the commonest trap: two groups glued into a larger one by their common child.
@@ -77,10 +88,18 @@ class Refinement:
         return self._keep("carve", trials, len(pairs), value)
 
     def _settle(self, model: Measurement, items: Sequence[int]) -> tuple[Measurement, float]:
-        """Drop parents of the items one by one while the score rises."""
+        """Drop parents of the items one by one while the score rises.
+
+        The first edge dropped may change nothing: a rotation makes up for it, and only the second one shows. Where
+        no single drop improves, pairs of them are tried.
+        """
         best = model, float(self.score([model])[0])
         while not self.out_of_time():
-            better = self._best(list(drops(best[0], items)), best[1])
+            singles = list(drops(best[0], items))
+            better = self._best(singles, best[1])
+            if better is None:
+                level = [m for m, v in zip(singles, self.score(singles), strict=True) if v > best[1] - _LEVEL]
+                better = self._best([pair for single in level for pair in drops(single, items)], best[1])
             if better is None:
                 break
             best = better

@@ -86,6 +86,16 @@ class Problem:
         """The default starting values, made from the data: where a fit of no steps ends."""
         return _solve_chunk([self], [np.full(self.pattern.n_free, np.nan)], 0)[0].x
 
+    @property
+    def unknown(self) -> Floats:
+        """A start that is not a number: the batch makes its own from the data."""
+        return np.full(self.pattern.n_free, np.nan)
+
+    def ends(self, slot: int) -> tuple[str, str]:
+        """Names of the two variables of a parameter: cause and effect, or the two of a covariance."""
+        a, b = self.pattern.ends[slot]
+        return self.pattern.names[a], self.pattern.names[b]
+
     def derivatives(self, x: Floats) -> tuple[float, Floats, Floats]:
         """Objective, gradient (p,) and expected Hessian (p, p) at x, on variables of unit variance."""
         pattern = self.pattern
@@ -142,8 +152,7 @@ def solve_with_restarts(
     exist, but so do valleys that end there.
     """
     given = starts or [None] * len(problems)
-    # Not a number: the batch makes its own start.
-    first = [np.full(p.pattern.n_free, np.nan) if x is None else x for p, x in zip(problems, given, strict=True)]
+    first = [problem.unknown if x is None else x for problem, x in zip(problems, given, strict=True)]
     solutions = solve(problems, first, gain=gain, n_threads=n_threads)
     suspects = [b for b, s in enumerate(solutions) if not s.converged or s.vanished or problems[b].at_bound(s.x).any()]
     if suspects and n_restarts:
@@ -162,19 +171,24 @@ def solve_with_restarts(
 
 
 def solve(
-    problems: Sequence[Problem], starts: Sequence[Floats], *, gain: float = 0.0, n_threads: int | None = None
+    problems: Sequence[Problem],
+    starts: Sequence[Floats],
+    *,
+    gain: float = 0.0,
+    max_steps: int = _FIRST_STEPS,
+    n_threads: int | None = None,
 ) -> list[Solution]:
     """Fit every problem from its start, in compiled batches on several threads; all share one sample.
 
     A search that compares thousands of models may stop each fit once a step promises less than ``gain`` in total
-    log-likelihood, and after the first steps in any case: models that crawl are those that do not fit.
+    log-likelihood, and after ``max_steps`` in any case: models that crawl are those that do not fit.
 
     Most problems end within twenty steps. Those that do not are almost always those where the noise of a
     latent runs to zero: with that variance fixed to 1 for scale, the coefficients run to infinity instead and
     never arrive. They go on with a loading fixed and the variance free and bounded, where they do arrive.
     """
     tolerance = max(_TOLERANCE, 2.0 * gain / problems[0].n) if problems else _TOLERANCE
-    solutions = _solve_all(problems, starts, _FIRST_STEPS, tolerance, n_threads)
+    solutions = _solve_all(problems, starts, max_steps, tolerance, n_threads)
     slow = [b for b, solution in enumerate(solutions) if solution.end == kernels.STEP_LIMIT and not gain]
     if slow:
         turned = [Rescaled.of(problems[b], solutions[b].x) for b in slow]
