@@ -27,10 +27,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unmeasured.arrays import Bools, Ints
 from unmeasured.errors import UnmeasuredError
@@ -42,7 +44,10 @@ _MARKOV_CLASSES = (
     1, 2, 11, 185, 8782, 1067825, 312510571, 212133402500, 326266056291213, 1118902054495975181,
 )  # fmt: skip
 
-# The paper's figures for the number of graphs that satisfy Def. 2, section 3.1: "more than" the first, and the second.
+# Tables have millions of rows, so they hold small integers.
+SmallInts = NDArray[np.integer[Any]]
+
+# The paper's figures for the number of graphs that satisfy Def. 2: "more than" the first, and the second.
 PAPER_COUNTS = {10: 3e8, 11: 2e13}
 
 
@@ -102,15 +107,17 @@ def count_gnfm(n: int, max_group_size: int | None = None) -> GnfmCount:
     -----
     The paper says that there are more than 3 x 10^8 graphs for 10 observed variables, and 2 x 10^13 for 11. The
     first agrees with our 4.8 x 10^8. The second does not: we count 2.7 x 10^10. One variable more multiplies the
-    count by 32, 45, 57 and 78 (from 8 to 12); a factor of 70,000 is out of reach of any count of this kind, so
-    2 x 10^13 is probably a misprint of 2 x 10^10. Our formula is tested against brute force for small n.
+    count by 32, 45, 57 and 78 (from 8 to 12); the paper's two figures are a factor of 70,000 apart, which no way of
+    counting we tried comes near. 2 x 10^13 may be a misprint of 2 x 10^10. Our formula is tested against brute force.
 
     Examples
     --------
     >>> print(count_gnfm(6))
     6 observed variables: 163 measurement models, 458 classes, 813 graphs
-    >>> print(count_gnfm(10))
-    10 observed variables: 3,051,399 measurement models, 167,154,190 classes, 477,302,461 graphs (the paper: 3e+08 graphs)
+    >>> count_gnfm(10).n_graphs, count_gnfm(10).paper
+    (477283737, 300000000.0)
+    >>> count_gnfm(11).n_graphs, count_gnfm(11).paper
+    (27060892413, 20000000000000.0)
     """
     if n < 1 or n // 2 > len(_MARKOV_CLASSES):
         raise UnmeasuredError(f"The count is known for 1 to {2 * len(_MARKOV_CLASSES) + 1} variables; got {n}.")
@@ -191,7 +198,7 @@ class Measurement:
         return class_over_groups(dag, dag.groups)
 
 
-@cache
+@lru_cache(maxsize=512)
 def _variables(sizes: tuple[int, ...], observed: tuple[str, ...]) -> tuple[Variables, Ints]:
     """Latents L1, L2, ... group by group, then the observed; and the group of each latent."""
     latents = latent_names(sum(sizes), observed)
@@ -214,8 +221,8 @@ def latent_names(count: int, observed: Sequence[str]) -> tuple[str, ...]:
 class MeasurementTable:
     """All measurement models with one number of groups, as arrays: one row each, so that bounds are quick."""
 
-    sizes: Ints  # (B, m)
-    parents: Ints  # (B, n) sets of groups
+    sizes: SmallInts  # (B, m)
+    parents: SmallInts  # (B, n) sets of groups
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -227,30 +234,59 @@ class MeasurementTable:
     def n_groups(self) -> int:
         return int(self.sizes.shape[1])
 
-    def inside(self, groups: int) -> Ints:
-        """(B,) the observed variables all of whose parents are among these groups, as bits."""
-        places = 1 << np.arange(self.parents.shape[1])
-        within: Ints = ((self.parents & ~groups & 0xFF) == 0) @ places
-        return within
+    @cached_property
+    def inside(self) -> SmallInts:
+        """(2^m, B) for each set of groups, the observed variables all of whose parents are in it, as bits."""
+        m, n = self.n_groups, self.parents.shape[1]
+        inside = np.zeros((1 << m, len(self)), dtype=np.int32)
+        for groups in range(1 << m):
+            outside = (1 << m) - 1 & ~groups
+            for x in range(n):  # column by column: there are millions of rows
+                inside[groups] |= ((self.parents[:, x] & outside) == 0).astype(np.int32) << x
+        return inside
 
     def total_size(self, groups: int) -> Ints:
         """(B,) the number of latents in these groups together."""
-        total: Ints = self.sizes[:, list(bits(groups))].sum(axis=1)
+        total: Ints = self.sizes[:, list(bits(groups))].sum(axis=1, dtype=np.int64)
         return total
 
-    def least_dimensions(self) -> Ints:
-        """(B,) the dimension without any edge between groups, the smallest any latent graph can have."""
+    def least_dimensions(self, parts: Sequence[int]) -> Ints:
+        """(B,) the smallest dimension over the latent graphs that join the groups of each part and no others.
+
+        A tree with the smallest group in its middle has the fewest edges between latents.
+        """
+        result = self._dimension_of_measurement.copy()
+        for groups in parts:
+            sizes = self.sizes[:, list(bits(groups))].astype(np.int64)
+            smallest = sizes.min(axis=1)
+            result += smallest * (sizes.sum(axis=1) - smallest)
+        alone = [groups.bit_length() - 1 for groups in parts if groups.bit_count() == 1]
+        result -= self._is_loose[:, alone].sum(axis=1)
+        return result
+
+    def most_dimensions(self) -> Ints:
+        """(B,) the dimension with all groups adjacent."""
+        sizes = self.sizes.astype(np.int64)
+        between = (sizes.sum(axis=1) ** 2 - (sizes**2).sum(axis=1)) // 2
+        if self.n_groups == 1:
+            between -= self._is_loose[:, 0]
+        result: Ints = self._dimension_of_measurement + between
+        return result
+
+    @cached_property
+    def _dimension_of_measurement(self) -> Ints:
         n, sizes = self.parents.shape[1], self.sizes.astype(np.int64)
         loadings = sum(((self.parents >> g) & 1).sum(axis=1) * sizes[:, g] for g in range(self.n_groups))
-        return n + loadings - (sizes * (sizes - 1) // 2).sum(axis=1) - self._is_loose().sum(axis=1)
+        return np.asarray(n + loadings - (sizes * (sizes - 1) // 2).sum(axis=1))
 
+    @cached_property
     def _is_loose(self) -> Bools:
         """(B, m) whether a group without neighbours would have a parameter too many (see :func:`dimensions`)."""
         columns = [_is_loose(self.parents, self.sizes[:, g], g) for g in range(self.n_groups)]
         return np.stack(columns, axis=1)
 
 
-def _is_loose(parents: Ints, size: Ints, group: int) -> Bools:
+def _is_loose(parents: SmallInts, size: SmallInts, group: int) -> Bools:
     n_pure = (parents == 1 << group).sum(axis=-1)
     n_children = ((parents >> group) & 1).sum(axis=-1)
     loose: Bools = (n_children == n_pure) & (n_pure == 2 * size) & (size <= 2)
@@ -297,6 +333,22 @@ def _partitions(items: list[int], n_blocks: int) -> Iterator[list[list[int]]]:
                 yield [[*first, *chosen], *blocks]
 
 
+@cache
+def partitions_of_groups(m: int) -> tuple[tuple[int, ...], ...]:
+    """All ways to divide m groups into parts, each part a set of bits.
+
+    >>> partitions_of_groups(2)
+    ((3,), (2, 1))
+    """
+    if m == 0:
+        return ((),)
+    last, found = 1 << (m - 1), []
+    for parts in partitions_of_groups(m - 1):
+        found += [(*parts[:i], part | last, *parts[i + 1 :]) for i, part in enumerate(parts)]
+        found.append((last, *parts))
+    return tuple(found)
+
+
 # ----------------------------------------------------------------------------------------- latent graphs
 
 
@@ -316,7 +368,8 @@ class LatentClasses:
     @cached_property
     def is_isolated(self) -> Bools:
         """(C, m) which nodes have no neighbour."""
-        return ~self.adjacent.any(axis=2)
+        isolated: Bools = ~np.asarray(self.adjacent.any(axis=2))
+        return isolated
 
 
 @cache
@@ -389,14 +442,14 @@ def dimensions(measurement: Measurement) -> Ints:
     Notes
     -----
     Why. Let a group of k latents have 2k + 1 pure children. Leave one, i, out: the others contain disjoint sets
-    A, B of k each with Cov(A, B) invertible, while ``det Cov(A+i, B+i) = 0`` once the noise of i is taken off;
-    that equation is linear in the noise of i, so it is determined (Anderson and Rubin 1956). With 2k pure children one is
-    missing from B; any variable outside the group that is correlated with it serves: a common child, or a pure child of a
-    neighbour. With the noise known, loadings are determined up to the basis within each group, then the latent
-    covariance, the paths and the loadings of common children; fixing latent noise to the identity leaves the k(k-1)/2
-    rotations. What remains is an isolated group with 2k pure children, which is plain factor analysis: its
-    dimension is the parameter count less the rotations, but at most the number of moments k(2k+1), and
-    that limit is passed, by one, for k = 1 and k = 2 only (Drton, Sturmfels and Sullivant 2007).
+    A, B of k each with Cov(A, B) invertible, while ``det Cov(A+i, B+i) = 0`` once the noise of i is taken off. That
+    equation is linear in the noise of i, so it determines it (Anderson and Rubin 1956). With 2k pure children one
+    is missing from B; any variable outside the group that is correlated with it will do: a common child, or a pure
+    child of a neighbour. With the noise known, loadings are determined up to the basis within each group, and
+    then the latent covariance, the paths and the loadings of common children; with latent noise fixed to the
+    identity, k(k-1)/2 rotations of the basis are left. What remains is an isolated group with 2k pure children. That
+    is plain factor analysis, whose dimension is the number of parameters less the rotations, or the number of
+    moments k(2k+1) if that is less (Drton, Sturmfels and Sullivant 2007); it is less, by one, for k = 1 and 2 only.
 
     Examples
     --------

@@ -60,7 +60,7 @@ def discover(
     max_group_size: int | None = None,
     prune: bool = True,
     n_threads: int | None = None,
-    out_of_time: Callable[[], bool] = lambda: False,
+    time_limit: float | None = None,
 ) -> Discovery:
     """Recover the CPDAG over latent groups and observed variables."""
     initial_state(sample.names)  # refuses what no factor model can describe
@@ -69,18 +69,23 @@ def discover(
     if len(linked) < 2:
         return nothing_latent(sample)
     data, steps = sample.select(linked), list[Step]()
+    # Most of the time is for the measurement model; without some for the latent graph it would stay complete.
+    measuring, out_of_time = _clock(time_limit, 0.7), _clock(time_limit)
     # In a population the price of a dimension vanishes against the likelihood: what is left is the paper's rule.
     if criterion == "delta" or math.isinf(sample.n):
         tolerance = default_delta(sample.n) if delta is None else delta
         state, leftover = by_tolerance(data, tolerance, max_group_size, prune, n_threads, steps)
     else:
-        state, leftover = by_bic(data, penalty, max_group_size or 3, prune, n_threads, out_of_time, steps), ()
+        state, leftover = (
+            by_bic(data, penalty, max_group_size or 3, prune, n_threads, (measuring, out_of_time), steps),
+            (),
+        )
     if state is None:
         return nothing_latent(sample, Trace(steps))
     cpdag = with_isolated(state.cpdag, sample.names)
     (fit,) = fit_many([cpdag], sample, n_threads=n_threads)
     remarks = [*remarks_on(alone), *remarks_on_leftover([linked[i] for i in leftover]), *remarks_on_fit(fit)]
-    if out_of_time():
+    if measuring() and criterion == "bic":
         remarks.append("The time limit was reached: this is the best found so far, not the end of the search.")
     return Discovery(cpdag, fit, Trace(steps), tuple(remarks))
 
@@ -106,17 +111,22 @@ def by_bic(
     max_group_size: int,
     prune: bool,
     n_threads: int | None,
-    out_of_time: Callable[[], bool],
+    clocks: tuple[Callable[[], bool], Callable[[], bool]],
     steps: list[Step],
 ) -> State | None:
     """Past the paper: proposals from closed forms, moves over the measurement model, then its backward phase."""
     score = BicScore(sample, penalty=penalty, n_threads=n_threads)
-    measured = refine(score, max_group_size, steps, out_of_time)
+    measured = refine(score, max_group_size, steps, clocks[0])
     if measured is None:
         return None
     likelihood = LikelihoodScore(sample, n_threads=n_threads)
     price = score.price / sample.n
-    final = run_phase2(measured.state, likelihood, price, per_dimension=True, prune=prune, out_of_time=out_of_time)
+    (fit,) = fit_many([measured.member], sample, n_threads=n_threads)
+    latent = [fit.causal_order.index(name) for name in measured.member.latents]
+    guide = fit.full_cov[np.ix_(latent, latent)]
+    final = run_phase2(
+        measured.state, likelihood, price, per_dimension=True, guide=guide, prune=prune, out_of_time=clocks[1]
+    )
     steps += final.trace
     return final.state
 
@@ -273,7 +283,7 @@ class LGES:
             max_group_size=_checked_group_size(self.max_group_size),
             prune=self.prune,
             n_threads=self.n_jobs,
-            out_of_time=_clock(self.time_limit),
+            time_limit=self.time_limit,
         )
         self.graph_, self.groups_ = found.cpdag, found.cpdag.groups
         self.sem_, self.sample_ = found.fit, sample
@@ -281,12 +291,13 @@ class LGES:
         return self
 
 
-def _clock(time_limit: float | None) -> Callable[[], bool]:
+def _clock(time_limit: float | None, part: float = 1.0) -> Callable[[], bool]:
+    """Tells whether that part of the time is over."""
     if time_limit is None:
         return lambda: False
     if not time_limit > 0:
         raise UnmeasuredError(f"time_limit is a positive number of seconds; got {time_limit!r}.")
-    end = time.monotonic() + time_limit
+    end = time.monotonic() + part * time_limit
     return lambda: time.monotonic() > end
 
 
