@@ -8,6 +8,8 @@ from unmeasured.data import datasets
 from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, GraphError, ModelError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
+from unmeasured.search.enumerate import count_gnfm
+from unmeasured.search.exact import ExactSearch
 from unmeasured.search.lges import LGES
 from unmeasured.sem.dimension import dimension
 from unmeasured.sem.fit import Fit, comparison, fit, fit_many
@@ -20,6 +22,7 @@ __all__ = [
     "DAG",
     "LGES",
     "DataError",
+    "ExactSearch",
     "Fit",
     "GraphError",
     "LatentGroups",
@@ -31,6 +34,7 @@ __all__ = [
     "UnmeasuredWarning",
     "Variables",
     "comparison",
+    "count_gnfm",
     "datasets",
     "dimension",
     "fit",

@@ -275,6 +275,7 @@ class LGES:
     def _fit(self, sample: Sample) -> Self:
         if self.criterion not in ("bic", "delta"):
             raise UnmeasuredError(f"criterion must be 'bic' or 'delta'; got {self.criterion!r}.")
+        _clock(self.time_limit)  # a limit that makes no sense is refused before anything is done
         found = discover(
             sample,
             criterion=self.criterion,

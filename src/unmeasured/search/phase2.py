@@ -14,7 +14,6 @@ from unmeasured.search.phase1 import Phase
 from unmeasured.search.state import State
 from unmeasured.sem.rank import least_drop, rank_shortfall
 
-
 # Deletions fitted at a time where a guide ranks them.
 _GUIDED = 24
 
