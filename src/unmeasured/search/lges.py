@@ -26,7 +26,7 @@ from unmeasured.search.phase1 import run_phase1
 from unmeasured.search.phase2 import run_phase2
 from unmeasured.search.refine import refine
 from unmeasured.search.state import State, initial_state
-from unmeasured.search.trace import Step, Trace
+from unmeasured.search.trace import Step, Steps, Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
 from unmeasured.sem.rank import rank_shortfall
@@ -61,6 +61,7 @@ def discover(
     prune: bool = True,
     n_threads: int | None = None,
     time_limit: float | None = None,
+    verbose: bool = False,
 ) -> Discovery:
     """Recover the CPDAG over latent groups and observed variables."""
     initial_state(sample.names)  # refuses what no factor model can describe
@@ -68,7 +69,7 @@ def discover(
     linked = [name for name in sample.names if name not in alone]
     if len(linked) < 2:
         return nothing_latent(sample)
-    data, steps = sample.select(linked), list[Step]()
+    data, steps = sample.select(linked), Steps(verbose)
     # Most of the time is for the measurement model; without some for the latent graph it would stay complete.
     measuring, out_of_time = _clock(time_limit, 0.7), _clock(time_limit)
     # In a population the price of a dimension vanishes against the likelihood: what is left is the paper's rule.
@@ -77,7 +78,9 @@ def discover(
         state, leftover = by_tolerance(data, tolerance, max_group_size, prune, n_threads, steps)
     else:
         state, leftover = (
-            by_bic(data, penalty, max_group_size or 3, prune, n_threads, (measuring, out_of_time), steps),
+            by_bic(
+                data, penalty, max_group_size or len(linked) // 2, prune, n_threads, (measuring, out_of_time), steps
+            ),
             (),
         )
     if state is None:
@@ -208,11 +211,15 @@ class LGES:
     penalty : float
         What a dimension costs, in units of BIC's price; larger gives sparser graphs.
     max_group_size : int, optional
-        Largest number of latents that may share all their indicators; by default 3 with "bic", any with "delta".
+        Largest number of latents that may share all their indicators; None: as many as the variables allow.
     prune : bool
         Refuse candidates by the closed-form bound without fitting them; the result is the same.
     n_jobs : int
         Threads for fits; the result does not depend on it.
+    random_state : int
+        Kept for the face of an estimator: the search draws nothing at random, and runs repeat.
+    verbose : bool
+        Show each step as it is taken.
     time_limit : float, optional
         Seconds after which "bic" returns the best found so far, and says so.
 
@@ -251,18 +258,24 @@ class LGES:
         criterion: Criterion = "bic",
         delta: float | None = None,
         penalty: float = 1.0,
-        max_group_size: int | None = None,
+        max_group_size: int | None = 3,
+        knowledge: None = None,
         prune: bool = True,
         n_jobs: int = 1,
+        random_state: int = 0,
         time_limit: float | None = None,
+        verbose: bool = False,
     ) -> None:
         self.criterion = criterion
         self.delta = delta
         self.penalty = penalty
         self.max_group_size = max_group_size
+        self.knowledge = knowledge
         self.prune = prune
         self.n_jobs = n_jobs
+        self.random_state = random_state
         self.time_limit = time_limit
+        self.verbose = verbose
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Search the structure behind rows: a DataFrame or an array with one row per sample."""
@@ -275,6 +288,8 @@ class LGES:
     def _fit(self, sample: Sample) -> Self:
         if self.criterion not in ("bic", "delta"):
             raise UnmeasuredError(f"criterion must be 'bic' or 'delta'; got {self.criterion!r}.")
+        if self.knowledge is not None:
+            raise UnmeasuredError("Background knowledge cannot be given yet; leave knowledge out.")
         _clock(self.time_limit)  # a limit that makes no sense is refused before anything is done
         found = discover(
             sample,
@@ -285,6 +300,7 @@ class LGES:
             prune=self.prune,
             n_threads=self.n_jobs,
             time_limit=self.time_limit,
+            verbose=self.verbose,
         )
         self.graph_, self.groups_ = found.cpdag, found.cpdag.groups
         self.sem_, self.sample_ = found.fit, sample

@@ -61,8 +61,11 @@ class RankGains:
 
 
 def proposals(gains: RankGains, max_group_size: int) -> list[Measurement]:
-    """Measurement models over all variables, one for each rate that gives a new one."""
+    """Measurement models over all variables: one group of each size, and what closed forms find at each rate."""
     found: dict[object, Measurement] = {}
+    for k in range(1, min(max_group_size, gains.n // 2) + 1):
+        model = Measurement(gains.names, (k,), (1,) * gains.n)
+        found[model.key] = model
     for rate in RATES:
         clusters, _ = find_clusters(gains, range(gains.n), rate, max_group_size)
         if clusters:

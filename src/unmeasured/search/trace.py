@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import pandas as pd
+from tqdm import tqdm
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,20 @@ class Step:
             f"({self.n_candidates} candidates: {self.n_bounded} bounded, {self.n_fitted} fitted, "
             f"{self.n_remembered} remembered)"
         )
+
+
+class Steps(list[Step]):
+    """Steps on their way into a trace; shown as they are taken, where that is wanted."""
+
+    def __init__(self, verbose: bool = False) -> None:
+        super().__init__()
+        self._bar = tqdm(disable=not verbose, desc="steps", unit=" step")
+
+    def append(self, step: Step) -> None:
+        """Add a step and show it."""
+        super().append(step)
+        self._bar.update()
+        self._bar.set_postfix_str(f"{step.phase}: {step.what}, score {step.score_after:.2f}")
 
 
 class Trace(tuple[Step, ...]):

@@ -140,3 +140,12 @@ def test_mistakes_get_a_sentence(options, words):
     with pytest.raises(um.UnmeasuredError) as caught:
         um.LGES(**options).fit_cov(np.eye(4), 1000)
     assert words in str(caught.value)
+
+
+def test_one_group_over_all_variables_is_found_too():
+    """Nothing is clustered apart here: eight indicators of two latents that share them all."""
+    truth = um.simulate.random_gnfm(group_sizes=[2], n_observed=8, rng=21)
+    rows = um.simulate.sample(truth, 2000, rng=22)
+    model = um.LGES().fit(rows)
+    assert model.groups_
+    assert um.metrics.compare(truth, model.graph_).f1 == 1.0
