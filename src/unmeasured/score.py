@@ -13,7 +13,7 @@ from unmeasured.data.sample import Sample
 from unmeasured.graphs import DAG
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import pattern_of
-from unmeasured.sem.solve import Problem, Solution, solve, solve_with_restarts
+from unmeasured.sem.solve import Problem, Solution, solve
 
 # Fits of a search stop once a step promises less than this in total log-likelihood.
 _SEARCH_GAIN = 1e-3
@@ -72,9 +72,8 @@ class LikelihoodScore:
     Scores are remembered by class; ``n_fitted`` and ``n_remembered`` count for the trace.
     """
 
-    def __init__(self, sample: Sample, *, n_restarts: int = 2, n_threads: int | None = None) -> None:
+    def __init__(self, sample: Sample, *, n_threads: int | None = None) -> None:
         self.sample = sample
-        self.n_restarts = n_restarts
         self.n_threads = n_threads
         self.n_fitted = 0
         self.n_remembered = 0
@@ -86,9 +85,13 @@ class LikelihoodScore:
         self.n_fitted += len(new)
         self.n_remembered += len(states) - len(new)
         problems = [Problem.of(pattern_of(state.member), self.sample) for state in new.values()]
-        solutions = solve_with_restarts(problems, n_restarts=self.n_restarts, n_threads=self.n_threads)
+        starts = [problem.unknown for problem in problems]
         if math.isinf(self.sample.n):
-            solutions = self._insist(problems, solutions)
+            solutions = self._insist(problems, solve(problems, starts, n_threads=self.n_threads))
+        else:
+            # A thousandth of a unit is far below any tolerance. Overfull states end at bounds as a rule, and other
+            # starts change them by less than that; insisting on each made the search many times slower.
+            solutions = solve(problems, starts, gain=_SEARCH_GAIN, max_steps=2 * _STEPS, n_threads=self.n_threads)
         for key, solution in zip(new, solutions, strict=True):
             # Rounding may put a perfect fit a hair above the saturated model.
             self._memory[key] = -0.5 * max(solution.discrepancy, 0.0)
