@@ -70,7 +70,7 @@ def test_expected_hessian_is_the_hessian_where_the_data_fit(seed):
         i, j = position[names[a]], position[names[b]]
         x[slot] = F[i, j] * scale[i] / scale[j] if pattern.is_path[slot] else Omega[i, j]
     value, gradient, H = problem.derivatives(x)
-    assert value == pytest.approx(np.linalg.slogdet(problem.S)[1] + len(S), abs=1e-8)
+    assert value == pytest.approx(np.linalg.slogdet(problem.sample.corr)[1] + len(S), abs=1e-8)
     assert np.abs(gradient).max() < 1e-8
     step = 1e-5
     for i in range(len(x)):

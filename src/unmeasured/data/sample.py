@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import lapack
 
 from unmeasured.arrays import Floats
 from unmeasured.errors import DataError, listing, nearest
@@ -79,12 +80,18 @@ class Sample:
     @cached_property
     def log_det_corr(self) -> float:
         """Log determinant of the correlation matrix."""
-        return float(np.linalg.slogdet(self.corr)[1])
+        return float(2.0 * np.log(np.diag(self._cholesky)).sum())
 
     @cached_property
     def unexplained(self) -> Floats:
         """(n,) part of each variable's variance that no linear function of the others explains."""
-        return _frozen(1.0 / np.diag(np.linalg.inv(self.corr)))
+        # dpotri: the inverse from the factor at hand; numpy would factorise again.
+        inverse, _ = lapack.dpotri(self._cholesky, lower=True)
+        return _frozen(1.0 / np.diag(inverse))
+
+    @cached_property
+    def _cholesky(self) -> Floats:
+        return np.asarray(np.linalg.cholesky(self.corr), dtype=float)
 
     def select(self, names: Sequence[str]) -> Sample:
         """The same data for some of the variables, in the order given."""

@@ -16,7 +16,7 @@ import numpy as np
 from unmeasured.arrays import Floats, Ints
 from unmeasured.sem import kernels, start
 from unmeasured.sem.kernels import compiled, fisher_scoring
-from unmeasured.sem.start import start_values
+from unmeasured.sem.start import least_variances, scale_fixed, start_values
 
 
 def _version() -> int:
@@ -28,6 +28,7 @@ def _version() -> int:
 def _build(version: int) -> Callable[..., None]:
     def fit_batch(
         S: Floats,
+        scale: Floats,
         sizes: Ints,
         ints: Ints,
         floats: Floats,
@@ -44,7 +45,8 @@ def _build(version: int) -> Callable[..., None]:
     ) -> None:
         """Fit many problems on one covariance; their arrays lie end to end in ``ints``, ``floats``, ``x``.
 
-        A start that is not a number is made from the data. ``noise`` (n,) is what each variable shares with no other.
+        A start or bounds that are not numbers are made from the data. ``scale`` (n,) are the standard deviations that
+        were divided out of S, ``noise`` (n,) is what each variable shares with no other; ``floats`` is changed.
         """
         if version < 0:  # never: named here so that the sources are part of this function's identity
             return
@@ -52,7 +54,7 @@ def _build(version: int) -> Callable[..., None]:
         at_float = 0
         at_x = 0
         for b in range(sizes.shape[0]):
-            d, n, p, n_edges, n_covs, r = sizes[b]
+            d, n, p, n_edges, n_covs = sizes[b]
             observed = ints[at_int : at_int + n]
             at_int += n
             source = ints[at_int : at_int + n_edges]
@@ -67,24 +69,19 @@ def _build(version: int) -> Callable[..., None]:
             at_int += n_covs
             slot2 = ints[at_int : at_int + n_covs]
             at_int += n_covs
-            row = ints[at_int : at_int + r]
-            at_int += r
-            u = ints[at_int : at_int + p]
-            at_int += p
-            v = ints[at_int : at_int + p]
-            at_int += p
             fixed = floats[at_float : at_float + n_edges]
             at_float += n_edges
             fixed2 = floats[at_float : at_float + n_covs]
             at_float += n_covs
-            w = floats[at_float : at_float + p]
-            at_float += p
+            scale_fixed(scale, d, observed, source, target, fixed, first, second, fixed2)
+            if p > 0 and np.isnan(lower[at_x]):
+                least_variances(noise, d, observed, source, slot, fixed, first, second, slot2, lower[at_x : at_x + p])
             if p > 0 and np.isnan(x[at_x]):
                 start_values(
                     S, noise, d, observed, source, target, slot, fixed, first, second, slot2, fixed2, x[at_x : at_x + p]
                 )
             values[b], steps[b], ends[b], promised[b] = fisher_scoring(
-                S, d, observed, source, target, slot, fixed, first, second, slot2, fixed2, row, u, v, w,
+                S, d, observed, source, target, slot, fixed, first, second, slot2, fixed2,
                 x[at_x : at_x + p], lower[at_x : at_x + p], max_steps, tolerance, history[b],
             )  # fmt: skip
             at_x += p

@@ -88,8 +88,8 @@ def _is_clearly_full(pattern: Pattern, rng: np.random.Generator) -> bool:
     E = np.linalg.inv(np.eye(len(F)) - F)
     T = E[:, pattern.observed]
     Z = np.concatenate([T, E.T @ Omega @ T])
-    row, u, v, _ = pattern.tables
-    J = Z[row[u], :, None] * Z[row[v], None, :]
+    u, v = pattern.rows
+    J = Z[u, :, None] * Z[v, None, :]
     J = (J + J.transpose(0, 2, 1)).reshape(len(u), -1)
     J /= np.linalg.norm(J, axis=1, keepdims=True) + 1e-300
     # Squared singular values; a zero one would come out at 1e-15.
@@ -98,11 +98,11 @@ def _is_clearly_full(pattern: Pattern, rng: np.random.Generator) -> bool:
 
 def _rank_at(pattern: Pattern, rng: np.random.Generator) -> int:
     x = rng.integers(1, kernels.PRIME, pattern.n_free)
-    row, u, v, _ = pattern.tables
+    u, v = pattern.rows
     rank: int = kernels.jacobian_rank_modulo(
         pattern.observed, pattern.source, pattern.target, _residues(x, pattern.slot, pattern.fixed),
         pattern.first, pattern.second, _residues(x, pattern.slot2, pattern.fixed2),
-        pattern.n_nodes, row[u], row[v],
+        pattern.n_nodes, u, v,
     )  # fmt: skip
     return rank
 

@@ -152,9 +152,9 @@ class Fit:
 
     @cached_property
     def _improper(self) -> tuple[str, ...]:
-        problem, x = self.problem, self.solution.x
+        problem = self.problem
         names = problem.pattern.names
-        at_bound = [names[i] for i in problem.pattern.ends[problem.at_bound(x), 0]]
+        at_bound = [names[i] for i in problem.pattern.ends[self.solution.at_bound, 0]]
         reasons = []
         if at_bound or self.solution.vanished:
             which = [*at_bound, *self.solution.vanished]

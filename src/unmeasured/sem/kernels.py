@@ -187,6 +187,36 @@ def objective(
 
 
 @inner
+def moving_rows(
+    p: int, d: int, source: Ints, target: Ints, slot: Ints, first: Ints, second: Ints, slot2: Ints
+) -> tuple[Ints, Ints, Ints, Floats]:
+    """Which rows of [T; C] move Sigma, and for every free parameter its u and v among them and its weight w."""
+    u, v, w = np.empty(p, dtype=np.int64), np.empty(p, dtype=np.int64), np.ones(p)
+    for e in range(source.shape[0]):
+        if slot[e] >= 0:
+            u[slot[e]], v[slot[e]] = target[e], d + source[e]
+    for q in range(first.shape[0]):
+        if slot2[q] >= 0:
+            u[slot2[q]], v[slot2[q]] = second[q], first[q]
+            if first[q] == second[q]:
+                w[slot2[q]] = 0.5
+    index = np.full(2 * d, -1)
+    for i in range(p):
+        index[u[i]] = 0
+        index[v[i]] = 0
+    r = 0
+    row = np.empty(2 * d, dtype=np.int64)
+    for k in range(2 * d):
+        if index[k] == 0:
+            index[k] = r
+            row[r] = k
+            r += 1
+    for i in range(p):
+        u[i], v[i] = index[u[i]], index[v[i]]
+    return row[:r], u, v, w
+
+
+@inner
 def derivatives(
     S: Floats,
     P: Floats,
@@ -209,35 +239,60 @@ def derivatives(
     d = T.shape[0]
     r, n = Z.shape
     p = u.shape[0]
+    # Rows of T that belong to leaves have a single 1: no products are needed for them.
+    leaf = np.empty(r, dtype=np.int64)
     for a in range(r):
         node = row[a]
+        leaf[a], entries = -1, 0
         for c in range(n):
             Z[a, c] = T[node, c] if node < d else C[node - d, c]
             Y[a, c] = 0.0
+            YS[a, c] = 0.0
+            if Z[a, c] != 0.0:
+                entries += 1
+                leaf[a] = c
+        if entries != 1 or Z[a, leaf[a]] != 1.0:
+            leaf[a] = -1
     for a in range(r):
-        for b in range(n):
-            z = Z[a, b]
-            if z != 0.0:  # rows of leaves have a single entry
+        if leaf[a] >= 0:
+            for c in range(n):
+                Y[a, c] = P[leaf[a], c]
+        else:
+            for b in range(n):
+                z = Z[a, b]
                 for c in range(n):
                     Y[a, c] += z * P[b, c]
     for a in range(r):
-        for c in range(n):
-            s = 0.0
-            for b in range(n):
-                s += Y[a, b] * S[c, b]
-            YS[a, c] = s
+        for b in range(n):
+            y = Y[a, b]
+            for c in range(n):
+                YS[a, c] += y * S[b, c]
     for a in range(r):
         for b in range(a + 1):
             s = 0.0
-            for c in range(n):
-                s += Y[a, c] * Z[b, c]
-            t = 0.0
-            for c in range(n):
-                t += YS[a, c] * Y[b, c]
+            if leaf[b] >= 0:
+                s = Y[a, leaf[b]]
+            elif leaf[a] >= 0:
+                s = Y[b, leaf[a]]
+            else:
+                for c in range(n):
+                    s += Y[a, c] * Z[b, c]
             K[a, b] = s
             K[b, a] = s
-            Q[a, b] = t
-            Q[b, a] = t
+    if diagonal_only:  # the exact Hessian will ask for all of Q, the gradient only for its own pairs
+        for a in range(r):
+            for b in range(a + 1):
+                t = 0.0
+                for c in range(n):
+                    t += YS[a, c] * Y[b, c]
+                Q[a, b] = t
+                Q[b, a] = t
+    else:
+        for i in range(p):
+            t = 0.0
+            for c in range(n):
+                t += YS[u[i], c] * Y[v[i], c]
+            Q[u[i], v[i]] = t
     for i in range(p):
         ui, vi, wi = u[i], v[i], w[i]
         gradient[i] = 2.0 * wi * (K[ui, vi] - Q[ui, vi])
@@ -326,10 +381,6 @@ def fisher_scoring(
     second: Ints,
     slot2: Ints,
     fixed2: Floats,
-    row: Ints,
-    u: Ints,
-    v: Ints,
-    w: Floats,
     x: Floats,
     lower: Floats,
     max_steps: int,
@@ -342,6 +393,7 @@ def fisher_scoring(
     """  # fmt: skip
     n = S.shape[0]
     p = x.shape[0]
+    row, u, v, w = moving_rows(p, d, source, target, slot, first, second, slot2)
     r = row.shape[0]
     T, C = np.empty((d, n)), np.empty((d, n))
     Sigma, L, P, work = np.empty((n, n)), np.zeros((n, n)), np.empty((n, n)), np.empty((n, n))
@@ -441,13 +493,10 @@ def information(
     second: Ints,
     slot2: Ints,
     fixed2: Floats,
-    row: Ints,
-    u: Ints,
-    v: Ints,
-    w: Floats,
     x: Floats,
 ) -> tuple[float, Floats, Floats]:
     """Objective, gradient and expected Hessian at one point, without a step."""
+    row, u, v, w = moving_rows(x.shape[0], d, source, target, slot, first, second, slot2)
     n, p, r = S.shape[0], x.shape[0], row.shape[0]
     T, C = np.empty((d, n)), np.empty((d, n))
     Sigma, L, P, work = np.empty((n, n)), np.zeros((n, n)), np.empty((n, n)), np.empty((n, n))

@@ -133,38 +133,21 @@ class Pattern:
         ends[self.slot2[free]] = np.column_stack([self.first[free], self.second[free]])
         return ends
 
-    @cached_property
-    def tables(self) -> tuple[Ints, Ints, Ints, Floats]:
-        """``row, u, v, w`` of the kernels: which rows of [T; C] move Sigma, and how (see there)."""
-        u = self.ends[:, 1]
+    @property
+    def rows(self) -> tuple[Ints, Ints]:
+        """(p,) rows u and v of [T; C] by which each parameter moves Sigma (see :mod:`unmeasured.sem.kernels`)."""
         # An edge i -> j moves Sigma by u_j (a row of T) and v_i (a row of C, which lies below T).
-        v = self.ends[:, 0] + np.where(self.is_path, self.n_nodes, 0)
-        used = np.zeros(2 * self.n_nodes, dtype=bool)
-        used[u] = True
-        used[v] = True
-        index = used.cumsum() - 1
-        return used.nonzero()[0], index[u], index[v], np.where(self.is_variance, 0.5, 1.0)
+        return self.ends[:, 1], self.ends[:, 0] + np.where(self.is_path, self.n_nodes, 0)
 
-    @cached_property
-    def sizes(self) -> Ints:
-        """The six sizes the batch kernel cuts its flat arrays by."""
-        row = self.tables[0]
-        return np.array(
-            [self.n_nodes, len(self.observed), self.n_free, len(self.source), len(self.first), len(row)],
-            dtype=np.int64,
-        )
+    @property
+    def sizes(self) -> tuple[int, int, int, int, int]:
+        """The five sizes the batch kernel cuts its flat arrays by."""
+        return self.n_nodes, len(self.observed), self.n_free, len(self.source), len(self.first)
 
-    @cached_property
-    def ints(self) -> Ints:
-        """All index arrays end to end, in the order ``fit_batch`` reads them."""
-        row, u, v, _ = self.tables
-        return np.concatenate(
-            [self.observed, self.source, self.target, self.slot, self.first, self.second, self.slot2, row, u, v]
-        )
-
-    def floats(self, scale: Floats) -> Floats:
-        """All float arrays end to end, fixed values brought to variables divided by ``scale`` (d,)."""
-        return np.concatenate([*self.scaled(scale), self.tables[3]])
+    @property
+    def ints(self) -> tuple[Ints, ...]:
+        """All index arrays, in the order ``fit_batch`` reads them."""
+        return self.observed, self.source, self.target, self.slot, self.first, self.second, self.slot2
 
     def scaled(self, scale: Floats) -> tuple[Floats, Floats]:
         """Fixed entries of F and of Omega on variables divided by ``scale`` (d,)."""

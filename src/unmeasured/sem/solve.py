@@ -23,9 +23,6 @@ from unmeasured.sem.parameters import Pattern
 
 logger = logging.getLogger("unmeasured")
 
-# A noise variance is kept above this part of the variance left when all other observed variables are known,
-# which no noise variance of the model can exceed. Far below anything data could show.
-_LEAST_NOISE = 1e-6
 # We stop where a last undamped step would gain less than this per sample; on a flat ridge estimates need it.
 _TOLERANCE = 1e-12
 # At the limit of steps, a total log-likelihood that is right to this counts as converged too.
@@ -43,6 +40,7 @@ class Solution:
     steps: int
     promised: float
     history: Floats
+    lower: Floats  # (p,) bounds
     n_starts: int = 1
     vanished: tuple[str, ...] = ()  # latents whose noise variance ran to zero
 
@@ -50,18 +48,19 @@ class Solution:
     def converged(self) -> bool:
         return self.end == kernels.CONVERGED
 
+    @property
+    def at_bound(self) -> Bools:
+        """(p,) which variances ended at their lower bound."""
+        return self.x <= 1.001 * self.lower
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A pattern on a sample: what depends on both and is needed for every start."""
 
     pattern: Pattern
-    S: Floats  # correlations of the observed variables, in the order of the sample
-    scale: Floats  # (d,) standard deviations of the observed, 1 for latents
-    lower: Floats  # (p,) bounds
-    noise: Floats  # (n,) variance of each observed variable that no other explains
-    n: float  # number of samples
-    saturated: float  # the objective of the saturated model, its least value
+    sample: Sample  # of exactly the observed variables of the pattern, in its order
+    lower: Floats | None = None  # (p,) bounds; None: those that keep every variance above rounding
 
     @classmethod
     def of(cls, pattern: Pattern, sample: Sample) -> Problem:
@@ -69,17 +68,14 @@ class Problem:
         if pattern.observed_names != sample.names:
             order = [pattern.observed_names.index(name) for name in sample.names]
             pattern = replace(pattern, observed=pattern.observed[order])
-        scale = np.ones(pattern.n_nodes)
-        scale[pattern.observed] = sample.sd
-        return cls(
-            pattern,
-            sample.corr,
-            scale,
-            _bounds(pattern, sample, scale),
-            sample.unexplained,
-            sample.n,
-            sample.log_det_corr + len(sample.names),
-        )
+        return cls(pattern, sample)
+
+    @cached_property
+    def scale(self) -> Floats:
+        """(d,) standard deviations of the observed variables, 1 for latents."""
+        scale = np.ones(self.pattern.n_nodes)
+        scale[self.pattern.observed] = self.sample.sd
+        return scale
 
     @cached_property
     def start(self) -> Floats:
@@ -88,7 +84,7 @@ class Problem:
 
     @property
     def unknown(self) -> Floats:
-        """A start that is not a number: the batch makes its own from the data."""
+        """A start, or bounds, that are no numbers: the batch makes its own from the data."""
         return np.full(self.pattern.n_free, np.nan)
 
     def ends(self, slot: int) -> tuple[str, str]:
@@ -101,13 +97,9 @@ class Problem:
         pattern = self.pattern
         fixed, fixed2 = pattern.scaled(self.scale)
         return kernels.information(
-            self.S, pattern.n_nodes, pattern.observed, pattern.source, pattern.target, pattern.slot, fixed,
-            pattern.first, pattern.second, pattern.slot2, fixed2, *pattern.tables, x,
+            self.sample.corr, pattern.n_nodes, pattern.observed, pattern.source, pattern.target, pattern.slot, fixed,
+            pattern.first, pattern.second, pattern.slot2, fixed2, x,
         )  # fmt: skip
-
-    def at_bound(self, x: Floats) -> Bools:
-        """(p,) which variances ended at their lower bound."""
-        return self.pattern.is_variance & (x <= 1.001 * self.lower)
 
     def other_start(self, rng: np.random.Generator) -> Floats:
         """Another start: the default, shaken hard enough to land in another valley.
@@ -123,19 +115,6 @@ class Problem:
         factor[pattern.is_variance] = rng.uniform(0.5, 1.5, int(pattern.is_variance.sum()))
         spread = rng.choice([0.0, 0.4])  # half of the starts forget where the loadings were
         return np.where(pattern.is_path, rng.normal(0.0, spread, p), 0.0) + factor * self.start
-
-
-def _bounds(pattern: Pattern, sample: Sample, scale: Floats) -> Floats:
-    least = np.full(pattern.n_nodes, _LEAST_NOISE)
-    least[pattern.observed] *= sample.unexplained
-    # A free latent variance is measured in units of its fixed loading: bring the bound to that scale.
-    if pattern.fixed.any():
-        scaling = (pattern.slot < 0) & (pattern.fixed != 0.0) & ~pattern.is_observed[pattern.source]
-        least[pattern.source[scaling]] = _LEAST_NOISE * (scale[pattern.target[scaling]] / pattern.fixed[scaling]) ** 2
-    lower = np.full(pattern.n_free, -np.inf)
-    variance = pattern.is_variance
-    lower[variance] = least[pattern.ends[variance, 0]]
-    return lower
 
 
 def solve_with_restarts(
@@ -154,7 +133,7 @@ def solve_with_restarts(
     given = starts or [None] * len(problems)
     first = [problem.unknown if x is None else x for problem, x in zip(problems, given, strict=True)]
     solutions = solve(problems, first, gain=gain, n_threads=n_threads)
-    suspects = [b for b, s in enumerate(solutions) if not s.converged or s.vanished or problems[b].at_bound(s.x).any()]
+    suspects = [b for b, s in enumerate(solutions) if not s.converged or s.vanished or s.at_bound.any()]
     if suspects and n_restarts:
         # The seed is fixed and the draws are one problem's own: a fit does not depend on its batch.
         draws = {b: np.random.default_rng(problems[b].pattern.n_free) for b in suspects}
@@ -187,20 +166,21 @@ def solve(
     latent runs to zero: with that variance fixed to 1 for scale, the coefficients run to infinity instead and
     never arrive. They go on with a loading fixed and the variance free and bounded, where they do arrive.
     """
-    tolerance = max(_TOLERANCE, 2.0 * gain / problems[0].n) if problems else _TOLERANCE
+    tolerance = max(_TOLERANCE, 2.0 * gain / problems[0].sample.n) if problems else _TOLERANCE
     solutions = _solve_all(problems, starts, max_steps, tolerance, n_threads)
     slow = [b for b, solution in enumerate(solutions) if solution.end == kernels.STEP_LIMIT and not gain]
     if slow:
-        turned = [Rescaled.of(problems[b], solutions[b].x) for b in slow]
+        turned = [Rescaled.of(problems[b], solutions[b]) for b in slow]
         again = _solve_all([r.problem for r in turned], [r.x for r in turned], _MAX_STEPS, tolerance, n_threads)
         for b, rescaled, solution in zip(slow, turned, again, strict=True):
             solutions[b] = replace(
                 solution,
                 x=rescaled.back(solution.x),
+                lower=solutions[b].lower,
                 steps=solutions[b].steps + solution.steps,
                 history=np.concatenate([solutions[b].history, solution.history[1:]]),
-                vanished=rescaled.vanished(solution.x),
-                end=kernels.CONVERGED if solution.promised * problems[b].n < 2.0 * _GAIN else solution.end,
+                vanished=rescaled.vanished(solution),
+                end=kernels.CONVERGED if solution.promised * problems[b].sample.n < 2.0 * _GAIN else solution.end,
             )
     return solutions
 
@@ -218,12 +198,12 @@ class Rescaled:
     swapped: tuple[tuple[int, int, int], ...]  # (latent, edge of the loading, entry of Omega)
 
     @classmethod
-    def of(cls, problem: Problem, x: Floats) -> Rescaled:
-        """Turn a problem at x; the implied covariance at the new x is the same."""
+    def of(cls, problem: Problem, at: Solution) -> Rescaled:
+        """Turn a problem where a run of it ended; the implied covariance at the new x is the same."""
         pattern = problem.pattern
         slot, fixed = pattern.slot.copy(), pattern.fixed.copy()
         slot2, fixed2 = pattern.slot2.copy(), pattern.fixed2.copy()
-        lower, x = problem.lower.copy(), x.copy()
+        lower, x = at.lower.copy(), at.x.copy()
         endogenous = set(pattern.target.tolist())
         F, Omega = pattern.matrices(np.append(x, 0.0))
         E = np.linalg.inv(np.eye(len(F)) - F)
@@ -240,7 +220,7 @@ class Rescaled:
             s = slot[e]
             slot2[q], slot[e] = s, -1
             fixed[e] = x[s] * problem.scale[pattern.target[e]]  # fixed values are on the scale of the data
-            x[s], lower[s] = fixed2[q], _LEAST_NOISE * variance[latent]
+            x[s], lower[s] = fixed2[q], start.LEAST_NOISE * variance[latent]
             swapped.append((latent, e, q))
         turned = replace(pattern, slot=slot, fixed=fixed, slot2=slot2, fixed2=fixed2)
         return cls(replace(problem, pattern=turned, lower=lower), x, pattern, tuple(swapped))
@@ -264,12 +244,10 @@ class Rescaled:
         out[original.slot2[free]] = x[original.slot2[free]] * unit[i] * unit[j]
         return out
 
-    def vanished(self, x: Floats) -> tuple[str, ...]:
+    def vanished(self, solution: Solution) -> tuple[str, ...]:
         """Latents whose noise variance ran to its bound."""
-        slot2, lower = self.problem.pattern.slot2, self.problem.lower
-        return tuple(
-            self.original.names[latent] for latent, _, q in self.swapped if x[slot2[q]] <= 1.001 * lower[slot2[q]]
-        )
+        slot2, at_bound = self.problem.pattern.slot2, solution.at_bound
+        return tuple(self.original.names[latent] for latent, _, q in self.swapped if at_bound[slot2[q]])
 
 
 def _solve_all(
@@ -280,9 +258,9 @@ def _solve_all(
     _say_compiling()
     n_threads = n_threads or _n_cores()
     n_chunks = 1 if n_threads == 1 else min(len(problems), 8 * n_threads)
-    cuts = np.linspace(0, len(problems), n_chunks + 1).astype(int).tolist()
     if n_chunks == 1:
         return _solve_chunk(problems, starts, max_steps, tolerance)
+    cuts = [len(problems) * c // n_chunks for c in range(n_chunks + 1)]
 
     def run(chunk: tuple[int, int]) -> list[Solution]:
         a, b = chunk
@@ -297,31 +275,33 @@ def _solve_all(
 def _solve_chunk(
     problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int, tolerance: float = _TOLERANCE
 ) -> list[Solution]:
-    S = problems[0].S
+    sample, patterns = problems[0].sample, [problem.pattern for problem in problems]
     size = len(problems)
     x = np.concatenate(starts)
+    lower = np.concatenate([problem.unknown if problem.lower is None else problem.lower for problem in problems])
     values, promised = np.empty(size), np.empty(size)
     steps, ends = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    history = np.full((size, max_steps + 1), np.nan)
+    history = np.empty((size, max_steps + 1))
     batch.fit_batch(
-        S,
-        np.array([problem.pattern.sizes for problem in problems]),
-        np.concatenate([problem.pattern.ints for problem in problems]),
-        np.concatenate([problem.pattern.floats(problem.scale) for problem in problems]),
-        x, np.concatenate([problem.lower for problem in problems]), problems[0].noise,
-        max_steps, tolerance, values, steps, ends, promised, history,
+        sample.corr,
+        sample.sd,
+        np.array([pattern.sizes for pattern in patterns], dtype=np.int64),
+        np.concatenate([array for pattern in patterns for array in pattern.ints]),
+        np.concatenate([array for pattern in patterns for array in (pattern.fixed, pattern.fixed2)]),
+        x, lower, sample.unexplained, max_steps, tolerance, values, steps, ends, promised, history,
     )  # fmt: skip
-    saturated = problems[0].saturated
+    least = sample.log_det_corr + len(sample.names)  # the objective of the saturated model
     out, at = [], 0
-    for b, problem in enumerate(problems):
-        p = problem.pattern.n_free
+    for b, pattern in enumerate(patterns):
+        mine = slice(at, at + pattern.n_free)
+        n_steps = int(steps[b])
         out.append(
             Solution(
-                x[at : at + p], float(values[b] - saturated), int(ends[b]), int(steps[b]), float(promised[b]),
-                history[b, : steps[b] + 1].copy(),
+                x[mine], float(values[b]) - least, int(ends[b]), n_steps, float(promised[b]),
+                history[b, : n_steps + 1].copy(), lower[mine],
             )
         )  # fmt: skip
-        at += p
+        at += pattern.n_free
     return out
 
 

@@ -16,6 +16,9 @@ from unmeasured.sem.kernels import cholesky, cholesky_solve, inner
 # A latent keeps at least this part of its variance to itself at the start, an indicator too: a start on the
 # boundary is a start in a trap.
 _LEAST_OWN = 0.1
+# A noise variance is kept above this part of the variance left when all other observed variables are known,
+# which no noise variance of the model can exceed. Far below anything data could show.
+LEAST_NOISE = 1e-6
 # Steps of power iteration; a start needs two digits, not twelve.
 _POWER_STEPS = 30
 
@@ -46,6 +49,58 @@ def start_values(
     Phi = unattenuated(quadratic(W, S, W), column)
     F, own = regressions(Phi, source, target)
     free_values(Phi, F, own, column, source, target, slot, fixed, first, second, slot2, fixed2, x)
+
+
+@inner
+def scale_fixed(
+    scale: Floats,
+    d: int,
+    observed: Ints,
+    source: Ints,
+    target: Ints,
+    fixed: Floats,
+    first: Ints,
+    second: Ints,
+    fixed2: Floats,
+) -> None:
+    """Bring fixed values, given on the scale of the data, to variables of unit variance."""
+    unit = np.ones(d)
+    for k in range(observed.shape[0]):
+        unit[observed[k]] = scale[k]
+    for e in range(fixed.shape[0]):
+        fixed[e] *= unit[source[e]] / unit[target[e]]
+    for q in range(fixed2.shape[0]):
+        fixed2[q] /= unit[first[q]] * unit[second[q]]
+
+
+@inner
+def least_variances(
+    noise: Floats,
+    d: int,
+    observed: Ints,
+    source: Ints,
+    slot: Ints,
+    fixed: Floats,
+    first: Ints,
+    second: Ints,
+    slot2: Ints,
+    lower: Floats,
+) -> None:
+    """Bounds (p,): variances stay above a millionth of what data could show, all else is free."""
+    least = np.full(d, LEAST_NOISE)
+    for k in range(observed.shape[0]):
+        least[observed[k]] = LEAST_NOISE * noise[k]
+    is_latent = np.ones(d, dtype=np.bool_)
+    for k in range(observed.shape[0]):
+        is_latent[observed[k]] = False
+    # A free latent variance is measured in units of its fixed loading: bring the bound to that scale.
+    for e in range(source.shape[0]):
+        if slot[e] < 0 and fixed[e] != 0.0 and is_latent[source[e]]:
+            least[source[e]] = LEAST_NOISE / fixed[e] ** 2
+    lower[:] = -np.inf
+    for q in range(first.shape[0]):
+        if slot2[q] >= 0 and first[q] == second[q]:
+            lower[slot2[q]] = least[first[q]]
 
 
 @inner
