@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import Protocol
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from unmeasured.arrays import Floats
+from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import DAG
+from unmeasured.sem import kernels
 from unmeasured.sem.dimension import jacobian_rank
-from unmeasured.sem.parameters import pattern_of
+from unmeasured.sem.parameters import Pattern, pattern_of
+from unmeasured.sem.savings import latent_savings
 from unmeasured.sem.solve import Problem, Solution, solve
 
 # Fits of a search stop once a step promises less than this in total log-likelihood.
@@ -37,8 +41,23 @@ class Scorable(Protocol):
         ...
 
 
-class Measurement(Scorable, Protocol):
+class Measurement(Protocol):
     """A measurement model: a class whose groups are all connected."""
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for equal classes."""
+        ...
+
+    @property
+    def pattern(self) -> Pattern:
+        """What to fit: the effects of ``mask``, row by row, then the noise of the observed variables."""
+        ...
+
+    @property
+    def mask(self) -> Bools:
+        """(m, m + n) which latents and observed variables each latent causes."""
+        ...
 
     @property
     def observed(self) -> tuple[str, ...]:
@@ -66,15 +85,74 @@ class Measurement(Scorable, Protocol):
         ...
 
 
+M = TypeVar("M", bound=Measurement)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted(Generic[M]):
+    """A measurement model and its fit, on variables of unit variance."""
+
+    model: M
+    value: float  # its score
+    effects: Floats  # (m, m + n) of each latent on all latents and observed variables
+    noise: Floats  # (n,) of the observed variables
+    finished: bool  # whether it is fitted to the end, or was out of the running before
+
+    @property
+    def loadings(self) -> Floats:
+        """(m, n) effects on the observed variables."""
+        return np.ascontiguousarray(self.effects[:, len(self.effects) :])
+
+    @cached_property
+    def latent_cov(self) -> Floats:
+        """(m, m) covariance of the latents."""
+        m = len(self.effects)
+        total = np.linalg.inv(np.eye(m) - self.effects[:, :m])
+        return np.asarray(total.T @ total)
+
+    @cached_property
+    def implied(self) -> Floats:
+        """(n, n) implied covariance."""
+        return np.asarray(self.loadings.T @ self.latent_cov @ self.loadings + np.diag(self.noise))
+
+    def start_within(self, pattern: Pattern) -> Floats:
+        """Starting values for the same measurement model with fewer paths between its latents.
+
+        Each latent is regressed on those that are left as its causes, and measured in units of what they leave of it.
+        """
+        Phi, m = self.latent_cov, len(self.effects)
+        position = {name: i for i, name in enumerate(self.model.pattern.names)}
+        node = [position[name] for name in pattern.names]
+        edges = [
+            (node[a], node[b], s)
+            for a, b, s in zip(pattern.source.tolist(), pattern.target.tolist(), pattern.slot.tolist(), strict=True)
+        ]
+        F, unit = np.zeros((m, m)), np.ones(m)
+        for j in range(m):
+            causes = [a for a, b, _ in edges if b == j]
+            if causes:
+                F[causes, j] = np.linalg.solve(Phi[np.ix_(causes, causes)], Phi[causes, j])
+            unit[j] = np.sqrt(max(Phi[j, j] - F[:, j] @ Phi[:, j], 1e-3 * Phi[j, j]))
+        x = np.empty(pattern.n_free)
+        for a, b, slot in edges:
+            x[slot] = F[a, b] * unit[a] / unit[b] if b < m else self.effects[a, b] * unit[a]
+        for first, slot in zip(pattern.first.tolist(), pattern.slot2.tolist(), strict=True):
+            if slot >= 0:
+                x[slot] = self.noise[node[first] - m]
+        return x
+
+
 class LikelihoodScore:
     """Maximum log-likelihood per sample, less that of the saturated model: at most zero, larger is better.
 
     Scores are remembered by class; ``n_fitted`` and ``n_remembered`` count for the trace.
     """
 
-    def __init__(self, sample: Sample, *, n_threads: int | None = None) -> None:
+    def __init__(self, sample: Sample, *, n_threads: int | None = None, near: Fitted[Any] | None = None) -> None:
+        """``near``: the fit of a measurement model with all groups connected, to start from if states keep to it."""
         self.sample = sample
         self.n_threads = n_threads
+        self.near = near
         self.n_fitted = 0
         self.n_remembered = 0
         self._memory: dict[Hashable, float] = {}
@@ -85,7 +163,7 @@ class LikelihoodScore:
         self.n_fitted += len(new)
         self.n_remembered += len(states) - len(new)
         problems = [Problem.of(pattern_of(state.member), self.sample) for state in new.values()]
-        starts = [problem.unknown for problem in problems]
+        starts = [p.unknown if self.near is None else self.near.start_within(p.pattern) for p in problems]
         if math.isinf(self.sample.n):
             solutions = self._insist(problems, solve(problems, starts, n_threads=self.n_threads))
         else:
@@ -112,10 +190,11 @@ class LikelihoodScore:
         return solutions
 
 
-class BicScore:
+class BicScore(Generic[M]):
     """Total log-likelihood less ``0.5 penalty log(N)`` for each generic dimension; larger is better.
 
-    For measurement models, whose groups are all connected. The constant of the saturated model is left out.
+    For measurement models: fitted with all groups connected, and credited with what the best latent graph will save
+    (:mod:`unmeasured.sem.savings`). The constant of the saturated model is left out.
     """
 
     def __init__(self, sample: Sample, *, penalty: float = 1.0, n_threads: int | None = None) -> None:
@@ -124,49 +203,62 @@ class BicScore:
         self.n_threads = n_threads
         self.n_fitted = 0
         self.n_remembered = 0
-        self._memory: dict[Hashable, float] = {}
+        self._memory: dict[Hashable, Fitted[M]] = {}
+        self._asked: dict[Hashable, tuple[M, Floats | None]] = {}  # where the fits remembered began
+        self._from_data: set[Hashable] = set()  # models that had a start from the data
         self._dimensions: dict[Hashable, int] = {}
 
-    def __call__(self, models: Sequence[Measurement]) -> Floats:
-        """Scores (B,) of many models, fitted in one batch; those met before are remembered."""
-        new = {m.key: m for m in models if m.key not in self._memory}
+    def __call__(self, models: Sequence[M], starts: Sequence[Floats | None] | None = None) -> list[Fitted[M]]:
+        """Fit many models in one batch; those met before are remembered. ``starts``: None, from the data.
+
+        A start near by may lead into a trap that a start from the data avoids, and the other way round. So a model
+        first met with a start given is fitted again when it is met without one, and the better fit counts.
+        """
+        asked = {m.key: (m, x) for m, x in zip(models, starts or [None] * len(models), strict=True)}
+        new = [ask for key, ask in asked.items() if self._is_new(key, ask[1] is None)]
         self.n_fitted += len(new)
         self.n_remembered += len(models) - len(new)
-        problems = [Problem.of(pattern_of(model.member), self.sample) for model in new.values()]
-        prices = np.array([self.price * self.dimension(model) for model in new.values()])
-        solutions = self._solve(problems, [p.unknown for p in problems], _QUICK_STEPS)
-        # A few steps tell which models are in the running; only those are fitted to the end.
-        values = self._values(solutions) - prices
-        running = np.argsort(-values)[:_IN_THE_RUNNING].tolist()
-        ends = self._solve([problems[b] for b in running], [solutions[b].x for b in running], _STEPS)
-        values[running] = self._values(ends) - prices[running]
-        self._memory.update(zip(new, values.tolist(), strict=True))
-        return np.array([self._memory[model.key] for model in models])
+        self._fit(new, _QUICK_STEPS)
+        # A few steps tell which models are in the running; only those are fitted to the end. They begin anew: going
+        # on with the damping forgotten ends in other valleys than an unbroken run.
+        ranked = sorted(asked, key=lambda key: -self._memory[key].value)
+        open_still = [key for key in ranked[:_IN_THE_RUNNING] if not self._memory[key].finished]
+        self._fit([self._asked[key] for key in open_still], _STEPS)
+        return [self._memory[model.key] for model in models]
+
+    @property
+    def met(self) -> list[Fitted[M]]:
+        """All models fitted so far."""
+        return list(self._memory.values())
+
+    def _is_new(self, key: Hashable, from_data: bool) -> bool:
+        return key not in self._memory or (from_data and key not in self._from_data)
+
+    def _fit(self, asks: Sequence[tuple[M, Floats | None]], max_steps: int) -> None:
+        """Fit and remember, where it is better than what is remembered."""
+        first = [np.full(model.pattern.n_free, np.nan) if start is None else start for model, start in asks]
+        solutions = self._solve([Problem(model.pattern, self.sample) for model, _ in asks], first, max_steps)
+        for (model, start), solution in zip(asks, solutions, strict=True):
+            finished = max_steps == _STEPS or solution.end != kernels.STEP_LIMIT
+            fitted = self._fitted(model, solution, finished)
+            known = self._memory.get(model.key)
+            if start is None:
+                self._from_data.add(model.key)
+            if known is None or known.value < fitted.value or (finished and not known.finished):
+                self._memory[model.key] = fitted
+                self._asked[model.key] = model, start
 
     def _solve(self, problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int) -> list[Solution]:
         return solve(problems, starts, gain=_SEARCH_GAIN, max_steps=max_steps, n_threads=self.n_threads)
 
-    def _values(self, solutions: Sequence[Solution]) -> Floats:
-        return np.array([-0.5 * self.sample.n * max(solution.discrepancy, 0.0) for solution in solutions])
-
-    def rises(self, model: Measurement, everything: DAG) -> dict[tuple[str, str], float]:
-        """What log-likelihood each edge of ``everything`` that the model lacks would add, by score tests.
-
-        One derivative of the larger graph at the fit of the model stands for a fit with each edge.
-        """
-        problem = Problem.of(pattern_of(model.member), self.sample)
-        (solution,) = self._solve([problem], [problem.unknown], _STEPS)
-        larger = Problem.of(pattern_of(everything), self.sample)
-        known = {problem.ends(slot): value for slot, value in enumerate(solution.x)}
-        ends = [larger.ends(slot) for slot in range(larger.pattern.n_free)]
-        x = np.array([known.get(end, 0.0) for end in ends])
-        _, gradient, H = larger.derivatives(x)
-        old = np.array([end in known for end in ends])
-        A, B = H[np.ix_(old, old)], H[np.ix_(old, ~old)]
-        A = A + np.diag(1e-6 * np.diag(A) + 1e-12)  # rotations inside groups leave it singular
-        free = np.diag(H)[~old] - (B * np.linalg.solve(A, B)).sum(axis=0)
-        rise = 0.25 * self.sample.n * gradient[~old] ** 2 / np.maximum(free, 1e-6 * np.diag(H)[~old] + 1e-12)
-        return dict(zip([end for end, have in zip(ends, old, strict=True) if not have], rise.tolist(), strict=True))
+    def _fitted(self, model: M, solution: Solution, finished: bool) -> Fitted[M]:
+        n = len(model.observed)
+        effects = np.zeros(model.mask.shape)
+        effects[model.mask] = solution.x[:-n]
+        value = -0.5 * self.sample.n * max(solution.discrepancy, 0.0) - self.price * self.dimension(model)
+        fitted = Fitted(model, value, effects, solution.x[-n:], finished)
+        saved = latent_savings(fitted.latent_cov, model.sizes, self.sample.n, self.price)
+        return replace(fitted, value=value + saved)
 
     def dimension(self, model: Measurement) -> int:
         """Generic dimension; remembered by what it depends on, since it takes longer than a fit."""
@@ -178,7 +270,7 @@ class BicScore:
             return model.n_parameters
         key = model.signature
         if key not in self._dimensions:
-            self._dimensions[key] = jacobian_rank(pattern_of(model.member))
+            self._dimensions[key] = jacobian_rank(model.pattern)
         return self._dimensions[key]
 
 

@@ -22,8 +22,9 @@ from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.score import BicScore, LikelihoodScore, default_delta
+from unmeasured.search.measurement import Measurement
 from unmeasured.search.phase1 import run_phase1
-from unmeasured.search.phase2 import run_phase2
+from unmeasured.search.phase2 import n_paths, polish_edges, run_phase2
 from unmeasured.search.refine import refine
 from unmeasured.search.state import State, initial_state
 from unmeasured.search.trace import Step, Steps, Trace
@@ -118,20 +119,33 @@ def by_bic(
     steps: list[Step],
 ) -> State | None:
     """Past the paper: proposals from closed forms, moves over the measurement model, then its backward phase."""
-    score = BicScore(sample, penalty=penalty, n_threads=n_threads)
-    measured = refine(score, max_group_size, steps, clocks[0])
-    if measured is None:
+    score: BicScore[Measurement] = BicScore(sample, penalty=penalty, n_threads=n_threads)
+    best, best_value = None, -math.inf
+    # What the latent graph will save was only foretold so far; the closest few are put to the test.
+    for measured in refine(score, max_group_size, steps, clocks[0]):
+        likelihood = LikelihoodScore(sample, n_threads=n_threads, near=measured)
+        price = score.price / sample.n
+        final = run_phase2(
+            measured.model.state,
+            likelihood,
+            price,
+            per_dimension=True,
+            guide=measured.latent_cov,
+            prune=prune,
+            out_of_time=clocks[1],
+        )
+        polish_edges(final, likelihood, price, clocks[1])
+        value = final.value() - price * (
+            score.dimension(measured.model) - n_paths(measured.model.state) + n_paths(final.state)
+        )
+        if value > best_value:
+            best, best_value = final, value
+        if clocks[1]():
+            break
+    if best is None:
         return None
-    likelihood = LikelihoodScore(sample, n_threads=n_threads)
-    price = score.price / sample.n
-    (fit,) = fit_many([measured.member], sample, n_threads=n_threads)
-    latent = [fit.causal_order.index(name) for name in measured.member.latents]
-    guide = fit.full_cov[np.ix_(latent, latent)]
-    final = run_phase2(
-        measured.state, likelihood, price, per_dimension=True, guide=guide, prune=prune, out_of_time=clocks[1]
-    )
-    steps += final.trace
-    return final.state
+    steps += best.trace
+    return best.state
 
 
 def independent_variables(sample: Sample) -> tuple[str, ...]:

@@ -6,15 +6,17 @@ Everything is a bit mask: ``parents[j]`` has bit g set if observed variable j is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
 
 import numpy as np
 
+from unmeasured.arrays import Bools
 from unmeasured.graphs import DAG, Variables
 from unmeasured.search.state import Group, State, latent_names
+from unmeasured.sem.parameters import Pattern
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,37 @@ class Measurement:
         return tuple(tuple(range(a, b)) for a, b in pairwise(ends))
 
     @cached_property
+    def mask(self) -> Bools:
+        """(m, m + n) which latents and observed variables each latent causes; groups connected in order."""
+        group_of = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        parents = np.array(self.parents, dtype=np.int64)
+        return np.concatenate(
+            [group_of[:, None] < group_of[None, :], (parents[None, :] >> group_of[:, None] & 1).astype(bool)], axis=1
+        )
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        """What the compiled core fits, as ``member`` says, but sooner; free effects in the order of ``mask``."""
+        m, n = sum(self.sizes), len(self.observed)
+        source, target = self.mask.nonzero()
+        n_edges = len(source)
+        nodes = np.concatenate([np.arange(m, m + n), np.arange(m)])
+        slots = np.full(m + n, -1)
+        slots[:n] = np.arange(n_edges, n_edges + n)
+        return Pattern(
+            names=(*latent_names(self.observed, m), *self.observed),
+            observed=nodes[:n],
+            source=source,
+            target=target,
+            slot=np.arange(n_edges),
+            fixed=np.zeros(n_edges),
+            first=nodes,
+            second=nodes,
+            slot2=slots,
+            fixed2=(nodes < m).astype(float),
+        )
+
+    @cached_property
     def state(self) -> State:
         """The state of the search with these groups, all connected."""
         m = sum(self.sizes)
@@ -80,14 +113,6 @@ class Measurement:
         for a, b in combinations(self.groups, 2):
             A[a[0] : a[-1] + 1, b[0] : b[-1] + 1] = 1
         return DAG._trusted(Variables.of((*self.state.latents, *self.observed), self.state.latents), A)
-
-    @cached_property
-    def everything(self) -> DAG:
-        """The same groups, each causing every variable: what score tests look into."""
-        m = sum(self.sizes)
-        A = self.member.adjacency.copy()
-        A[:m, m:] = 1
-        return DAG._trusted(self.member.variables, A)
 
     @property
     def n_parameters(self) -> int:
@@ -111,62 +136,53 @@ class Measurement:
         return Measurement(self.observed, self.sizes[:g] + self.sizes[g + 1 :], tuple(parents))
 
 
-def drops(model: Measurement, items: Sequence[int]) -> Iterator[Measurement]:
-    """The model with one parent less for one of the items, each in turn."""
-    for j in items:
-        mask = model.parents[j]
-        for g in range(len(model.sizes)):
-            if mask >> g & 1 and mask != 1 << g:
-                yield model.with_parents(j, mask & ~(1 << g))
-
-
-def carvings(model: Measurement, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[Measurement, list[int]]]:
-    """Pairs of pure children of one larger group onto a latent taken from it; the others keep old and new parents.
-
-    The paper's own operator, used inside a group. What comes out may have no pure children left and is then no
-    factor model: it is a step on the way, and the items whose parents are to be settled come with it.
-    """
-    new = len(model.sizes)
-    for pair in pairs:
-        g = model.parents[pair[0]].bit_length() - 1
-        others = [j for j, mask in enumerate(model.parents) if mask >> g & 1 and j not in pair]
-        parents = [mask | 1 << new if mask >> g & 1 else mask for mask in model.parents]
-        for j in pair:
-            parents[j] = 1 << new
-        sizes = (*model.sizes[:g], model.sizes[g] - 1, *model.sizes[g + 1 :], 1)
-        yield Measurement(model.observed, sizes, tuple(parents)), others
-
-
-def moves(
-    model: Measurement, max_group_size: int, is_worth: Callable[[int, int], bool] = lambda j, g: True
+def restructured(
+    model: Measurement, max_group_size: int, pairs: Sequence[tuple[int, int]], merges: Sequence[tuple[int, int, int]]
 ) -> Iterator[tuple[str, Measurement]]:
-    """Every valid measurement model one step away, with the step in words.
+    """Every valid model with one group more, one less, or one of another size, with the step in words.
 
-    ``is_worth(j, g)`` may say that group g has nothing to offer to variable j, which then is not put there.
+    ``pairs`` of variables may become the indicators of a new latent, ``merges`` (g, h, k) make groups g and h one of k.
     """
-    for name, other in _steps(model, max_group_size, is_worth):
+    for name, other in _restructured(model, max_group_size, pairs, merges):
         if other.is_valid:
             yield name, other
 
 
-def _steps(
-    model: Measurement, max_group_size: int, is_worth: Callable[[int, int], bool]
+def _restructured(
+    model: Measurement, max_group_size: int, pairs: Sequence[tuple[int, int]], merges: Sequence[tuple[int, int, int]]
 ) -> Iterator[tuple[str, Measurement]]:
-    G = len(model.sizes)
-    for j, mask in enumerate(model.parents):
-        for g in range(G):
-            bit = 1 << g
-            if mask & bit and mask != bit:
-                yield "drop a parent", model.with_parents(j, mask & ~bit)
-                yield "put elsewhere", model.with_parents(j, bit)
-            elif not mask & bit and is_worth(j, g):
-                yield "put elsewhere", model.with_parents(j, bit)
-                yield "add a parent", model.with_parents(j, mask | bit)
-    for g in range(G):
+    for g in range(len(model.sizes)):
         yield from _resized(model, g, max_group_size)
-        yield from _carved(model, g)
-    for g, h in combinations(range(G), 2):
-        yield from _merged(model, g, h, max_group_size)
+        for h in range(len(model.sizes)):
+            if h != g:
+                yield "dissolve", model.without_group(g, [1 << h] * len(model.pure(g)))
+        yield from _exchanged(model, g)
+        yield from _absorbed(model, g, max_group_size)
+    for pair in pairs:
+        yield from _paired(model, pair)
+    for g, h, k in merges:
+        yield from _merged(model, g, h, k)
+
+
+def _exchanged(model: Measurement, g: int) -> Iterator[tuple[str, Measurement]]:
+    """Where a group has no pure child to spare: one of them and a common child trade parents."""
+    pure = model.pure(g)
+    if len(pure) > 2 * model.sizes[g]:
+        return
+    for i, mask in enumerate(model.parents):
+        if mask >> g & 1 and mask != 1 << g:
+            for j in pure:
+                yield "exchange", model.with_parents(i, 1 << g).with_parents(j, mask)
+
+
+def _absorbed(model: Measurement, g: int, max_group_size: int) -> Iterator[tuple[str, Measurement]]:
+    """Common children become pure ones of a group that has taken in a latent or two more."""
+    for mask in sorted(set(model.parents)):
+        if mask >> g & 1 and mask != 1 << g:
+            parents = tuple(1 << g if other == mask else other for other in model.parents)
+            for k in range(model.sizes[g] + 1, min(model.sizes[g] + 2, max_group_size) + 1):
+                sizes = (*model.sizes[:g], k, *model.sizes[g + 1 :])
+                yield "absorb", Measurement(model.observed, sizes, parents)
 
 
 def _resized(model: Measurement, g: int, max_group_size: int) -> Iterator[tuple[str, Measurement]]:
@@ -176,25 +192,23 @@ def _resized(model: Measurement, g: int, max_group_size: int) -> Iterator[tuple[
             yield "resize", Measurement(model.observed, sizes, model.parents)
 
 
-def _carved(model: Measurement, g: int) -> Iterator[tuple[str, Measurement]]:
-    """A pair onto a latent of its own; the others keep the old group, which gives up a latent if it has two."""
-    k, new = model.sizes[g], len(model.sizes)
-    for pair in combinations(model.pure(g), 2):
-        parents = list(model.parents)
-        for j in pair:
-            parents[j] = 1 << new
-        yield "carve", Measurement(model.observed, (*model.sizes, 1), tuple(parents))
-        if k > 1:
+def _paired(model: Measurement, pair: tuple[int, int]) -> Iterator[tuple[str, Measurement]]:
+    """A pair onto a latent of its own; a group that loses both may give up a latent."""
+    new = len(model.sizes)
+    parents = list(model.parents)
+    for j in pair:
+        parents[j] = 1 << new
+    yield "new latent", Measurement(model.observed, (*model.sizes, 1), tuple(parents))
+    for g, k in enumerate(model.sizes):
+        if k > 1 and all(model.parents[j] == 1 << g for j in pair):
             sizes = (*model.sizes[:g], k - 1, *model.sizes[g + 1 :], 1)
-            yield "carve", Measurement(model.observed, sizes, tuple(parents))
+            yield "new latent", Measurement(model.observed, sizes, tuple(parents))
 
 
-def _merged(model: Measurement, g: int, h: int, max_group_size: int) -> Iterator[tuple[str, Measurement]]:
-    """Two groups as one, of the larger size up to their sum; variables of both become pure."""
+def _merged(model: Measurement, g: int, h: int, k: int) -> Iterator[tuple[str, Measurement]]:
+    """Two groups as one of size k; variables of both become pure."""
     bit = 1 << g
     joined = tuple(mask | bit if mask >> h & 1 else mask for mask in model.parents)
     merged = Measurement(model.observed, model.sizes, joined).without_group(h, ())
     at = g if g < h else g - 1
-    for k in range(max(model.sizes[g], model.sizes[h]), min(model.sizes[g] + model.sizes[h], max_group_size) + 1):
-        sizes = (*merged.sizes[:at], k, *merged.sizes[at + 1 :])
-        yield "merge", Measurement(model.observed, sizes, merged.parents)
+    yield "merge", Measurement(model.observed, (*merged.sizes[:at], k, *merged.sizes[at + 1 :]), merged.parents)

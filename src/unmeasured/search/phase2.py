@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import chain, combinations
 
 import numpy as np
 
 from unmeasured.arrays import Floats
+from unmeasured.graphs import consistent_extension, cpdag_of
 from unmeasured.score import LikelihoodScore
 from unmeasured.search.operators import DeleteLL, candidate_heads
 from unmeasured.search.phase1 import Phase
-from unmeasured.search.state import State
+from unmeasured.search.state import Marks, State
 from unmeasured.sem.rank import least_drop, rank_shortfall
 
 # Deletions fitted at a time where a guide ranks them.
 _GUIDED = 24
+# A total score has to rise by more than the fits' own rounding.
+_LEAST_RISE = 1e-2
 
 
 def run_phase2(
@@ -68,6 +73,63 @@ def run_phase2(
             break
         phase.state = moves[best].apply(phase.state)  # line 13
     return phase
+
+
+def polish_edges(
+    phase: Phase, score: LikelihoodScore, price: float, out_of_time: Callable[[], bool] = lambda: False
+) -> None:
+    """Past the paper: add, delete or turn one edge of a member at a time while that improves the score.
+
+    ``price`` is that of a dimension, per sample. The backward phase never takes a deletion back; this does.
+    """
+    while not out_of_time():
+        state, before = phase.state, phase.value()
+        moves = list(_neighbours(state))
+        if not moves:
+            break
+        rises = score([other for _, other in moves]) - before
+        rises -= price * np.array([n_paths(other) - n_paths(state) for _, other in moves])
+        best = int(np.argmax(rises))
+        if rises[best] <= _LEAST_RISE / score.sample.n:
+            break
+        what, phase.state = moves[best]
+        phase.record("Phase 2", what, len(moves), 0, before, before - phase.value(), True, math.inf)
+
+
+def _neighbours(state: State) -> Iterator[tuple[str, State]]:
+    """Classes of the graphs that differ from a member by one edge between groups, each once."""
+    arcs = consistent_extension(state.between)
+    if arcs is None:
+        raise AssertionError("a state always has a consistent extension")
+    seen = {state.between.tobytes()}
+    for i, j in combinations(range(len(arcs)), 2):
+        for a, b in ((0, 0), (1, 0), (0, 1)):
+            other = arcs.copy()
+            other[i, j], other[j, i] = a, b
+            if (a, b) == (arcs[i, j], arcs[j, i]) or not _is_acyclic(other):
+                continue
+            marks = cpdag_of(other)
+            if marks.tobytes() not in seen:
+                seen.add(marks.tobytes())
+                did = "delete" if not (a or b) else "turn" if arcs[i, j] or arcs[j, i] else "add"
+                yield f"{did} the edge between groups {i + 1} and {j + 1}", replace(state, between=marks)
+
+
+def _is_acyclic(arcs: Marks) -> bool:
+    left = list(range(len(arcs)))
+    while left:
+        roots = [g for g in left if not arcs[np.ix_(left, [g])].any()]
+        if not roots:
+            return False
+        left = [g for g in left if g not in roots]
+    return True
+
+
+def n_paths(state: State) -> int:
+    """How many paths the edges between groups stand for."""
+    sizes = np.array([len(group) for group in state.groups])
+    adjacent = np.triu(state.between | state.between.T, 1)
+    return int(sizes @ adjacent @ sizes)
 
 
 def _foretold(state: State, move: DeleteLL, guide: Floats) -> float:

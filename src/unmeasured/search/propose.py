@@ -42,16 +42,6 @@ class RankGains:
         worth = rate * self.price * rank_codimension(self.n, subsets.shape[1], k)
         return worth - self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
 
-    def closest_pairs(self, items: tuple[int, ...], count: int) -> list[tuple[int, int]]:
-        """The pairs that come nearest to one latent behind them, no variable in two of them."""
-        subsets, costs = self.seeds(items, 1)
-        pairs: list[tuple[int, int]] = []
-        for i in np.argsort(costs):
-            a, b = subsets[i].tolist()
-            if len(pairs) < count and not any({a, b} & set(pair) for pair in pairs):
-                pairs.append((a, b))
-        return pairs
-
     def seeds(self, items: tuple[int, ...], k: int) -> tuple[Ints, Floats]:
         """All subsets of k + 1 of the items, and what their constraint costs."""
         if (k, items) not in self._seeds:
@@ -144,17 +134,6 @@ def ranked_parents(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> lis
     return [mask for _, mask in sorted(found)]
 
 
-def new_parents(model: Measurement, gains: RankGains, count: int) -> Iterator[Measurement]:
-    """For every variable the few sets of parents that closed forms like best, all at once instead of one by one."""
-    clusters = [(k, model.pure(g)) for g, k in enumerate(model.sizes)]
-    for j, mask in enumerate(model.parents):
-        for other in ranked_parents(gains, j, clusters)[:count]:
-            if other != mask:
-                moved = model.with_parents(j, other)
-                if moved.is_valid:
-                    yield moved
-
-
 def rebuilds(model: Measurement, gains: RankGains, max_group_size: int) -> Iterator[Measurement]:
     """The model with one, two or three of its groups dissolved and their variables clustered anew.
 
@@ -168,6 +147,14 @@ def rebuilds(model: Measurement, gains: RankGains, max_group_size: int) -> Itera
                 if other.has_pure_children and other.key not in seen:
                     seen.add(other.key)
                     yield other
+
+
+def splits(model: Measurement, gains: RankGains, max_group_size: int) -> Iterator[Measurement]:
+    """The model with one group dissolved and its variables clustered anew."""
+    for g in range(len(model.sizes)):
+        for other in _rebuilt(model, gains, (g,), max_group_size):
+            if other.is_valid and other.key != model.key:
+                yield other
 
 
 def _rebuilt(model: Measurement, gains: RankGains, gone: tuple[int, ...], max_group_size: int) -> Iterator[Measurement]:

@@ -1,143 +1,233 @@
 """Moves over the measurement model until none improves the score.
 
-Steepest ascent over single steps (:func:`unmeasured.search.measurement.moves`); where it stands still, parts of the
-model are rebuilt from closed forms and climbed from again. Started from several proposals, the best is kept.
+::
+
+    proposals → settle → restructure → settle → … → deepen → …
+                │        │                          │
+                │        │                          └ carve a pair out and drop edges; dissolve two or three groups
+                │        └ merge, split, resize, dissolve, a new latent for a pair: fitted, the best few settled
+                └ other parents for the variables, scored in closed form, the best few fitted
+
+Every model that is kept is a valid factor model; only inside *deepen* may one pass through states that are not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-from unmeasured.score import BicScore
-from unmeasured.search.measurement import Measurement, carvings, drops, moves
-from unmeasured.search.propose import RankGains, new_parents, proposals, rebuilds
+from unmeasured.arrays import Floats, Ints
+from unmeasured.score import BicScore, Fitted
+from unmeasured.search.measurement import Measurement, restructured
+from unmeasured.search.propose import RankGains, proposals, rebuilds, splits
+from unmeasured.search.relocate import Relocations, relocations
 from unmeasured.search.trace import Step
 
-# From how many proposals we climb, how many rebuilt models get a chance, and for how many steps.
-_N_CLIMBS, _N_REBUILT, _TRIAL_STEPS = 2, 3, 4
-# How many pairs of a group are carved out in trial.
-_N_CARVED = 4
-# How many sets of parents closed forms may suggest for each variable.
-_N_SUGGESTED = 3
-# A group is offered to a variable if score tests promise this part of what its loadings would cost.
-_WORTH = 0.3
+Found = Fitted[Measurement]
+
+# From how many proposals we climb; how many restructured and how many rebuilt models are settled before one is chosen.
+_N_CLIMBS, _N_SETTLED, _N_REBUILT = 3, 2, 3
+# Relocations fitted at a time, and how far below zero a promise may lie: it is a lower bound.
+_N_RELOCATED, _SLACK = 6, 3.0
+# Settling within a trial stops after so many rounds.
+_TRIAL_ROUNDS = 6
+# Pairs that may become the indicators of a new latent, and merges that closed forms like best.
+_N_PAIRS, _N_MERGED = 8, 8
+# With more groups than this a variable is offered at most two at once.
+_FEW_GROUPS = 12
+# Models whose latent graph is searched: this close to the best, and at most so many.
+_CLOSE, _N_CLOSE = 5.0, 6
 # A score has to rise by more than the fits' own rounding.
 _LEAST_RISE = 1e-2
-# Scores nearer than this are on a level: the same model in another guise, up to unfinished fits.
-_LEVEL = 0.5
 
 
 @dataclass
 class Refinement:
-    """The best measurement model met so far, and the steps to it."""
+    """What all moves need: the score, closed forms, and where steps are written down."""
 
-    score: BicScore
+    score: BicScore[Measurement]
     gains: RankGains
     max_group_size: int
     steps: list[Step]
     out_of_time: Callable[[], bool]
 
-    def climb(self, model: Measurement) -> tuple[Measurement, float]:
-        """To an optimum that neither single steps nor rebuilding improves."""
-        value = float(self.score([model])[0])
+    def climb(self, model: Measurement) -> Found:
+        """To an optimum that no move improves."""
+        (found,) = self.score([model])
         while not self.out_of_time():
-            better = self._step(model, value) or self._carve(model, value) or self._rebuild(model, value)
+            better = self.settle(found) or self.restructure(found) or self.rebuild(found)
             if better is None:
                 break
-            model, value = better
-        return model, value
+            found = better
+        return found
 
-    def _step(self, model: Measurement, value: float) -> tuple[Measurement, float] | None:
-        """The best single step, if it improves."""
-        candidates = self._candidates(model)
-        best = self._best([other for _, other in candidates], value)
-        if best is None:
-            return None
-        name = next(name for name, other in candidates if other is best[0])
-        self._record(name, len(candidates), value, best[1])
-        return best
+    # Other parents ----------------------------------------------------------------------------------------
 
-    def _candidates(self, model: Measurement) -> list[tuple[str, Measurement]]:
-        """Every valid model one step away, and those with other parents that closed forms suggest."""
-        suggested = [("other parents", other) for other in new_parents(model, self.gains, _N_SUGGESTED)]
-        rises = self.score.rises(model, model.everything)
-        latents = model.member.latents
-
-        def is_worth(j: int, g: int) -> bool:
-            rise = sum(rises.get((latents[i], model.observed[j]), 0.0) for i in model.groups[g])
-            return rise > _WORTH * self.score.price * model.sizes[g]
-
-        return [*moves(model, self.max_group_size, is_worth), *suggested]
-
-    def _carve(self, model: Measurement, value: float) -> tuple[Measurement, float] | None:
-        """Out of the commonest trap: two groups glued into a larger one by their common child.
-
-        No single step between valid models leads out. A pair is carved out, then edges the score does not miss are
-        dropped one by one; only where this ends in a valid and better model is it kept.
-        """
-        pairs = [
-            pair
-            for g, k in enumerate(model.sizes)
-            if k > 1
-            for pair in self.gains.closest_pairs(model.pure(g), _N_CARVED)
-        ]
-        trials = [self._settle(carved, items) for carved, items in carvings(model, pairs)]
-        return self._keep("carve", trials, len(pairs), value)
-
-    def _settle(self, model: Measurement, items: Sequence[int]) -> tuple[Measurement, float]:
-        """Drop parents of the items one by one while the score rises.
-
-        The first edge dropped may change nothing: a rotation makes up for it, and only the second one shows. Where
-        no single drop improves, pairs of them are tried.
-        """
-        best = model, float(self.score([model])[0])
-        while not self.out_of_time():
-            singles = list(drops(best[0], items))
-            better = self._best(singles, best[1])
-            if better is None:
-                level = [m for m, v in zip(singles, self.score(singles), strict=True) if v > best[1] - _LEVEL]
-                better = self._best([pair for single in level for pair in drops(single, items)], best[1])
+    def settle(self, found: Found, rounds: int | None = None) -> Found | None:
+        """Give variables other parents until that improves nothing; None if it never did."""
+        best = found
+        while not self.out_of_time() and (rounds is None or rounds > 0):
+            rounds = None if rounds is None else rounds - 1
+            candidates, starts = self._relocated(best)
+            better = self._best(candidates, best.value, starts)
             if better is None:
                 break
+            self._record("other parents", len(candidates), best.value, better.value)
             best = better
+        return best if best is not found else None
+
+    def _rises(self, found: Found) -> tuple[Relocations, Floats]:
+        """Sets of parents, and (n, C) by how much each would raise the score at least."""
+        model, sample = found.model, self.score.sample
+        table = relocations(sample.corr, found.loadings, found.latent_cov, found.noise, model.sizes, self._masks(model))
+        sizes = np.array([sum(k for g, k in enumerate(model.sizes) if mask >> g & 1) for mask in table.masks.tolist()])
+        now = np.array([table.column[mask] for mask in model.parents])
+        every = np.arange(len(now))
+        rise = sample.n * (table.likelihoods - table.likelihoods[every, now][:, None])
+        rise -= self.score.price * (sizes[None, :] - sizes[now][:, None])
+        rise[every, now] = -np.inf
+        return table, rise
+
+    def _promise(self, found: Found) -> float:
+        """The score, and what other parents would add to it if they did so independently."""
+        return found.value + float(np.maximum(self._rises(found)[1].max(axis=1), 0.0).sum())
+
+    def _relocated(self, found: Found) -> tuple[list[Measurement], list[Floats | None]]:
+        """The models that closed forms like best: single relocations, exchanges, and all that improve at once."""
+        model = found.model
+        table, rise = self._rises(found)
+        order = np.argsort(-rise, axis=None)[: 4 * len(rise)]
+        single = [(int(j), int(c)) for j, c in zip(*np.unravel_index(order, rise.shape), strict=True)]
+        single = [(j, c) for j, c in single if rise[j, c] > -_SLACK]
+        changes = [[change] for change in single]
+        together: list[tuple[int, int]] = []
+        for j, c in single:
+            open_to = rise[j, c] > 0 and all(j != i for i, _ in together)
+            if open_to and self._applied(model, table, [*together, (j, c)]).is_valid:
+                together.append((j, c))
+        chosen = [together] if len(together) > 1 else []
+        valid = [change for change in changes if self._applied(model, table, change).is_valid]
+        stuck = [change[0] for change in changes if change not in valid][:_N_RELOCATED]
+        chosen += valid[:_N_RELOCATED] + self._exchanges(model, table, rise, stuck)
+        models = [self._applied(model, table, change) for change in chosen]
+        starts: list[Floats | None] = [
+            self._start(found, table, change, other) for change, other in zip(chosen, models, strict=True)
+        ]
+        return models, starts
+
+    def _exchanges(
+        self, model: Measurement, table: Relocations, rise: Floats, stuck: Sequence[tuple[int, int]]
+    ) -> list[list[tuple[int, int]]]:
+        """A variable whose group would be left with too few pure children takes turns with another one."""
+        out = []
+        for j, c in stuck:
+            home = table.column.get(model.parents[j])
+            if home is None:
+                continue
+            for i in np.argsort(-rise[:, home])[:2].tolist():
+                change = [(j, c), (i, home)]
+                if i != j and rise[i, home] + rise[j, c] > -_SLACK and self._applied(model, table, change).is_valid:
+                    out.append(change)
+        return out
+
+    def _masks(self, model: Measurement) -> Ints:
+        """Sets of parents worth a look: up to three groups (two if there are many), and those in use."""
+        G = len(model.sizes)
+        most = 3 if G <= _FEW_GROUPS else 2
+        masks = {sum(1 << g for g in some) for r in range(1, min(most, G) + 1) for some in combinations(range(G), r)}
+        for mask in set(model.parents):
+            masks |= {mask, *(mask ^ 1 << g for g in range(G))}
+        return np.array(sorted(masks - {0}), dtype=np.int64)
+
+    def _applied(self, model: Measurement, table: Relocations, change: Iterable[tuple[int, int]]) -> Measurement:
+        for j, c in change:
+            model = model.with_parents(j, int(table.masks[c]))
+        return model
+
+    def _start(self, found: Found, table: Relocations, change: Sequence[tuple[int, int]], other: Measurement) -> Floats:
+        m = len(found.effects)
+        effects, noise = found.effects.copy(), found.noise.copy()
+        for j, c in change:
+            effects[:, m + j] = table.loadings[j, c]
+            noise[j] = table.noises[j, c]
+        return np.concatenate([effects[other.mask], noise])
+
+    # Other groups -----------------------------------------------------------------------------------------
+
+    def restructure(self, found: Found) -> Found | None:
+        """Merge, split, resize, dissolve or add groups; the most promising are settled before one is chosen."""
+        candidates = list(
+            restructured(found.model, self.max_group_size, self._close_pairs(found), self._close_groups(found.model))
+        )
+        candidates += [("split", other) for other in splits(found.model, self.gains, self.max_group_size)]
+        return self._settled_best(candidates, found.value, _N_SETTLED)
+
+    def _close_pairs(self, found: Found) -> list[tuple[int, int]]:
+        """Pairs with the largest correlation of residuals, by score tests: a new latent may stand behind them."""
+        P = np.linalg.inv(found.implied)
+        R = P @ (self.score.sample.corr - found.implied) @ P
+        own = np.diag(P)
+        rise = np.triu(R**2 / (np.outer(own, own) + P**2), 1)
+        order = np.argsort(-rise, axis=None)[:_N_PAIRS]
+        return [(int(i), int(j)) for i, j in zip(*np.unravel_index(order, rise.shape), strict=True)]
+
+    def _close_groups(self, model: Measurement) -> list[tuple[int, int, int]]:
+        """Pairs of groups and a size, those whose union gains most as one group."""
+        sizes = model.sizes
+        merges = [
+            (g, h, k)
+            for g, h in combinations(range(len(sizes)), 2)
+            for k in range(max(sizes[g], sizes[h]), min(sizes[g] + sizes[h], self.max_group_size) + 1)
+        ]
+
+        def gain(merge: tuple[int, int, int]) -> float:
+            g, h, k = merge
+            return float(self.gains(np.array([[*model.pure(g), *model.pure(h)]]), k)[0])
+
+        return sorted(merges, key=gain, reverse=True)[:_N_MERGED]
+
+    def rebuild(self, found: Found) -> Found | None:
+        """Dissolve a few groups and cluster their variables anew."""
+        candidates = list(rebuilds(found.model, self.gains, self.max_group_size))
+        ranked = sorted(self.score(candidates), key=lambda other: -other.value)
+        trials = [self.settle(trial, _TRIAL_ROUNDS) or trial for trial in ranked[:_N_REBUILT]]
+        return self._keep("rebuild", trials, len(candidates), found.value)
+
+    # Choosing ---------------------------------------------------------------------------------------------
+
+    def _settled_best(self, candidates: Sequence[tuple[str, Measurement]], value: float, count: int) -> Found | None:
+        name = {other.key: what for what, other in candidates}
+        fitted = self.score([other for _, other in candidates])
+        # The best as they are, and those that promise most: a promise adds up what may not go together.
+        by_value = sorted(fitted, key=lambda other: -other.value)[:count]
+        by_promise = sorted(fitted, key=self._promise, reverse=True)[:count]
+        best, what = None, ""
+        for other in dict.fromkeys([*by_value, *by_promise]):
+            settled = self.settle(other, _TRIAL_ROUNDS) or other
+            if settled.value > (best.value if best else value + _LEAST_RISE):
+                best, what = settled, name[other.model.key]
+        if best is not None:
+            self._record(what, len(candidates), value, best.value)
         return best
 
-    def _keep(
-        self, what: str, trials: Sequence[tuple[Measurement, float]], n_candidates: int, value: float
-    ) -> tuple[Measurement, float] | None:
-        valid = [trial for trial in trials if trial[0].is_valid and trial[1] > value + _LEAST_RISE]
+    def _keep(self, what: str, trials: Sequence[Found], n_candidates: int, value: float) -> Found | None:
+        valid = [trial for trial in trials if trial.model.is_valid and trial.value > value + _LEAST_RISE]
         if not valid:
             return None
-        best = max(valid, key=lambda trial: trial[1])
-        self._record(what, n_candidates, value, best[1])
+        best = max(valid, key=lambda trial: trial.value)
+        self._record(what, n_candidates, value, best.value)
         return best
 
-    def _rebuild(self, model: Measurement, value: float) -> tuple[Measurement, float] | None:
-        """The best of a few rebuilt models after some steps each, if it improves."""
-        candidates = list(rebuilds(model, self.gains, self.max_group_size))
+    def _best(
+        self, candidates: Sequence[Measurement], value: float, starts: Sequence[Floats | None] | None = None
+    ) -> Found | None:
         if not candidates:
             return None
-        values = self.score(candidates)
-        trials = []
-        for i in np.argsort(-values)[:_N_REBUILT]:
-            trial = self._settle(candidates[i], range(len(model.observed)))
-            for _ in range(_TRIAL_STEPS):
-                step = self._best([other for _, other in self._candidates(trial[0])], trial[1])
-                if step is None or self.out_of_time():
-                    break
-                trial = step
-            trials.append(trial)
-        return self._keep("rebuild", trials, len(candidates), value)
-
-    def _best(self, candidates: Sequence[Measurement], value: float) -> tuple[Measurement, float] | None:
-        if not candidates:
-            return None
-        values = self.score(candidates)
-        best = int(np.argmax(values))
-        return (candidates[best], float(values[best])) if values[best] > value + _LEAST_RISE else None
+        best = max(self.score(candidates, starts), key=lambda other: other.value)
+        return best if best.value > value + _LEAST_RISE else None
 
     def _record(self, what: str, n_candidates: int, before: float, after: float) -> None:
         self.steps.append(
@@ -158,14 +248,21 @@ class Refinement:
 
 
 def refine(
-    score: BicScore, max_group_size: int, steps: list[Step], out_of_time: Callable[[], bool] = lambda: False
-) -> Measurement | None:
-    """The best measurement model found from several proposals; None where nothing can be proposed."""
+    score: BicScore[Measurement],
+    max_group_size: int,
+    steps: list[Step],
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> list[Found]:
+    """The best measurement models found from several proposals, best first; none where nothing can be proposed."""
     gains = RankGains(score.sample, score.price)
     search = Refinement(score, gains, max_group_size, steps, out_of_time)
     starts = proposals(gains, max_group_size)
     if not starts:
-        return None
-    order = np.argsort(-score(starts))
-    climbed = [search.climb(starts[i]) for i in order[:_N_CLIMBS]]
-    return max(climbed, key=lambda result: result[1])[0]
+        return []
+    ranked = sorted(score(starts), key=lambda found: -found.value)
+    for found in ranked[:_N_CLIMBS]:
+        search.climb(found.model)
+    valid = [found for found in score.met if found.model.is_valid]
+    best = max(found.value for found in valid)
+    close = [found for found in valid if found.value > best - _CLOSE]
+    return sorted(close, key=lambda found: -found.value)[:_N_CLOSE]

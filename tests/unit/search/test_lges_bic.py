@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -9,9 +10,12 @@ import pytest
 
 import unmeasured as um
 from unmeasured.data.sample import Sample
-from unmeasured.score import BicScore
-from unmeasured.search.measurement import Measurement, carvings, drops, moves
+from unmeasured.score import BicScore, LikelihoodScore
+from unmeasured.search.measurement import Measurement, restructured
 from unmeasured.search.propose import RankGains, find_clusters, proposals
+from unmeasured.search.refine import Refinement
+from unmeasured.search.relocate import relocations
+from unmeasured.sem.savings import latent_savings
 
 
 def truth_and_rows(seed, n=1000, sizes=(1, 1, 1), n_observed=10, common=1):
@@ -65,16 +69,91 @@ def test_a_time_limit_returns_the_best_so_far_and_says_so():
     assert model.graph_.latents
 
 
+def restructurings(model, sample):
+    """All models a step away from this one: pairs and merges as the search would choose them."""
+    score = BicScore(sample)
+    search = Refinement(score, RankGains(sample, score.price), 3, [], lambda: False)
+    (found,) = score([model])
+    return found, search, list(restructured(model, 3, search._close_pairs(found), search._close_groups(model)))
+
+
 def test_every_move_leads_to_a_valid_model():
-    truth, _ = truth_and_rows(1, sizes=(1, 2), n_observed=9)
+    truth, rows = truth_and_rows(1, sizes=(1, 2), n_observed=9)
     start = measurement_of(truth)
     assert start.is_valid
-    seen = {start.key}
-    for _, other in moves(start, 3):
+    found, search, others = restructurings(start, Sample.from_rows(rows))
+    relocated, starts = search._relocated(found)
+    assert len(relocated) == len(starts) > 0
+    names = {name for name, _ in others}
+    assert {"resize", "dissolve"} <= names
+    for other in [*relocated, *(other for _, other in others)]:
         assert other.is_valid
         assert um.is_gnfm(other.member)
-        seen.add(other.key)
-    assert len(seen) > 20
+    assert len({other.key for _, other in others}) > 3
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_closed_form_relocations_are_likelihoods_a_fit_reaches(seed):
+    """What they promise for other parents, a fit of that model reaches or beats."""
+    truth, rows = truth_and_rows(seed, sizes=(1, 1, 2), n_observed=12)
+    sample = Sample.from_rows(rows)
+    score = BicScore(sample)
+    (found,) = score([measurement_of(truth)])
+    masks = np.arange(1, 8)
+    table = relocations(sample.corr, found.loadings, found.latent_cov, found.noise, found.model.sizes, masks)
+    rng = np.random.default_rng(seed)
+    for j, mask in zip(rng.integers(0, 12, 8).tolist(), rng.integers(1, 8, 8).tolist(), strict=True):
+        other = found.model.with_parents(j, mask)
+        now = table.likelihoods[j, found.model.parents[j] - 1]
+        promised = found_loglik(found, score) + sample.n * (table.likelihoods[j, mask - 1] - now)
+        graph = um.DAG.from_edges(other.member.edges, latents=other.member.latents, names=other.member.names)
+        reached = um.fit(graph, rows)
+        saturated = -0.5 * sample.n * reached.solution.discrepancy
+        assert saturated > promised - 0.05
+
+
+def found_loglik(found, score):
+    (fit,) = um.fit_many([found.model.member], score.sample)
+    return -0.5 * score.sample.n * fit.solution.discrepancy
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_savings_equal_the_best_of_all_graphs(seed):
+    """Every order and every set of parents, by brute force."""
+    rng = np.random.default_rng(seed)
+    sizes = [(1, 1, 1, 1), (2, 1, 1), (1, 2, 1, 1), (2, 2, 1), (1, 1, 1)][seed]
+    m = sum(sizes)
+    A = rng.normal(size=(m, m)) * (rng.random((m, m)) < 0.5) + np.eye(m)
+    Phi = A @ A.T + 0.1 * np.eye(m)
+    ends = np.cumsum([0, *sizes])
+    N, price = 80.0, 2.2
+
+    def local(g, parents):
+        of = [i for h in parents for i in range(ends[h], ends[h + 1])]
+        both = [*range(ends[g], ends[g + 1]), *of]
+        log_det = np.linalg.slogdet(Phi[np.ix_(both, both)])[1] - np.linalg.slogdet(Phi[np.ix_(of, of)])[1]
+        return -0.5 * N * log_det - price * sizes[g] * len(of)
+
+    def best(order):
+        return sum(
+            max(local(g, some) for r in range(at + 1) for some in itertools.combinations(order[:at], r))
+            for at, g in enumerate(order)
+        )
+
+    groups = range(len(sizes))
+    connected = sum(local(g, groups[:g]) for g in groups)
+    expected = max(map(best, itertools.permutations(groups))) - connected
+    assert latent_savings(Phi, sizes, N, price) == pytest.approx(expected, abs=1e-8)
+
+
+def test_the_latent_graph_starts_near_the_connected_fit():
+    """With nothing deleted, the start within a measurement model is its optimum."""
+    truth, rows = truth_and_rows(5, sizes=(1, 2, 1), n_observed=12)
+    sample = Sample.from_rows(rows)
+    (found,) = BicScore(sample)([measurement_of(truth)])
+    state = found.model.state
+    near, cold = LikelihoodScore(sample, near=found), LikelihoodScore(sample)
+    assert float(near([state])[0]) == pytest.approx(float(cold([state])[0]), abs=1e-5)
 
 
 def test_the_key_ignores_the_order_of_groups():
@@ -85,22 +164,6 @@ def test_the_key_ignores_the_order_of_groups():
     assert swapped.signature == model.signature
 
 
-def test_carving_and_settling_undo_a_glued_group():
-    """Two groups and their common child pass as one group of two; carve a pair, drop edges, and they part."""
-    truth, _ = truth_and_rows(4, sizes=(1, 1), n_observed=7)
-    right = measurement_of(truth)
-    glued = Measurement(right.observed, (2,), (1,) * 7)
-    pair = tuple(right.pure(0)[:2])
-    (carved, items), *_ = carvings(glued, [pair])
-    assert sorted(carved.sizes) == [1, 1]
-    reached = {carved.key}
-    frontier = [carved]
-    while frontier:
-        frontier = [m for model in frontier for m in drops(model, items) if m.key not in reached]
-        reached |= {m.key for m in frontier}
-    assert right.key in reached
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_the_dimension_of_a_measurement_model_is_exact(seed):
     rng = np.random.default_rng(seed)
@@ -109,7 +172,7 @@ def test_the_dimension_of_a_measurement_model_is_exact(seed):
     model = measurement_of(truth)
     sample = Sample.from_rows(um.simulate.sample(truth, 200, rng=rng, parameters="realistic"))
     score = BicScore(sample)
-    for _, other in [("itself", model), *list(moves(model, 3))[:40]]:
+    for _, other in [("itself", model), *restructurings(model, sample)[2]]:
         assert score.dimension(other) == um.dimension(other.member)
 
 
