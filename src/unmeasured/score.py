@@ -10,13 +10,13 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from unmeasured.arrays import Bools, Floats
+from unmeasured.arrays import Bools, Floats, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import DAG
 from unmeasured.sem import kernels
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import Pattern, pattern_of
-from unmeasured.sem.savings import latent_savings
+from unmeasured.sem.savings import foretold_graph
 from unmeasured.sem.solve import Problem, Solution, solve
 
 # Fits of a search stop once a step promises less than this in total log-likelihood.
@@ -97,6 +97,7 @@ class Fitted(Generic[M]):
     effects: Floats  # (m, m + n) of each latent on all latents and observed variables
     noise: Floats  # (n,) of the observed variables
     finished: bool  # whether it is fitted to the end, or was out of the running before
+    arcs: Marks  # (G, G) the graph over its groups that is foretold
 
     @property
     def loadings(self) -> Floats:
@@ -256,9 +257,9 @@ class BicScore(Generic[M]):
         effects = np.zeros(model.mask.shape)
         effects[model.mask] = solution.x[:-n]
         value = -0.5 * self.sample.n * max(solution.discrepancy, 0.0) - self.price * self.dimension(model)
-        fitted = Fitted(model, value, effects, solution.x[-n:], finished)
-        saved = latent_savings(fitted.latent_cov, model.sizes, self.sample.n, self.price)
-        return replace(fitted, value=value + saved)
+        fitted = Fitted(model, value, effects, solution.x[-n:], finished, np.empty((0, 0), np.uint8))
+        arcs, saved = foretold_graph(fitted.latent_cov, model.sizes, self.sample.n, self.price)
+        return replace(fitted, value=value + saved, arcs=arcs)
 
     def dimension(self, model: Measurement) -> int:
         """Generic dimension; remembered by what it depends on, since it takes longer than a fit."""

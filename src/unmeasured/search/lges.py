@@ -13,14 +13,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import UnmeasuredError
-from unmeasured.graphs import CPDAG, DAG
+from unmeasured.graphs import CPDAG, DAG, cpdag_of
 from unmeasured.score import BicScore, LikelihoodScore, default_delta
 from unmeasured.search.measurement import Measurement
 from unmeasured.search.phase1 import run_phase1
@@ -125,16 +125,8 @@ def by_bic(
     for measured in refine(score, max_group_size, steps, clocks[0]):
         likelihood = LikelihoodScore(sample, n_threads=n_threads, near=measured)
         price = score.price / sample.n
-        final = run_phase2(
-            measured.model.state,
-            likelihood,
-            price,
-            per_dimension=True,
-            guide=measured.latent_cov,
-            prune=prune,
-            out_of_time=clocks[1],
-        )
-        polish_edges(final, likelihood, price, clocks[1])
+        foretold = replace(measured.model.state, between=cpdag_of(measured.arcs))
+        final = polish_edges(foretold, likelihood, price, clocks[1])
         value = final.value() - price * (
             score.dimension(measured.model) - n_paths(measured.model.state) + n_paths(final.state)
         )

@@ -39,7 +39,7 @@ class Measurement:
     @property
     def has_pure_children(self) -> bool:
         """Whether every group of k has 2k pure children."""
-        return all(len(self.pure(g)) >= 2 * k for g, k in enumerate(self.sizes))
+        return all(self.parents.count(1 << g) >= 2 * k for g, k in enumerate(self.sizes))
 
     @cached_property
     def key(self) -> tuple[tuple[int, int], ...]:
@@ -153,10 +153,6 @@ def _restructured(
 ) -> Iterator[tuple[str, Measurement]]:
     for g in range(len(model.sizes)):
         yield from _resized(model, g, max_group_size)
-        for h in range(len(model.sizes)):
-            if h != g:
-                yield "dissolve", model.without_group(g, [1 << h] * len(model.pure(g)))
-        yield from _exchanged(model, g)
         yield from _absorbed(model, g, max_group_size)
     for pair in pairs:
         yield from _paired(model, pair)
@@ -164,15 +160,13 @@ def _restructured(
         yield from _merged(model, g, h, k)
 
 
-def _exchanged(model: Measurement, g: int) -> Iterator[tuple[str, Measurement]]:
-    """Where a group has no pure child to spare: one of them and a common child trade parents."""
+def exchanges(model: Measurement, g: int) -> Iterator[tuple[int, int]]:
+    """Where a group has no pure child to spare: a pure and a common child of it that may trade parents."""
     pure = model.pure(g)
-    if len(pure) > 2 * model.sizes[g]:
-        return
-    for i, mask in enumerate(model.parents):
-        if mask >> g & 1 and mask != 1 << g:
-            for j in pure:
-                yield "exchange", model.with_parents(i, 1 << g).with_parents(j, mask)
+    if len(pure) <= 2 * model.sizes[g]:
+        for i, mask in enumerate(model.parents):
+            if mask >> g & 1 and mask != 1 << g:
+                yield from ((j, i) for j in pure)
 
 
 def _absorbed(model: Measurement, g: int, max_group_size: int) -> Iterator[tuple[str, Measurement]]:

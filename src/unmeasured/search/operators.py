@@ -10,8 +10,9 @@ from itertools import combinations
 
 import numpy as np
 
+from unmeasured.arrays import Marks
 from unmeasured.graphs import consistent_extension, cpdag_of
-from unmeasured.search.state import Group, Marks, State
+from unmeasured.search.state import Group, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,66 +9,39 @@ from itertools import chain, combinations
 
 import numpy as np
 
-from unmeasured.arrays import Floats
+from unmeasured.arrays import Marks
 from unmeasured.graphs import consistent_extension, cpdag_of
 from unmeasured.score import LikelihoodScore
 from unmeasured.search.operators import DeleteLL, candidate_heads
 from unmeasured.search.phase1 import Phase
-from unmeasured.search.state import Marks, State
+from unmeasured.search.state import State
 from unmeasured.sem.rank import least_drop, rank_shortfall
 
-# Deletions fitted at a time where a guide ranks them.
-_GUIDED = 24
 # A total score has to rise by more than the fits' own rounding.
 _LEAST_RISE = 1e-2
 
 
-def run_phase2(
-    start: State,
-    score: LikelihoodScore,
-    delta: float,
-    *,
-    per_dimension: bool = False,
-    guide: Floats | None = None,
-    prune: bool = True,
-    out_of_time: Callable[[], bool] = lambda: False,
-) -> Phase:
+def run_phase2(start: State, score: LikelihoodScore, delta: float, *, prune: bool = True) -> Phase:
     """S_final of Algorithm 2.
 
-    Its last lines delete the edges inside groups; our states have none (see :class:`State`). ``delta`` is forgiven for
-    each deletion, as in the paper, or for each dimension it removes, as a criterion that charges for them wants.
-    ``guide`` is a covariance of the latents (m, m) that foretells which deletions cost little; with it not every
-    candidate is fitted, which the number of subsets H forbids beyond seven groups or so.
+    Its last lines delete the edges inside groups; our states have none (see :class:`State`).
     """
     phase = Phase(start, score, delta, prune)
-    while not out_of_time():
+    while True:
         moves = list(candidate_deletions(phase.state))  # lines 5 to 9
         if not moves:
             break
         before = phase.value()
         bounds = np.array([_bound(phase, move, before) for move in moves])
         drops = bounds.copy()
-        forgiven = delta * np.array([_dimensions(phase.state, move) if per_dimension else 1 for move in moves])
-        tried = [i for i in range(len(moves)) if not prune or bounds[i] <= forgiven[i]]
-        if guide is not None:
-            tried = sorted(tried, key=lambda i: _foretold(phase.state, moves[i], guide) - forgiven[i])
-        # Lines 10 and 11. With a guide the most promising are fitted first, and the rest only if none of them passes.
-        batch = len(tried) if guide is None else _GUIDED
-        for at in range(0, len(tried), max(batch, 1)):
-            now = tried[at : at + batch]
-            drops[now] = before - score([moves[i].apply(phase.state) for i in now])
-            later = tried[at + batch :]
-            drops[later] = np.inf
-            if (drops[now] <= forgiven[now]).any():
-                break
+        tried = [i for i in range(len(moves)) if not prune or bounds[i] <= delta]
+        if tried:
+            drops[tried] = before - score([moves[i].apply(phase.state) for i in tried])  # lines 10 and 11
         # Line 12: the best score after the deletion; ties go to the first.
-        best = min(range(len(moves)), key=lambda i: (round(float(drops[i] - forgiven[i]), 12), i))
-        accepted = bool(drops[best] <= forgiven[best])
+        best = min(range(len(moves)), key=lambda i: (round(float(drops[i]), 12), i))
+        accepted = bool(drops[best] <= delta)
         what = moves[best].describe(phase.state)
-        n_bounded = len(moves) - len(tried)
-        phase.record(
-            "Phase 2", what, len(moves), n_bounded, before, float(drops[best]), accepted, float(forgiven[best])
-        )
+        phase.record("Phase 2", what, len(moves), len(moves) - len(tried), before, float(drops[best]), accepted)
         if not accepted:
             break
         phase.state = moves[best].apply(phase.state)  # line 13
@@ -76,12 +49,13 @@ def run_phase2(
 
 
 def polish_edges(
-    phase: Phase, score: LikelihoodScore, price: float, out_of_time: Callable[[], bool] = lambda: False
-) -> None:
+    start: State, score: LikelihoodScore, price: float, out_of_time: Callable[[], bool] = lambda: False
+) -> Phase:
     """Past the paper: add, delete or turn one edge of a member at a time while that improves the score.
 
     ``price`` is that of a dimension, per sample. The backward phase never takes a deletion back; this does.
     """
+    phase = Phase(start, score, price)
     while not out_of_time():
         state, before = phase.state, phase.value()
         moves = list(_neighbours(state))
@@ -94,6 +68,7 @@ def polish_edges(
             break
         what, phase.state = moves[best]
         phase.record("Phase 2", what, len(moves), 0, before, before - phase.value(), True, math.inf)
+    return phase
 
 
 def _neighbours(state: State) -> Iterator[tuple[str, State]]:
@@ -130,23 +105,6 @@ def n_paths(state: State) -> int:
     sizes = np.array([len(group) for group in state.groups])
     adjacent = np.triu(state.between | state.between.T, 1)
     return int(sizes @ adjacent @ sizes)
-
-
-def _foretold(state: State, move: DeleteLL, guide: Floats) -> float:
-    """What a deletion would cost per sample if the latents were observed with the covariance of the guide."""
-    first, second = (list(state.groups[g]) for g in (move.first, move.second))
-    given = [latent for g in move.separating(state) for latent in state.groups[g]]
-
-    def log_det(latents: list[int]) -> float:
-        return float(np.linalg.slogdet(guide[np.ix_(latents, latents)])[1]) if latents else 0.0
-
-    together = log_det(first + second + given) + log_det(given)
-    return 0.5 * (log_det(first + given) + log_det(second + given) - together)
-
-
-def _dimensions(state: State, move: DeleteLL) -> int:
-    """How many paths, and so dimensions, a deletion removes."""
-    return len(state.groups[move.first]) * len(state.groups[move.second])
 
 
 def candidate_deletions(state: State) -> Iterator[DeleteLL]:

@@ -22,6 +22,7 @@ from unmeasured.sem.rank import rank_codimension, rank_shortfalls
 RATES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 # A variable may be proposed as a child of up to this many groups.
 _MAX_PARENTS = 3
+_FEW_GROUPS = 6
 
 Cluster = tuple[int, tuple[int, ...]]  # number of latents, observed variables
 
@@ -135,13 +136,14 @@ def ranked_parents(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> lis
 
 
 def rebuilds(model: Measurement, gains: RankGains, max_group_size: int) -> Iterator[Measurement]:
-    """The model with one, two or three of its groups dissolved and their variables clustered anew.
+    """The model with two or three of its groups dissolved and their variables clustered anew.
 
     Variables left over get all new groups as parents; which of them they need is for the score to say.
     """
     G = len(model.sizes)
     seen = {model.key}
-    for r in range(1, min(3, G) + 1):
+    # Three at once only where that makes few sets.
+    for r in range(2, min(3 if G <= _FEW_GROUPS else 2, G) + 1):
         for gone in combinations(range(G), r):
             for other in _rebuilt(model, gains, gone, max_group_size):
                 if other.has_pure_children and other.key not in seen:

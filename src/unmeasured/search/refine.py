@@ -21,17 +21,18 @@ import numpy as np
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.score import BicScore, Fitted
-from unmeasured.search.measurement import Measurement, restructured
+from unmeasured.search.measurement import Measurement, exchanges, restructured
 from unmeasured.search.propose import RankGains, proposals, rebuilds, splits
 from unmeasured.search.relocate import Relocations, relocations
 from unmeasured.search.trace import Step
 
 Found = Fitted[Measurement]
+Change = list[tuple[int, int]]  # variables and the column of their new parents
 
 # From how many proposals we climb; how many restructured and how many rebuilt models are settled before one is chosen.
 _N_CLIMBS, _N_SETTLED, _N_REBUILT = 3, 2, 3
 # Relocations fitted at a time, and how far below zero a promise may lie: it is a lower bound.
-_N_RELOCATED, _SLACK = 6, 3.0
+_N_RELOCATED, _N_SEVERAL, _SLACK = 6, 12, 3.0
 # Settling within a trial stops after so many rounds.
 _TRIAL_ROUNDS = 6
 # Pairs that may become the indicators of a new latent, and merges that closed forms like best.
@@ -79,12 +80,13 @@ class Refinement:
             best = better
         return best if best is not found else None
 
-    def _rises(self, found: Found) -> tuple[Relocations, Floats]:
+    def _rises(self, found: Found, most: int = 3) -> tuple[Relocations, Floats]:
         """Sets of parents, and (n, C) by how much each would raise the score at least."""
         model, sample = found.model, self.score.sample
-        table = relocations(sample.corr, found.loadings, found.latent_cov, found.noise, model.sizes, self._masks(model))
-        sizes = np.array([sum(k for g, k in enumerate(model.sizes) if mask >> g & 1) for mask in table.masks.tolist()])
-        now = np.array([table.column[mask] for mask in model.parents])
+        masks = self._masks(model, most)
+        table = relocations(sample.corr, found.loadings, found.latent_cov, found.noise, model.sizes, masks)
+        sizes = (masks[:, None] >> np.arange(len(model.sizes)) & 1) @ np.array(model.sizes)
+        now = np.searchsorted(masks, model.parents)
         every = np.arange(len(now))
         rise = sample.n * (table.likelihoods - table.likelihoods[every, now][:, None])
         rise -= self.score.price * (sizes[None, :] - sizes[now][:, None])
@@ -93,7 +95,7 @@ class Refinement:
 
     def _promise(self, found: Found) -> float:
         """The score, and what other parents would add to it if they did so independently."""
-        return found.value + float(np.maximum(self._rises(found)[1].max(axis=1), 0.0).sum())
+        return found.value + float(np.maximum(self._rises(found, 2)[1].max(axis=1), 0.0).sum())
 
     def _relocated(self, found: Found) -> tuple[list[Measurement], list[Floats | None]]:
         """The models that closed forms like best: single relocations, exchanges, and all that improve at once."""
@@ -133,10 +135,10 @@ class Refinement:
                     out.append(change)
         return out
 
-    def _masks(self, model: Measurement) -> Ints:
-        """Sets of parents worth a look: up to three groups (two if there are many), and those in use."""
+    def _masks(self, model: Measurement, most: int) -> Ints:
+        """Sets of parents worth a look, in order: up to so many groups, and those in use with one more or less."""
         G = len(model.sizes)
-        most = 3 if G <= _FEW_GROUPS else 2
+        most = most if G <= _FEW_GROUPS else 2
         masks = {sum(1 << g for g in some) for r in range(1, min(most, G) + 1) for some in combinations(range(G), r)}
         for mask in set(model.parents):
             masks |= {mask, *(mask ^ 1 << g for g in range(G))}
@@ -147,7 +149,8 @@ class Refinement:
             model = model.with_parents(j, int(table.masks[c]))
         return model
 
-    def _start(self, found: Found, table: Relocations, change: Sequence[tuple[int, int]], other: Measurement) -> Floats:
+    def _start(self, found: Found, table: Relocations, change: Change, other: Measurement) -> Floats:
+        """The fit with the loadings and noise that closed forms give to the variables that change."""
         m = len(found.effects)
         effects, noise = found.effects.copy(), found.noise.copy()
         for j, c in change:
@@ -159,11 +162,38 @@ class Refinement:
 
     def restructure(self, found: Found) -> Found | None:
         """Merge, split, resize, dissolve or add groups; the most promising are settled before one is chosen."""
-        candidates = list(
-            restructured(found.model, self.max_group_size, self._close_pairs(found), self._close_groups(found.model))
-        )
-        candidates += [("split", other) for other in splits(found.model, self.gains, self.max_group_size)]
+        model, size = found.model, self.max_group_size
+        candidates = [
+            *restructured(model, size, self._close_pairs(found), self._close_groups(model)),
+            *(("split", other) for other in splits(model, self.gains, size)),
+            *self._dissolved_and_exchanged(found),
+        ]
         return self._settled_best(candidates, found.value, _N_SETTLED)
+
+    def _dissolved_and_exchanged(self, found: Found) -> list[tuple[str, Measurement]]:
+        """Moves of several variables at once that closed forms can rank: those that promise most."""
+        model = found.model
+        table, rise = self._rises(found)
+        column = table.column
+        changes: dict[str, list[tuple[float, int, Change]]] = {"exchange": [], "dissolve": []}
+        for g in range(len(model.sizes)):
+            for pure, common in exchanges(model, g):
+                change = [(pure, column[model.parents[common]]), (common, column[1 << g])]
+                changes["exchange"].append((sum(float(rise[j, c]) for j, c in change), g, change))
+            elsewhere = np.flatnonzero(~(table.masks >> g & 1).astype(bool))
+            singles = [np.array([column[1 << h]]) for h in range(len(model.sizes)) if h != g]
+            for heirs in (elsewhere, *singles) if singles else ():
+                change = [(j, int(heirs[np.argmax(rise[j, heirs])])) for j in model.pure(g)]
+                changes["dissolve"].append((sum(float(rise[j, c]) for j, c in change), g, change))
+        out = []
+        for what, options in changes.items():
+            for _, g, change in sorted(options, key=lambda option: -option[0])[:_N_SEVERAL]:
+                other = self._applied(model, table, change)
+                if what == "dissolve":
+                    other = other.without_group(g, ())
+                if other.is_valid:
+                    out.append((what, other))
+        return out
 
     def _close_pairs(self, found: Found) -> list[tuple[int, int]]:
         """Pairs with the largest correlation of residuals, by score tests: a new latent may stand behind them."""
@@ -191,14 +221,16 @@ class Refinement:
 
     def rebuild(self, found: Found) -> Found | None:
         """Dissolve a few groups and cluster their variables anew."""
-        candidates = list(rebuilds(found.model, self.gains, self.max_group_size))
-        ranked = sorted(self.score(candidates), key=lambda other: -other.value)
-        trials = [self.settle(trial, _TRIAL_ROUNDS) or trial for trial in ranked[:_N_REBUILT]]
-        return self._keep("rebuild", trials, len(candidates), found.value)
+        candidates = [("rebuild", other) for other in rebuilds(found.model, self.gains, self.max_group_size)]
+        return self._settled_best(candidates, found.value, _N_REBUILT)
 
     # Choosing ---------------------------------------------------------------------------------------------
 
     def _settled_best(self, candidates: Sequence[tuple[str, Measurement]], value: float, count: int) -> Found | None:
+        """Of many models the best few, each settled; the best of them if it improves.
+
+        Started from the data, not from the present fit: near it, models this different end in its valleys.
+        """
         name = {other.key: what for what, other in candidates}
         fitted = self.score([other for _, other in candidates])
         # The best as they are, and those that promise most: a promise adds up what may not go together.
@@ -207,18 +239,10 @@ class Refinement:
         best, what = None, ""
         for other in dict.fromkeys([*by_value, *by_promise]):
             settled = self.settle(other, _TRIAL_ROUNDS) or other
-            if settled.value > (best.value if best else value + _LEAST_RISE):
+            if settled.value > (best.value if best else value + _LEAST_RISE) and settled.model.is_valid:
                 best, what = settled, name[other.model.key]
         if best is not None:
             self._record(what, len(candidates), value, best.value)
-        return best
-
-    def _keep(self, what: str, trials: Sequence[Found], n_candidates: int, value: float) -> Found | None:
-        valid = [trial for trial in trials if trial.model.is_valid and trial.value > value + _LEAST_RISE]
-        if not valid:
-            return None
-        best = max(valid, key=lambda trial: trial.value)
-        self._record(what, n_candidates, value, best.value)
         return best
 
     def _best(

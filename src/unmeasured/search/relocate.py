@@ -21,6 +21,7 @@ from unmeasured.sem.kernels import compiled
 
 # Noise a variable keeps where a regression leaves it less than none (a Heywood case in the making).
 _LEAST_NOISE = 1e-3
+_LEAST_SHARE = 1e-4
 
 
 @compiled
@@ -29,12 +30,13 @@ def parent_likelihoods(
 ) -> None:
     """Fill ``out`` (n, C): log-likelihood per sample of each variable given the others, for C sets of parents.
 
-    ``Loading`` (m, n), ``Phi`` (m, m) and ``noise`` (n,) are the fit, ``allowed`` (C, m) the latents of each set.
-    ``loading`` (n, C, m) and ``own`` (n, C) become the loadings and the noise that reach it.
+    ``Loading`` (m, n), ``Phi`` (m, m, ones on its diagonal) and ``noise`` (n,) are the fit, ``allowed`` (C, m) the
+    latents of each set. ``loading`` (n, C, m) and ``own`` (n, C) become the loadings and the noise that reach it.
     """
     m, n = Loading.shape
     M = Loading / noise
-    W = np.linalg.inv(Phi) + M @ Loading.T
+    # Latents have unit variance here; the ridge stands for one whose noise has vanished.
+    W = np.linalg.inv(Phi + 1e-6 * np.eye(m)) + M @ Loading.T
     MS = M @ S
     G = MS @ M.T
     parents = np.empty(m, dtype=np.int64)
@@ -103,5 +105,8 @@ def relocations(
     allowed = ((masks[:, None] >> group_of[None, :]) & 1).astype(bool)
     out = np.empty((n, len(masks)))
     loadings, noises = np.zeros((n, len(masks), len(Phi))), np.empty((n, len(masks)))
-    parent_likelihoods(S, Loading, Phi, noise, allowed, out, loadings, noises)
-    return Relocations(masks, out, loadings, noises)
+    # A latent whose noise vanishes has a variance without bound: each is measured in its own unit here.
+    # Noise at its bound would leave nothing but rounding of a variable's own share, so it is held above that.
+    unit, noise = np.sqrt(np.diag(Phi)), np.maximum(noise, _LEAST_SHARE)
+    parent_likelihoods(S, Loading * unit[:, None], Phi / np.outer(unit, unit), noise, allowed, out, loadings, noises)
+    return Relocations(masks, out, loadings / unit, noises)

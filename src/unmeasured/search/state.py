@@ -20,11 +20,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from unmeasured.arrays import Bools
+from unmeasured.arrays import Bools, Marks
 from unmeasured.errors import DataError
 from unmeasured.graphs import CPDAG, DAG, Variables, consistent_extension
 
-Marks = NDArray[np.uint8]  # (G, G) marks of a CPDAG over groups: [i, j] and [j, i] set: undirected
 Group = tuple[int, ...]  # positions in State.latents
 
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from unmeasured.arrays import Floats, Ints
+from unmeasured.arrays import Floats, Ints, Marks
 from unmeasured.sem.kernels import compiled
 
-# Subsets are counted up to this many groups; beyond, groups are taken off one by one, greedily.
-_EXACT = 9
+# Up to this many groups all sets of them are looked at; beyond, each path by itself.
+_EXACT = 12
 
 
 @compiled
@@ -49,8 +49,11 @@ def log_dets(Phi: Floats, first: Ints, out: Floats) -> None:
 
 
 @compiled
-def best_graph_score(log_det: Floats, sizes: Ints, n_samples: float, price: float) -> float:
-    """The best score of a graph over the groups: log-likelihood less the price of its paths, constants left out."""
+def best_graph(log_det: Floats, sizes: Ints, n_samples: float, price: float, arcs: Marks) -> float:
+    """The best score of a graph over the groups: log-likelihood less the price of its paths, constants left out.
+
+    ``arcs`` (G, G), zero before, becomes that graph.
+    """
     G = sizes.shape[0]
     width = np.zeros(1 << G, dtype=np.int64)
     for mask in range(1, 1 << G):
@@ -58,71 +61,67 @@ def best_graph_score(log_det: Floats, sizes: Ints, n_samples: float, price: floa
             if mask >> g & 1:
                 width[mask] = width[mask & ~(1 << g)] + sizes[g]
                 break
-    best_parents = np.empty((G, 1 << G))
+    local, parents = np.empty((G, 1 << G)), np.empty((G, 1 << G), dtype=np.int64)
     for g in range(G):
         bit = 1 << g
         for mask in range(1 << G):
             if mask & bit:
                 continue
-            best = -0.5 * n_samples * (log_det[mask | bit] - log_det[mask]) - price * sizes[g] * width[mask]
+            local[g, mask] = -0.5 * n_samples * (log_det[mask | bit] - log_det[mask]) - price * sizes[g] * width[mask]
+            parents[g, mask] = mask
             for h in range(G):
-                if mask >> h & 1:
-                    best = max(best, best_parents[g, mask & ~(1 << h)])
-            best_parents[g, mask] = best
-    best_order = np.full(1 << G, -np.inf)
-    best_order[0] = 0.0
+                if mask >> h & 1 and local[g, mask & ~(1 << h)] > local[g, mask]:
+                    local[g, mask] = local[g, mask & ~(1 << h)]
+                    parents[g, mask] = parents[g, mask & ~(1 << h)]
+    best, last = np.full(1 << G, -np.inf), np.zeros(1 << G, dtype=np.int64)
+    best[0] = 0.0
     for mask in range(1, 1 << G):
         for g in range(G):
-            if mask >> g & 1:
-                rest = mask & ~(1 << g)
-                best_order[mask] = max(best_order[mask], best_order[rest] + best_parents[g, rest])
-    return float(best_order[(1 << G) - 1])
+            rest = mask & ~(1 << g)
+            if mask >> g & 1 and best[rest] + local[g, rest] > best[mask]:
+                best[mask] = best[rest] + local[g, rest]
+                last[mask] = g
+    mask = (1 << G) - 1
+    while mask:
+        g = last[mask]
+        mask &= ~(1 << g)
+        for h in range(G):
+            if parents[g, mask] >> h & 1:
+                arcs[h, g] = 1
+    return float(best[(1 << G) - 1])
 
 
-def latent_savings(Phi: Floats, sizes: tuple[int, ...], n_samples: float, price: float) -> float:
-    """By how much the score will rise once paths that are not needed are gone; never negative.
+def foretold_graph(Phi: Floats, sizes: tuple[int, ...], n_samples: float, price: float) -> tuple[Marks, float]:
+    """The graph (G, G) over groups that will do, and by how much the score will rise with it; never negative.
 
-    >>> Phi = np.eye(3)  # nothing is connected: all three paths can go
-    >>> round(latent_savings(Phi, (1, 1, 1), 100.0, 2.0), 6)
-    6.0
+    >>> arcs, saved = foretold_graph(np.eye(3), (1, 1, 1), 100.0, 2.0)  # nothing is connected: all paths can go
+    >>> int(arcs.sum()), round(saved, 6)
+    (0, 6.0)
     """
-    if len(sizes) > _EXACT:
-        return _greedy_savings(Phi, sizes, n_samples, price)
     width = np.array(sizes)
+    arcs = np.zeros((len(sizes), len(sizes)), dtype=np.uint8)
+    if len(sizes) > _EXACT:
+        return arcs, _rough_savings(Phi, width, n_samples, price, arcs)
     log_det = np.empty(1 << len(sizes))
     log_dets(Phi, np.concatenate([[0], width.cumsum()]), log_det)
     n_paths = (width.sum() ** 2 - (width**2).sum()) // 2
     connected = -0.5 * n_samples * float(log_det[-1]) - price * float(n_paths)
-    return float(best_graph_score(log_det, width, n_samples, price)) - connected
+    return arcs, float(best_graph(log_det, width, n_samples, price, arcs)) - connected
 
 
-def _greedy_savings(Phi: Floats, sizes: tuple[int, ...], n_samples: float, price: float) -> float:
-    """Take off the group that saves most as the last one, its parents dropped one by one; and again."""
-    ends = np.cumsum([0, *sizes])
-    left, total = list(range(len(sizes))), 0.0
-    while len(left) > 1:
-        options = [(_last_saves(Phi, ends, g, [h for h in left if h != g], n_samples, price), g) for g in left]
-        saved, last = max(options)
-        total += saved
-        left.remove(last)
+def _rough_savings(Phi: Floats, sizes: Ints, n_samples: float, price: float, arcs: Marks) -> float:
+    """In the order given: each path by itself, given all earlier groups, where that costs less than it saves."""
+    ends = np.concatenate([[0], sizes.cumsum()])
+    total = 0.0
+    for g in range(1, len(sizes)):
+        # The precision of the groups up to g: the partial covariance of two of them is the inverse of their block.
+        P = np.linalg.inv(Phi[: ends[g + 1], : ends[g + 1]])
+        b = slice(ends[g], ends[g + 1])
+        for h in range(g):
+            a = slice(ends[h], ends[h + 1])
+            both = np.block([[P[a, a], P[a, b]], [P[b, a], P[b, b]]])
+            apart = np.linalg.slogdet(P[a, a])[1] + np.linalg.slogdet(P[b, b])[1]
+            saved = price * sizes[g] * sizes[h] - 0.5 * n_samples * float(apart - np.linalg.slogdet(both)[1])
+            arcs[h, g] = saved <= 0.0
+            total += max(float(saved), 0.0)
     return total
-
-
-def _last_saves(Phi: Floats, ends: Ints, g: int, parents: list[int], n_samples: float, price: float) -> float:
-    def local(parents: list[int]) -> float:
-        of = [i for h in parents for i in range(ends[h], ends[h + 1])]
-        both = [*range(ends[g], ends[g + 1]), *of]
-        left = np.linalg.slogdet(Phi[np.ix_(both, both)])[1] - (
-            np.linalg.slogdet(Phi[np.ix_(of, of)])[1] if of else 0.0
-        )
-        return float(-0.5 * n_samples * left - price * (ends[g + 1] - ends[g]) * len(of))
-
-    first = value = local(parents)
-    while parents:
-        options = [(local([h for h in parents if h != gone]), gone) for gone in parents]
-        best, gone = max(options)
-        if best <= value:
-            break
-        value = best
-        parents = [h for h in parents if h != gone]
-    return value - first

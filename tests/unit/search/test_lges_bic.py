@@ -15,7 +15,7 @@ from unmeasured.search.measurement import Measurement, restructured
 from unmeasured.search.propose import RankGains, find_clusters, proposals
 from unmeasured.search.refine import Refinement
 from unmeasured.search.relocate import relocations
-from unmeasured.sem.savings import latent_savings
+from unmeasured.sem.savings import foretold_graph
 
 
 def truth_and_rows(seed, n=1000, sizes=(1, 1, 1), n_observed=10, common=1):
@@ -85,8 +85,10 @@ def test_every_move_leads_to_a_valid_model():
     relocated, starts = search._relocated(found)
     assert len(relocated) == len(starts) > 0
     names = {name for name, _ in others}
-    assert {"resize", "dissolve"} <= names
-    for other in [*relocated, *(other for _, other in others)]:
+    assert "resize" in names
+    several = search._dissolved_and_exchanged(found)
+    assert {what for what, _ in several} == {"dissolve"}
+    for other in [*relocated, *(other for _, other in others), *(other for _, other in several)]:
         assert other.is_valid
         assert um.is_gnfm(other.member)
     assert len({other.key for _, other in others}) > 3
@@ -143,7 +145,9 @@ def test_savings_equal_the_best_of_all_graphs(seed):
     groups = range(len(sizes))
     connected = sum(local(g, groups[:g]) for g in groups)
     expected = max(map(best, itertools.permutations(groups))) - connected
-    assert latent_savings(Phi, sizes, N, price) == pytest.approx(expected, abs=1e-8)
+    arcs, saved = foretold_graph(Phi, sizes, N, price)
+    assert saved == pytest.approx(expected, abs=1e-8)
+    assert sum(local(g, np.flatnonzero(arcs[:, g])) for g in groups) - connected == pytest.approx(saved, abs=1e-8)
 
 
 def test_the_latent_graph_starts_near_the_connected_fit():
