@@ -5,7 +5,8 @@ This is the menu: public names and nothing else.
 
 from unmeasured import metrics, simulate
 from unmeasured.data import datasets
-from unmeasured.data.sample import Sample
+from unmeasured.data.files import read, read_matrix
+from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import DataError, GraphError, ModelError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
 from unmeasured.search.enumerate import count_gnfm
@@ -33,6 +34,7 @@ __all__ = [
     "UnmeasuredError",
     "UnmeasuredWarning",
     "Variables",
+    "as_sample",
     "comparison",
     "count_gnfm",
     "datasets",
@@ -42,5 +44,7 @@ __all__ = [
     "is_gnfm",
     "is_one_factor",
     "metrics",
+    "read",
+    "read_matrix",
     "simulate",
 ]
