@@ -229,8 +229,8 @@ class _Printed:
         header: list[str] = []
         if _is_header(cells[0]):
             header, cells = [c for c in cells[0] if c], cells[1:]
-        if all(row and re.fullmatch(rf"{i}[.)]?", row[0]) for i, row in enumerate(cells, start=1) if _is_label(row)):
-            cells = [row[1:] if _is_label(row) else row for row in cells]
+        if all(_is_numbered(row, i) for i, row in enumerate(cells, start=1) if _is_variable(row)):
+            cells = [row[1:] if _is_variable(row) else row for row in cells]
         parsed = [_parsed(row, i) for i, row in enumerate(cells, start=1 + bool(header))]
         rows = [(label, values) for label, values in parsed if label.lower() not in _MEANS | _DEVIATIONS]
         deviations = next((values for label, values in parsed if label.lower() in _DEVIATIONS), None)
@@ -261,9 +261,14 @@ def _is_header(cells: list[str]) -> bool:
     return len(filled) > 1 and (counted or all(_number(cell) is None for cell in filled))
 
 
-def _is_label(row: list[str]) -> bool:
+def _is_variable(row: list[str]) -> bool:
     """Whether a row belongs to a variable, not to the means or deviations."""
     return bool(row) and row[0].lower() not in _MEANS | _DEVIATIONS
+
+
+def _is_numbered(row: list[str], i: int) -> bool:
+    """Whether a row begins with its number: with a point, or before a name."""
+    return row[0] in (f"{i}.", f"{i})") or (row[0] == str(i) and len(row) > 1 and _number(row[1]) is None)
 
 
 def _parsed(cells: list[str], line: int) -> tuple[str, list[float]]:
