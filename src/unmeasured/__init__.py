@@ -9,6 +9,7 @@ from unmeasured.data.files import read, read_matrix
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import DataError, GraphError, ModelError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
+from unmeasured.precheck import Check, check
 from unmeasured.search.enumerate import count_gnfm
 from unmeasured.search.exact import ExactSearch
 from unmeasured.search.lges import LGES
@@ -22,6 +23,7 @@ __all__ = [
     "CPDAG",
     "DAG",
     "LGES",
+    "Check",
     "DataError",
     "ExactSearch",
     "Fit",
@@ -35,6 +37,7 @@ __all__ = [
     "UnmeasuredWarning",
     "Variables",
     "as_sample",
+    "check",
     "comparison",
     "count_gnfm",
     "datasets",

@@ -295,6 +295,8 @@ def _whole(rows: list[list[float]], diagonal: bool) -> Floats:
     """The symmetric matrix whose rows, or rows of a triangle, these are."""
     rows = rows if diagonal else [row for row in rows if row]
     n, missing = len(rows), int(not diagonal)
+    if not n:
+        raise DataError("There are no rows of numbers in this text, so there is no matrix.")
     lengths = [len(row) for row in rows]
     if diagonal and lengths == [n] * n:
         return np.array(rows)

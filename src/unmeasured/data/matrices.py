@@ -29,6 +29,7 @@ _LEAST_EIGENVALUE = 1e-10
 REPAIRED_EIGENVALUE = 1e-3
 # Variances beyond these limits leave no room for the products of a likelihood.
 _LEAST_VARIANCE, _LARGEST_VARIANCE = 1e-280, 1e280
+_MOST_SAMPLES = 1e15
 
 
 def as_matrix(cov: Any, names: Sequence[str] | None) -> tuple[tuple[str, ...], Floats]:
@@ -42,10 +43,7 @@ def as_matrix(cov: Any, names: Sequence[str] | None) -> tuple[tuple[str, ...], F
                 f"{listing(columns)}. Sort them alike."
             )
         names = columns if names is None else names
-    try:
-        matrix = np.array(as_array(cov), dtype=float)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"The matrix has entries that are not numbers ({error}).") from None
+    matrix = _floats(cov, "The matrix")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
         raise DataError(f"A covariance matrix is square with at least one variable; got shape {matrix.shape}.")
     names = checked_names(names, len(matrix))
@@ -59,14 +57,19 @@ def as_matrix(cov: Any, names: Sequence[str] | None) -> tuple[tuple[str, ...], F
     return names, matrix
 
 
+def _floats(X: Any, what: str) -> Floats:
+    array = as_array(X)
+    try:
+        return np.array(array, dtype=float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{what} has entries that are not numbers ({error}).") from None
+
+
 def with_deviations(corr: Floats, sd: Any, names: tuple[str, ...]) -> Floats:
     """Covariances from correlations and standard deviations."""
     if isinstance(sd, pd.Series) and set(map(str, sd.index)) == set(names):
         sd = [sd[key] for key in sorted(sd.index, key=lambda key: names.index(str(key)))]
-    try:
-        deviations = np.array(as_array(sd), dtype=float)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"sd has entries that are not numbers ({error}).") from None
+    deviations = _floats(sd, "sd")
     if deviations.shape != (len(names),):
         raise DataError(f"sd holds one standard deviation per variable ({len(names)}); got shape {deviations.shape}.")
     wrong = [x for x, s in zip(names, deviations) if not (s > 0 and math.isfinite(s))]
@@ -78,8 +81,13 @@ def with_deviations(corr: Floats, sd: Any, names: tuple[str, ...]) -> Floats:
             f"sd goes with a correlation matrix, whose diagonal is 1; that of {listing(not_one)} is not. Leave sd out "
             "if the matrix holds covariances."
         )
-    with np.errstate(over="ignore", under="ignore"):
-        return corr * np.outer(deviations, deviations)
+    return rescaled(corr, deviations)
+
+
+def rescaled(corr: Floats, sd: Floats) -> Floats:
+    """The matrix in the units of these standard deviations; what overflows is infinite, for a check to find."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return np.asarray(corr * np.outer(sd, sd))
 
 
 def sample_size(n_samples: Any, n_variables: int) -> float:
@@ -91,7 +99,9 @@ def sample_size(n_samples: Any, n_variables: int) -> float:
     try:
         n = float(n_samples)
     except OverflowError:
-        raise DataError("n_samples is too large for a number; math.inf stands for a population.") from None
+        n = _MOST_SAMPLES * 2.0
+    if _MOST_SAMPLES < n < math.inf:
+        raise DataError(f"n_samples is beyond {_MOST_SAMPLES:g}: nobody counted that far. math.inf: a population.")
     if math.isnan(n) or n < 2:
         raise DataError(f"n_samples must be at least 2; got {n_samples}.")
     if n <= n_variables:
@@ -116,10 +126,11 @@ def checked_cov(matrix: Floats, names: tuple[str, ...], *, definite: bool = True
         raise DataError(f"The variances of {listing(wild)} are too small or too large for arithmetic. Change the unit.")
     sd = np.sqrt(variance)
     with np.errstate(over="ignore"):
-        corr = matrix / sd / sd[:, None]
-        gap = np.abs(corr - corr.T)
-    if not gap.max() <= _ASYMMETRY:
-        i, j = sorted(map(int, np.unravel_index(int(np.nan_to_num(gap, nan=math.inf).argmax()), gap.shape)))
+        # Kept in bounds, so that an absurd entry is found by the tests below and not by an overflow in them.
+        corr = np.clip(matrix / sd / sd[:, None], -1e100, 1e100)
+    gap = np.abs(corr - corr.T)
+    if gap.max() > _ASYMMETRY:
+        i, j = sorted(map(int, np.unravel_index(int(gap.argmax()), gap.shape)))
         raise DataError(
             f"The matrix is not symmetric: ({names[i]!r}, {names[j]!r}) is {matrix[i, j]:.6g} but "
             f"({names[j]!r}, {names[i]!r}) is {matrix[j, i]:.6g}."

@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Ints
+from unmeasured.data.matrices import rescaled
 from unmeasured.data.rows import Rows
 from unmeasured.errors import DataError, listing
 
@@ -112,8 +113,7 @@ def saturated_moments(rows: Rows) -> Moments:
     holes, names = rows.holes, rows.names
     counts = pair_counts(holes)
     check_pairs(counts, names)
-    centre, scale = centre_and_scale(rows.values)
-    z = (rows.values - centre) / scale
+    z, centre, scale = standardised(rows.values)
     mean, cov, steps = _expectation_maximisation(z, holes, names)
     remarks = [f"{in_words(holes, names)}: mean and covariance by maximum likelihood from every value seen (EM)."]
     if steps >= _MAX_STEPS:
@@ -122,15 +122,23 @@ def saturated_moments(rows: Rows) -> Moments:
         f"The search counts {worth(counts):.1f} samples, not {len(z)}: the mean number of rows in which a pair of "
         "variables was seen."
     )
-    return Moments(mean * scale + centre, cov * np.outer(scale, scale), counts, worth(counts), tuple(remarks))
+    return Moments(mean * scale + centre, rescaled(cov, scale), counts, worth(counts), tuple(remarks))
 
 
-def centre_and_scale(values: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation (divisor N) of the values seen; safe for any unit."""
-    # Divided by the largest value first: squares of 1e200 would overflow.
+def standardised(values: Floats) -> tuple[Floats, Floats, Floats]:
+    """The values less their mean, over their standard deviation (divisor N); and that mean and deviation.
+
+    Any unit is safe: columns of 1e-200 or 1e200, whose squares would vanish or overflow, are divided by their largest
+    value first.
+
+    >>> standardised(np.array([[1e200], [3e200]]))
+    (array([[-1.], [ 1.]]), array([2.e+200]), array([1.e+200]))
+    """
     size = np.nanmax(np.abs(values), axis=0)
     scaled = values / size
-    return np.nanmean(scaled, axis=0) * size, np.nanstd(scaled, axis=0) * size
+    mean, sd = np.nanmean(scaled, axis=0), np.nanstd(scaled, axis=0)
+    with np.errstate(under="ignore"):
+        return (scaled - mean) / sd, mean * size, sd * size
 
 
 def _expectation_maximisation(z: Floats, holes: Bools, names: tuple[str, ...]) -> tuple[Floats, Floats, int]:

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri, owens_t
 
 from unmeasured.arrays import Bools, Floats, Ints
-from unmeasured.data.matrices import refuse_perfect, repaired
-from unmeasured.data.missing import Moments, centre_and_scale, check_pairs, in_words, pair_counts, worth
+from unmeasured.data.matrices import refuse_perfect, repaired, rescaled
+from unmeasured.data.missing import Moments, check_pairs, in_words, pair_counts, standardised, worth
 from unmeasured.data.rows import Rows
 from unmeasured.errors import DataError, listing
 
@@ -54,8 +54,7 @@ def ordinal_moments(rows: Rows, ordinal: Bools) -> Moments:
     counts = pair_counts(holes)
     check_pairs(counts, names)
     items = [Item.of(rows.values[:, j], names[j]) if ordinal[j] else None for j in range(len(names))]
-    centre, scale = centre_and_scale(rows.values)
-    z = (rows.values - centre) / scale
+    z, centre, scale = standardised(rows.values)
     corr = pairwise_correlations(z)
     _refuse_same_answers(items, names)
     _fill_polychoric(corr, items)
@@ -69,7 +68,7 @@ def ordinal_moments(rows: Rows, ordinal: Bools) -> Moments:
         )
     sd = np.where(ordinal, 1.0, scale)
     mean = np.where(ordinal, 0.0, centre)
-    return Moments(mean, corr * np.outer(sd, sd), counts, worth(counts), (*remarks, *changed))
+    return Moments(mean, rescaled(corr, sd), counts, worth(counts), (*remarks, *changed))
 
 
 def pairwise_correlations(z: Floats) -> Floats:

@@ -22,16 +22,16 @@ import pandas as pd
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.data.columns import refuse_useless, suspicions
-from unmeasured.data.matrices import as_matrix, checked_cov, repaired, sample_size, with_deviations
+from unmeasured.data.matrices import as_matrix, checked_cov, repaired, rescaled, sample_size, with_deviations
 from unmeasured.data.missing import (
     Missing,
     Moments,
-    centre_and_scale,
     check_pairs,
     complete,
     in_words,
     pair_counts,
     saturated_moments,
+    standardised,
     without_empty_rows,
     worth,
 )
@@ -122,7 +122,7 @@ class Sample:
         if repair:
             deviations = np.sqrt(np.diag(matrix))
             corr, remarks = repaired(matrix / np.outer(deviations, deviations), names, "entries of the matrix")
-            matrix = corr * np.outer(deviations, deviations)
+            matrix = rescaled(corr, deviations)
         matrix = matrix if math.isinf(n) else matrix * (n - 1.0) / n
         return cls(names, frozen(matrix), n, remarks=remarks)
 
@@ -316,12 +316,9 @@ def _moments(rows: Rows, cor: Cor, missing: Missing) -> tuple[Moments, tuple[Kin
 
 
 def _complete_moments(rows: Rows) -> Moments:
-    # Deviations are scaled before they are multiplied: columns of 1e-200 or 1e200 would vanish or overflow.
-    centre, scale = centre_and_scale(rows.values)
-    z = (rows.values - centre) / scale
+    z, centre, scale = standardised(rows.values)
     n = len(z)
-    with np.errstate(over="ignore", under="ignore"):
-        cov = (z.T @ z / n) * np.outer(scale, scale)
+    cov = rescaled(z.T @ z / n, scale)
     return Moments(centre, cov, np.full(cov.shape, n), float(n))
 
 
@@ -329,15 +326,13 @@ def _pairwise_moments(rows: Rows) -> Moments:
     holes, names = rows.holes, rows.names
     counts = pair_counts(holes)
     check_pairs(counts, names)
-    centre, scale = centre_and_scale(rows.values)
-    corr, changed = repaired(pairwise_correlations((rows.values - centre) / scale), names, "pairwise correlations")
+    z, centre, scale = standardised(rows.values)
+    corr, changed = repaired(pairwise_correlations(z), names, "pairwise correlations")
     done = (
         f"{in_words(holes, names)}: each correlation is from the rows that show both variables (pairwise deletion). "
         f"The search counts {worth(counts):.1f} samples, the mean over pairs, not {len(holes)}."
     )
-    with np.errstate(over="ignore", under="ignore"):
-        cov = corr * np.outer(scale, scale)
-    return Moments(centre, cov, counts, worth(counts), (done, *changed))
+    return Moments(centre, rescaled(corr, scale), counts, worth(counts), (done, *changed))
 
 
 def _kind_remarks(names: tuple[str, ...], kinds: tuple[Kind, ...]) -> tuple[str, ...]:

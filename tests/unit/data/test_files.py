@@ -158,7 +158,7 @@ def test_without_pyreadstat_the_extra_is_named(tmp_path: Path, monkeypatch: pyte
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(um.DataError, match="There is no file 'nowhere.csv' to read: it does not exist"):
+    with pytest.raises(um.DataError, match=r"There is no file 'nowhere\.csv' to read: it does not exist"):
         um.read("nowhere.csv")
     with pytest.raises(um.DataError, match="it is a folder"):
         um.read_matrix(tmp_path)
@@ -178,5 +178,5 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     assert list(um.read(tmp_path / "latin.csv", encoding="latin-1").columns) == ["größe", "b"]
     with pytest.raises(um.DataError, match="There is no encoding 'klingon'"):
         um.read(tmp_path / "latin.csv", encoding="klingon")
-    with pytest.raises(um.DataError, match="There is no column 'grösse' in 'latin.csv'; did you mean 'größe'"):
+    with pytest.raises(um.DataError, match=r"There is no column 'grösse' in 'latin\.csv'; did you mean 'größe'"):
         um.read(tmp_path / "latin.csv", encoding="latin-1", columns=["grösse"])
