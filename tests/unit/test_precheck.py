@@ -40,13 +40,17 @@ def test_independent_variables_have_nothing_to_explain() -> None:
     assert check.independence_pvalue > 0.01
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_covariance_without_structure_does_not_warrant_latents(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(2000, 10)) @ (np.eye(10) + 0.3 * rng.normal(size=(10, 10)))
-    check = um.check(rows)
-    assert not check.is_warranted
-    assert not finding(check, "latents").ok
+@pytest.mark.parametrize("n_samples", [500, 20_000])
+def test_covariances_without_structure_do_not_warrant_latents(n_samples: int) -> None:
+    warranted = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        p = int(rng.integers(8, 26))
+        A = np.eye(p) + rng.choice([0.1, 0.3, 1.0]) * rng.normal(size=(p, p))
+        check = um.check(cov=A.T @ A, n_samples=n_samples)
+        warranted += check.is_warranted
+        assert check.is_warranted or not check.ok
+    assert warranted <= 2
 
 
 def test_a_group_of_two_latents_is_seen_in_triples() -> None:
@@ -59,7 +63,7 @@ def test_a_group_of_two_latents_is_seen_in_triples() -> None:
 
 def test_in_many_samples_near_is_enough() -> None:
     rng = np.random.default_rng(0)
-    rows = factor_rows(100_000) + 0.1 * rng.normal(size=(100_000, 8)) @ rng.normal(size=(8, 8))
+    rows = factor_rows(30_000) + 0.1 * rng.normal(size=(30_000, 8)) @ rng.normal(size=(8, 8))
     check = um.check(rows)
     assert set(check.explained) <= set(check.nearly_explained)
     assert check.is_warranted

@@ -100,8 +100,10 @@ def suspected_codes(column: Floats) -> list[float]:
     >>> suspected_codes(np.array([0.0, 1, 2, 3, 4, 5]))
     []
     """
-    values, counts = np.unique(column, return_counts=True)
-    rare = {float(v) for v, count in zip(values, counts) if count <= _RARE * len(column)}
+    if float(column.min()) not in _CODES and float(column.max()) not in _CODES:
+        return []
+    values = np.unique(column)
+    rare = {code for code in (0.0, -1.0) if (column == code).sum() <= _RARE * len(column)}
     found: list[float] = []
     # Codes at one end may hide those at the other, so each end has two turns; a mirror makes the top a bottom.
     for mirror in (1.0, -1.0) * 2:

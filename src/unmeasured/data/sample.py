@@ -35,7 +35,7 @@ from unmeasured.data.missing import (
     without_empty_rows,
     worth,
 )
-from unmeasured.data.ordinal import is_ordinal, ordinal_moments, pairwise_correlations
+from unmeasured.data.ordinal import MOST_CATEGORIES, is_ordinal, ordinal_moments, pairwise_correlations
 from unmeasured.data.rows import Rows, as_rows, frozen
 from unmeasured.data.transform import normal_scores
 from unmeasured.errors import DataError, listing, nearest
@@ -150,7 +150,7 @@ class Sample:
             frozen(moments.mean),
             kinds,
             moments.counts,
-            (*emptied, *dropped, *_kind_remarks(rows.names, kinds), *moments.remarks, *suspicions(rows)),
+            (*emptied, *dropped, *_kind_remarks(rows, kinds), *moments.remarks, *suspicions(rows)),
             rows,
             tuple(range(len(rows.names))),
         )
@@ -335,15 +335,22 @@ def _pairwise_moments(rows: Rows) -> Moments:
     return Moments(centre, rescaled(corr, scale), counts, worth(counts), (done, *changed))
 
 
-def _kind_remarks(names: tuple[str, ...], kinds: tuple[Kind, ...]) -> tuple[str, ...]:
-    ordinal = [x for x, kind in zip(names, kinds) if kind == "ordinal"]
+def _kind_remarks(rows: Rows, kinds: tuple[Kind, ...]) -> tuple[str, ...]:
+    """Which correlations were taken, and for which variables others would suit better."""
+    ordinal = [x for x, kind in zip(rows.names, kinds) if kind == "ordinal"]
     if ordinal:
-        rest = len(names) - len(ordinal)
-        serial = ", polyserial with the others" if rest else ""
+        serial = ", polyserial with the others" if len(ordinal) < len(kinds) else ""
         return (f"{len(ordinal)} variables taken as ordinal ({listing(ordinal)}): polychoric correlations{serial}.",)
-    if kinds and kinds[0] == "scores":
-        return ("Correlations of Gaussian scores of the ranks (van der Waerden).",)
-    return ()
+    coarse = [x for x, is_coarse in zip(rows.names, is_ordinal(rows)) if is_coarse]
+    remarks = []
+    if "scores" in kinds:
+        remarks.append("Correlations of Gaussian scores of the ranks (van der Waerden).")
+    if coarse:
+        remarks.append(
+            f"{len(coarse)} variables have no more than {MOST_CATEGORIES} values ({listing(coarse)}) and were taken as "
+            "continuous: such correlations come out too small. cor='auto' takes them as ordinal."
+        )
+    return tuple(remarks)
 
 
 def _pair_kind(a: Kind, b: Kind) -> str:

@@ -113,6 +113,14 @@ def test_auto_takes_few_values_as_ordinal_and_reports_each_pair() -> None:
     )
 
 
+def test_items_taken_as_continuous_are_pointed_out() -> None:
+    for cor in ("pearson", "spearman-normal"):
+        assert as_sample(likert(400, 2), cor=cor).remarks[-1] == (
+            "2 variables have no more than 7 values ('x1', 'x2') and were taken as continuous: such correlations come "
+            "out too small. cor='auto' takes them as ordinal."
+        )
+
+
 def test_auto_needs_rows_for_each_value() -> None:
     few = pd.DataFrame(np.random.default_rng(0).normal(size=(6, 2)).round(3))
     assert as_sample(few, cor="auto").kinds == ("continuous", "continuous")
@@ -278,7 +286,7 @@ def test_a_code_is_pointed_out_and_kept() -> None:
     items = likert(400)
     items[:7, 2] = 9.0
     sample = as_sample(items)
-    assert sample.remarks == (
+    assert sample.remarks[1:] == (
         "The value 9 looks like a code for a missing answer: it lies outside the other values of 'x3' (7 times). If it "
         "is one, replace it by NaN first.",
     )
