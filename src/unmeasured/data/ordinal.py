@@ -7,6 +7,12 @@ pairs climb together, by Fisher scoring inside a bracket that the sign of the sl
 
 The bivariate normal distribution function is Owen's T; its derivative in the correlation is the density, so that
 the slopes of all cells are differences of a density over the grid of thresholds.
+
+**How many samples are cut variables worth?** Categories tell less than values: the information on a correlation r, per
+row, is below ``(1 + r^2) / (1 - r^2)^2``, that of two continuous variables (margins known in both cases). Their ratio
+times the rows of the pair is what the pair is worth in continuous rows. Chi-square adds up variances, so the harmonic
+mean over the pairs is ``Sample.n``. Without it a true model is rejected: of one factor and eight skewed items of five
+categories, N = 1000, chi-square averages twice its degrees of freedom, with it about once.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from scipy.special import ndtr, ndtri, owens_t
 
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.matrices import refuse_perfect, repaired, rescaled
-from unmeasured.data.missing import Moments, check_pairs, in_words, pair_counts, standardised, worth
+from unmeasured.data.missing import Moments, check_pairs, in_words, pair_counts, standardised
 from unmeasured.data.rows import Rows
 from unmeasured.errors import DataError, listing
 
@@ -57,18 +63,38 @@ def ordinal_moments(rows: Rows, ordinal: Bools) -> Moments:
     z, centre, scale = standardised(rows.values)
     corr = pairwise_correlations(z)
     _refuse_same_answers(items, names)
-    _fill_polychoric(corr, items)
-    _fill_polyserial(corr, items, z)
+    worths = counts.astype(float)
+    _fill_polychoric(corr, worths, items)
+    _fill_polyserial(corr, worths, items, z)
+    n = _mean_worth(worths)
     remarks = [*_sparse_remarks(items), *_bound_remarks(corr, names, ordinal)]
     corr, changed = repaired(corr, names, "correlations, each estimated for its pair,")
     if holes.any():
         remarks.append(
             f"{in_words(holes, names)}: with ordinal items every correlation is from the rows that show both variables "
-            f"(pairwise). The search counts {worth(counts):.1f} samples, the mean over pairs, not {len(holes)}."
+            "(pairwise)."
         )
+    remarks.append(
+        f"The search counts {n:.1f} samples, not {len(holes)}: so many rows of continuous values would tell the "
+        "correlations as well as these categories do."
+    )
     sd = np.where(ordinal, 1.0, scale)
     mean = np.where(ordinal, 0.0, centre)
-    return Moments(mean, rescaled(corr, sd), counts, worth(counts), (*remarks, *changed))
+    return Moments(mean, rescaled(corr, sd), counts, n, (*remarks, *changed))
+
+
+def _mean_worth(worths: Floats) -> float:
+    """The harmonic mean over pairs; never below what an analysis of so many variables needs."""
+    if len(worths) == 1:
+        return float(worths[0, 0])
+    pairs = worths[np.tril_indices(len(worths), -1)]
+    return max(float(1.0 / (1.0 / pairs).mean()), len(worths) + 1.0)
+
+
+def _relative(rho: Floats, information: Floats) -> Floats:
+    """What categories are worth in continuous rows: the information relative to that of one such row."""
+    # A correlation at its bound has no information to speak of; the floor keeps one such pair from ruling the mean.
+    return np.asarray(np.maximum(information * (1.0 - rho**2) ** 2 / (1.0 + rho**2), 1.0))
 
 
 def pairwise_correlations(z: Floats) -> Floats:
@@ -113,8 +139,11 @@ class Item:
         return cls(name, codes, values, counts, thresholds)
 
 
-def polychoric(tables: Floats, rows: Floats, columns: Floats, start: Floats) -> Floats:
-    """Correlations (B,) of Gaussian pairs from two-way tables (B, K, L) and thresholds (B, K - 1), (B, L - 1)."""
+def polychoric(tables: Floats, rows: Floats, columns: Floats, start: Floats) -> tuple[Floats, Floats]:
+    """Correlations (B,) of Gaussian pairs, and the information on them.
+
+    From two-way tables (B, K, L) and thresholds (B, K - 1), (B, L - 1).
+    """
     # Far outside stands for infinity, so that tables of several sizes fit one batch; zero is moved off itself because
     # Owen's T divides by it.
     h = np.where(np.abs(rows) < 1e-100, 1e-100, rows)[:, :, None]
@@ -154,8 +183,11 @@ def _cells(inside: Floats, row_edge: Floats, column_edge: Floats, total: float =
     return np.diff(np.diff(grid, axis=1), axis=2)
 
 
-def _climb(slope: Callable[[Floats, Bools], tuple[Floats, Floats]], start: Floats) -> Floats:
-    """Maximise many functions of a correlation at once; ``slope`` gives derivative and information of the active."""
+def _climb(slope: Callable[[Floats, Bools], tuple[Floats, Floats]], start: Floats) -> tuple[Floats, Floats]:
+    """Maximise many functions of a correlation at once: where the maxima are, and the information there.
+
+    ``slope`` gives derivative and information of the active ones.
+    """
     rho = np.clip(start, -0.95, 0.95)
     low, high = np.full_like(rho, -_BOUND), np.full_like(rho, _BOUND)
     active = np.ones(len(rho), dtype=bool)
@@ -172,11 +204,11 @@ def _climb(slope: Callable[[Floats, Bools], tuple[Floats, Floats]], start: Float
         step = np.where((step > low[active]) & (step < high[active]), step, middle)
         rho[active] = step
         active[active] = np.abs(step - now) > _TOLERANCE
-    return rho
+    return rho, slope(rho, np.ones(len(rho), dtype=bool))[1]
 
 
-def _fill_polychoric(corr: Floats, items: list[Item | None]) -> None:
-    """Replace the correlations of ordinal pairs; tables of all pairs come from one product."""
+def _fill_polychoric(corr: Floats, worths: Floats, items: list[Item | None]) -> None:
+    """Replace the correlations of ordinal pairs and what they are worth; all tables come from one product."""
     chosen = [(j, item) for j, item in enumerate(items) if item is not None]
     if len(chosen) < 2:
         return
@@ -195,7 +227,9 @@ def _fill_polychoric(corr: Floats, items: list[Item | None]) -> None:
         tables = crossed[a, b]
         _fill_empty_cells(tables, binary[a] & binary[b])
         pair, turned = (where[a], where[b]), (where[b], where[a])
-        corr[pair] = corr[turned] = polychoric(tables, thresholds[a], thresholds[b], corr[pair])
+        rho, information = polychoric(tables, thresholds[a], thresholds[b], corr[pair])
+        corr[pair] = corr[turned] = rho
+        worths[pair] = worths[turned] = np.minimum(_relative(rho, information), worths[pair])
 
 
 def _fill_empty_cells(tables: Floats, fourfold: Bools) -> None:
@@ -210,7 +244,7 @@ def _fill_empty_cells(tables: Floats, fourfold: Bools) -> None:
     cells += shift * np.array([[1.0, -1.0], [-1.0, 1.0]])
 
 
-def _fill_polyserial(corr: Floats, items: list[Item | None], z: Floats) -> None:
+def _fill_polyserial(corr: Floats, worths: Floats, items: list[Item | None], z: Floats) -> None:
     """Replace the correlations of ordinal with continuous variables, one item against all of the others."""
     continuous = np.array([j for j, item in enumerate(items) if item is None], dtype=np.int64)
     if not len(continuous):
@@ -221,12 +255,17 @@ def _fill_polyserial(corr: Floats, items: list[Item | None], z: Floats) -> None:
         # The mean and deviation of a continuous variable are its own, from all rows that show it, like the thresholds.
         seen = item.codes >= 0
         x = z[np.ix_(seen, continuous)]
-        found = polyserial(x, item.codes[seen], item.thresholds, corr[j, continuous])
-        corr[j, continuous] = corr[continuous, j] = found
+        rho, information = polyserial(x, item.codes[seen], item.thresholds, corr[j, continuous])
+        corr[j, continuous] = corr[continuous, j] = rho
+        worth = np.minimum(_relative(rho, information), worths[j, continuous])
+        worths[j, continuous] = worths[continuous, j] = worth
 
 
-def polyserial(x: Floats, codes: Ints, thresholds: Floats, start: Floats) -> Floats:
-    """Correlations (C,) of a cut Gaussian variable with each column of standard x (N, C), which may have holes."""
+def polyserial(x: Floats, codes: Ints, thresholds: Floats, start: Floats) -> tuple[Floats, Floats]:
+    """Correlations (C,) of a cut Gaussian variable with each column of standard x (N, C), and the information on them.
+
+    x may have holes.
+    """
     edges = np.concatenate([[-_FAR], thresholds, [_FAR]])
     below, above = edges[codes][:, None], edges[codes + 1][:, None]
     holes = np.isnan(x)

@@ -5,8 +5,9 @@ handed in is taken to have the usual divisor N - 1 and is rescaled by (N - 1)/N,
 covariance (N infinite) is left alone. Of ordinal items it holds the correlations of the Gaussian variables
 behind them.
 
-**N.** ``Sample.n`` is what the data are worth in complete rows; it differs from the number of rows only where
-values are missing (:mod:`unmeasured.data.missing` says how and why).
+**N.** ``Sample.n`` is what the data are worth in complete rows of continuous values: less than the number of rows
+where values are missing or variables ordinal (:mod:`unmeasured.data.missing` and :mod:`unmeasured.data.ordinal`
+say how much less, and why).
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Sample:
     names : tuple of str
     cov : (n, n) array, read-only
     n : float
-        Number of samples; with missing values, the complete rows they are worth.
+        Number of samples; with missing values or ordinal variables, the complete rows of continuous values they are
+        worth.
     mean : (n,) array, optional
         None where a matrix was given.
     kinds : tuple of str

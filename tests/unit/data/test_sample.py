@@ -57,7 +57,7 @@ def test_units_do_not_matter(cor: str, holes: bool) -> None:
     unit = np.array([1e-6, 1e6, 1e3, 1.0, -1e-6, 1e4])
     plain, scaled = as_sample(rows, cor=cor), as_sample(rows * unit, cor=cor)
     assert np.allclose(scaled.corr, plain.corr * np.outer(np.sign(unit), np.sign(unit)), atol=1e-7)
-    assert scaled.n == plain.n
+    assert scaled.n == pytest.approx(plain.n)
 
 
 def test_selecting_keeps_what_is_known_and_copies_no_rows() -> None:
@@ -134,6 +134,14 @@ def test_polychoric_undoes_the_cut() -> None:
     assert as_sample(skewed, cor="polychoric").corr[0, 1] == pytest.approx(0.6, abs=0.02)
     mixed = np.column_stack([z[:, 0], skewed[:, 1]])
     assert as_sample(mixed, cor="auto").corr[0, 1] == pytest.approx(0.6, abs=0.02)
+
+
+def test_two_even_categories_are_worth_two_over_pi_squared() -> None:
+    # At correlation zero the information of a fourfold table cut at the medians is (2/pi)^2 of the continuous one.
+    z = np.random.default_rng(0).normal(size=(4000, 2))
+    sample = as_sample(z > np.median(z, axis=0), cor="auto")
+    assert sample.n == pytest.approx(4000 * (2 / np.pi) ** 2, rel=0.01)
+    assert f"The search counts {sample.n:.1f} samples, not 4000" in sample.remarks[1]
 
 
 def test_scores_of_ranks_ignore_monotone_changes() -> None:
