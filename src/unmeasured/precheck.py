@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtrc, ndtr
 
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.missing import Missing, standardised
+from unmeasured.data.normality import Mardia, mardia
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import listing
 from unmeasured.sem.indices import p_value
@@ -50,21 +50,6 @@ class Finding:
     topic: str
     ok: bool
     text: str
-
-
-@dataclass(frozen=True)
-class Mardia:
-    """Mardia's multivariate skewness and kurtosis with their p-values, from complete rows.
-
-    ``relative_kurtosis`` is 1 for Gaussian variables.
-    """
-
-    skewness: float
-    skewness_pvalue: float
-    kurtosis: float
-    kurtosis_pvalue: float
-    relative_kurtosis: float
-    n_rows: int
 
 
 def check(
@@ -259,7 +244,7 @@ class Check:
         if rows is None or "continuous" not in self.sample.kinds or "ordinal" in self.sample.kinds:
             return None
         rows = rows[~np.isnan(rows).any(axis=1)]
-        return _mardia(rows) if len(rows) > 2 * rows.shape[1] else None
+        return mardia(rows) if len(rows) > 2 * rows.shape[1] else None
 
     # Collinear --------------------------------------------------------------------------------------------
 
@@ -431,29 +416,6 @@ class Check:
             f"Nearly a sum of other variables (squared multiple correlation): {', '.join(parts)}. One of such "
             "variables can usually go.",
         )
-
-
-def _mardia(rows: Floats) -> Mardia:
-    n, p = rows.shape
-    z = standardised(rows)[0]
-    value, vector = np.linalg.eigh(z.T @ z / n)
-    z = z @ vector / np.sqrt(np.maximum(value, 1e-12))
-    # The mean of (z_i'z_j)^3 over all pairs of rows is the sum of the squared third moments: no N x N matrix.
-    third = np.zeros((p * p, p))
-    for start in range(0, n, 1000):
-        block = z[start : start + 1000]
-        third += (block[:, :, None] * block[:, None, :]).reshape(len(block), -1).T @ block
-    skewness = float(((third / n) ** 2).sum())
-    kurtosis = float(((z**2).sum(axis=1) ** 2).mean())
-    expected = p * (p + 2)
-    return Mardia(
-        skewness,
-        float(chdtrc(p * (p + 1) * (p + 2) / 6.0, n * skewness / 6.0)),
-        kurtosis,
-        float(2.0 * ndtr(-abs(kurtosis - expected) / math.sqrt(8.0 * expected / n))),
-        kurtosis / expected,
-        n,
-    )
 
 
 def _ratio(total: float, partial: float) -> float:

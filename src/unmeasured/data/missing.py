@@ -58,9 +58,12 @@ def complete(rows: Rows) -> tuple[Rows, tuple[str, ...]]:
     whole = np.asarray(~rows.holes.any(axis=1))
     if whole.all():
         return rows, ()
-    if not whole.any():
-        raise DataError("No row is complete, so missing='listwise' leaves nothing. Use missing='ml'.")
     dropped = int((~whole).sum())
+    if len(whole) - dropped <= len(rows.names):
+        raise DataError(
+            f"Only {_rows(len(whole) - dropped)} of {len(whole)} are complete, too few for {len(rows.names)} variables, "
+            "so missing='listwise' leaves too little. Use missing='ml'."
+        )
     return rows.keep(whole), (
         f"{dropped} of {len(whole)} rows have missing values and were dropped (listwise deletion); "
         f"{len(whole) - dropped} remain.",

@@ -67,8 +67,8 @@ def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:
     infinite = [x for x, bad in zip(names, np.asarray(np.isinf(table).any(axis=0))) if bad]
     if infinite:
         raise DataError(
-            f"Missing or infinite values must not be mixed up: {listing(infinite)} hold infinities. Find where they "
-            "come from (a division by zero, a logarithm of zero), or set them to NaN if they mean 'missing'."
+            f"Columns {listing(infinite)} hold infinities, which are neither numbers nor missing values. Find where "
+            "they come from (a division by zero, a logarithm of zero), or set them to NaN if they mean 'missing'."
         )
     ordered = tuple(isinstance(c.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(c.dtype) for c in columns)
     return Rows(names, frozen(table), ordered)

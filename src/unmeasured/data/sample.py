@@ -141,7 +141,6 @@ class Sample:
         dropped: tuple[str, ...] = ()
         if missing == "listwise":
             rows, dropped = complete(rows)
-        sample_size(len(rows.values), len(rows.names))
         refuse_useless(rows)
         moments, kinds = _moments(rows, cor, missing)
         n = sample_size(moments.n, len(rows.names))

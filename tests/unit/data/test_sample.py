@@ -311,7 +311,7 @@ REFUSED = {
     "unordered categories": (lambda: as_sample(ROWS.assign(g=pd.Categorical(["x", "y"] * 100))), r"cat\.as_ordered"),
     "dates": (lambda: as_sample(ROWS.assign(day=pd.Timestamp("2020-01-01"))), "Columns 'day' hold text"),
     "complex": (lambda: as_sample(ROWS.to_numpy() + 1j), "not numbers"),
-    "infinite": (lambda: as_sample(ROWS.assign(a=np.inf)), "'a' hold infinities"),
+    "infinite": (lambda: as_sample(ROWS.assign(a=np.inf)), "Columns 'a' hold infinities, which are neither"),
     "empty column": (lambda: as_sample(ROWS.assign(a=np.nan)), "Columns 'a' hold no value at all"),
     "constant": (lambda: as_sample(ROWS.assign(a=0.1)), "Constant variables carry no information: 'a'"),
     "identical": (lambda: as_sample(ROWS.assign(e=ROWS["b"])), "Columns 'b' and 'e' are identical"),
@@ -333,7 +333,7 @@ REFUSED = {
     ),
     "no complete row": (
         lambda: as_sample(ROWS.mask(np.arange(200)[:, None] % 4 == np.arange(4)), missing="listwise"),
-        "No row is complete",
+        "Only 0 rows of 200 are complete, too few for 4 variables",
     ),
     "unknown cor": (lambda: as_sample(ROWS, cor="kendall"), "cor must be one of 'pearson', 'auto'.*; got 'kendall'"),
     "unknown missing": (lambda: as_sample(ROWS, missing="mean"), "missing must be one of 'ml'.*; got 'mean'"),
