@@ -61,8 +61,8 @@ def complete(rows: Rows) -> tuple[Rows, tuple[str, ...]]:
     dropped = int((~whole).sum())
     if len(whole) - dropped <= len(rows.names):
         raise DataError(
-            f"Only {_rows(len(whole) - dropped)} of {len(whole)} are complete, too few for {len(rows.names)} variables: "
-            "missing='listwise' leaves too little. Use missing='ml'."
+            f"Only {_rows(len(whole) - dropped)} of {len(whole)} are complete, too few for {len(rows.names)} variables "
+            "after missing='listwise'. Use missing='ml'."
         )
     return rows.keep(whole), (
         f"{dropped} of {len(whole)} rows have missing values and were dropped (listwise deletion); "
