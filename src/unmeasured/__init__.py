@@ -5,9 +5,11 @@ This is the menu: public names and nothing else.
 
 from unmeasured import metrics, simulate
 from unmeasured.data import datasets
-from unmeasured.data.sample import Sample
+from unmeasured.data.files import read, read_matrix
+from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import DataError, GraphError, ModelError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
+from unmeasured.precheck import Check, check
 from unmeasured.search.enumerate import count_gnfm
 from unmeasured.search.exact import ExactSearch
 from unmeasured.search.lges import LGES
@@ -21,6 +23,7 @@ __all__ = [
     "CPDAG",
     "DAG",
     "LGES",
+    "Check",
     "DataError",
     "ExactSearch",
     "Fit",
@@ -33,6 +36,8 @@ __all__ = [
     "UnmeasuredError",
     "UnmeasuredWarning",
     "Variables",
+    "as_sample",
+    "check",
     "comparison",
     "count_gnfm",
     "datasets",
@@ -42,5 +47,7 @@ __all__ = [
     "is_gnfm",
     "is_one_factor",
     "metrics",
+    "read",
+    "read_matrix",
     "simulate",
 ]

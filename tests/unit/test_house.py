@@ -22,6 +22,7 @@ ORDER = [
     "graphs",
     "data",
     "sem",
+    "precheck",
     "simulate",
     "metrics",
     "score",

@@ -2,68 +2,168 @@
 
 **The divisor, stated once.** ``Sample.cov`` is the maximum-likelihood covariance: its divisor is N. A matrix
 handed in is taken to have the usual divisor N - 1 and is rescaled by (N - 1)/N, as lavaan does; a population
-covariance (N infinite) is left alone.
+covariance (N infinite) is left alone. Of ordinal items it holds the correlations of the Gaussian variables
+behind them.
+
+**N.** ``Sample.n`` is what the data are worth in complete rows of continuous values: less than the number of rows
+where values are missing or variables ordinal (:mod:`unmeasured.data.missing` and :mod:`unmeasured.data.ordinal`
+say how much less, and why).
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 from scipy.linalg import lapack
 
-from unmeasured.arrays import Floats
+from unmeasured.arrays import Floats, Ints
+from unmeasured.data.columns import refuse_useless, suspicions
+from unmeasured.data.matrices import as_matrix, checked_cov, repaired, rescaled, sample_size, with_deviations
+from unmeasured.data.missing import (
+    Missing,
+    Moments,
+    check_pairs,
+    complete,
+    in_words,
+    pair_counts,
+    saturated_moments,
+    standardised,
+    without_empty_rows,
+    worth,
+)
+from unmeasured.data.ordinal import MOST_CATEGORIES, is_ordinal, ordinal_moments, pairwise_correlations
+from unmeasured.data.rows import Rows, as_rows, frozen
+from unmeasured.data.transform import normal_scores
 from unmeasured.errors import DataError, listing, nearest
 
-# Entries that differ by more than this part of the standard deviations are not rounding: not symmetric.
-_ASYMMETRY = 1e-6
-# Smallest eigenvalue of a correlation matrix that still counts as positive: below, rounding decides.
-_LEAST_EIGENVALUE = 1e-10
+Cor = Literal["pearson", "auto", "polychoric", "spearman-normal"]
+Kind = Literal["continuous", "ordinal", "scores"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sample:
-    """Names, maximum-likelihood covariance (divisor N) and number of samples (infinite: a population)."""
+    """Names, maximum-likelihood covariance (divisor N) and number of samples (infinite: a population).
+
+    Attributes
+    ----------
+    names : tuple of str
+    cov : (n, n) array, read-only
+    n : float
+        Number of samples; with missing values or ordinal variables, the complete rows of continuous values they are
+        worth.
+    mean : (n,) array, optional
+        None where a matrix was given.
+    kinds : tuple of str
+        How each variable was taken: "continuous", "ordinal" or "scores" (of ranks); empty where a matrix was given.
+    counts : (n, n) array, optional
+        Rows that show both variables of a pair; None where a matrix was given.
+    remarks : tuple of str
+        What was done to the data, and what looks odd in them, in sentences.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"a": [1.0, 2, 3, 4, 5], "b": [2.0, 1, 4, 3, 6], "c": [0.0, 1, 0, 2, 9]})
+    >>> sample = Sample.from_rows(rows)
+    >>> sample
+    <Sample: 3 variables, n = 5>
+    >>> sample.corr.round(2)
+    array([[1.  , 0.82, 0.79],
+           [0.82, 1.  , 0.78],
+           [0.79, 0.78, 1.  ]])
+    """
 
     names: tuple[str, ...]
     cov: Floats
     n: float
+    mean: Floats | None = None
+    kinds: tuple[Kind, ...] = ()
+    counts: Ints | None = None
+    remarks: tuple[str, ...] = ()
+    # All rows that were used, and which of their columns these variables are: selecting copies no rows.
+    _rows: Rows | None = field(default=None, repr=False)
+    _columns: tuple[int, ...] = ()
 
     @classmethod
-    def from_cov(cls, cov: Any, n_samples: float, names: Sequence[str] | None = None) -> Sample:
+    def from_cov(
+        cls,
+        cov: Any,
+        n_samples: float,
+        names: Sequence[str] | None = None,
+        *,
+        sd: Any = None,
+        repair: bool = False,
+    ) -> Sample:
         """From a covariance or correlation matrix with divisor N - 1; ``math.inf`` samples: a population.
 
+        Parameters
+        ----------
+        sd
+            With correlations: the standard deviations, to have covariances.
+        repair
+            Take the nearest positive definite matrix where this one is not, and say by how much it changed.
+
+        Examples
+        --------
         >>> Sample.from_cov([[1.0, 0.5], [0.5, 1.0]], 101, ["a", "b"]).cov[0, 1].round(4)
         np.float64(0.495)
+        >>> Sample.from_cov([[1.0, 0.5], [0.5, 1.0]], math.inf, sd=[2, 3]).cov
+        array([[4., 3.],
+               [3., 9.]])
         """
-        names, matrix = _matrix(cov, names)
-        n = _sample_size(n_samples, len(names))
-        _check_cov(matrix, names)
-        matrix = (matrix + matrix.T) / 2.0
-        return cls(names, _frozen(matrix if math.isinf(n) else matrix * (n - 1.0) / n), n)
+        names, matrix = as_matrix(cov, names)
+        n = sample_size(n_samples, len(names))
+        if sd is not None:
+            matrix = with_deviations(matrix, sd, names)
+        matrix = checked_cov(matrix, names, definite=not repair)
+        remarks: tuple[str, ...] = ()
+        if repair:
+            deviations = np.sqrt(np.diag(matrix))
+            corr, remarks = repaired(matrix / np.outer(deviations, deviations), names, "entries of the matrix")
+            matrix = rescaled(corr, deviations)
+        matrix = matrix if math.isinf(n) else matrix * (n - 1.0) / n
+        return cls(names, frozen(matrix), n, remarks=remarks)
 
     @classmethod
-    def from_rows(cls, X: Any, names: Sequence[str] | None = None) -> Sample:
-        """From rows: a data frame or an array with one row per sample."""
-        names, rows = _rows(X, names)
-        _sample_size(len(rows), len(names))
-        sd = rows.std(axis=0)
-        # Relative to the size of the numbers, so that a constant 0.1 is not saved by rounding.
-        constant = [x for x, s, m in zip(names, sd, np.abs(rows).max(axis=0)) if s <= 1e-12 * max(m, 1e-300)]
-        if constant:
-            raise DataError(f"Constant variables carry no information: {listing(constant)}. Drop them.")
-        # Deviations are scaled before they are multiplied: columns of 1e-200 or 1e200 would vanish or overflow.
-        deviations = (rows - rows.mean(axis=0)) / sd
-        correlation = deviations.T @ deviations / len(rows)
-        cov = correlation * np.outer(sd, sd)
-        _check_cov(cov, names)
-        return cls(names, _frozen(cov), float(len(rows)))
+    def from_rows(
+        cls, X: Any, names: Sequence[str] | None = None, *, cor: Cor = "pearson", missing: Missing = "ml"
+    ) -> Sample:
+        """From rows: a data frame or an array with one row per sample; see :func:`as_sample` for the options."""
+        _check_option("cor", cor, get_args(Cor))
+        _check_option("missing", missing, get_args(Missing))
+        rows = as_rows(X, names)
+        _check_size(rows)
+        rows, emptied = without_empty_rows(rows)
+        dropped: tuple[str, ...] = ()
+        if missing == "listwise":
+            rows, dropped = complete(rows)
+        refuse_useless(rows)
+        moments, kinds = _moments(rows, cor, missing)
+        n = sample_size(moments.n, len(rows.names))
+        return cls(
+            rows.names,
+            frozen(checked_cov(moments.cov, rows.names)),
+            n,
+            frozen(moments.mean),
+            kinds,
+            moments.counts,
+            (*emptied, *dropped, *_kind_remarks(rows, kinds), *moments.remarks, *suspicions(rows)),
+            rows,
+            tuple(range(len(rows.names))),
+        )
+
+    def __repr__(self) -> str:
+        return f"<Sample: {len(self.names)} variables, n = {self.n:g}>"
+
+    @cached_property
+    def rows(self) -> Floats | None:
+        """The rows used, as they came, holes as NaN, columns in the order of names; None where a matrix was given."""
+        return None if self._rows is None else frozen(self._rows.values[:, self._columns])
 
     @cached_property
     def sd(self) -> Floats:
@@ -75,7 +175,7 @@ class Sample:
         """The correlation matrix."""
         corr = self.cov / np.outer(self.sd, self.sd)
         np.fill_diagonal(corr, 1.0)
-        return _frozen(corr)
+        return frozen(corr)
 
     @cached_property
     def log_det_corr(self) -> float:
@@ -87,11 +187,30 @@ class Sample:
         """(n,) part of each variable's variance that no linear function of the others explains."""
         # dpotri: the inverse from the factor at hand; numpy would factorise again.
         inverse, _ = lapack.dpotri(self._cholesky, lower=True)
-        return _frozen(1.0 / np.diag(inverse))
+        return frozen(1.0 / np.diag(inverse))
 
     @cached_property
     def _cholesky(self) -> Floats:
         return np.asarray(np.linalg.cholesky(self.corr), dtype=float)
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """One line per pair of variables: the correlation, which kind it is, and from how many samples.
+
+        >>> Sample.from_cov([[1.0, 0.5], [0.5, 1.0]], 101, ["a", "b"]).pairs
+          first second   kind    r      n
+        0     a      b  given  0.5  101.0
+        """
+        i, j = np.triu_indices(len(self.names), 1)
+        return pd.DataFrame(
+            {
+                "first": [self.names[k] for k in i],
+                "second": [self.names[k] for k in j],
+                "kind": [_pair_kind(self.kinds[a], self.kinds[b]) if self.kinds else "given" for a, b in zip(i, j)],
+                "r": self.corr[i, j],
+                "n": np.full(len(i), self.n) if self.counts is None else self.counts[i, j].astype(float),
+            }
+        )
 
     def select(self, names: Sequence[str]) -> Sample:
         """The same data for some of the variables, in the order given."""
@@ -105,13 +224,66 @@ class Sample:
         if tuple(names) == self.names:
             return self
         index = [position[name] for name in names]
-        return Sample(tuple(names), _frozen(self.cov[np.ix_(index, index)]), self.n)
+        square = np.ix_(index, index)
+        return Sample(
+            tuple(names),
+            frozen(self.cov[square]),
+            self.n,
+            None if self.mean is None else frozen(self.mean[index]),
+            tuple(self.kinds[i] for i in index) if self.kinds else (),
+            None if self.counts is None else self.counts[square],
+            self.remarks,
+            self._rows,
+            tuple(self._columns[i] for i in index) if self._columns else (),
+        )
 
 
 def as_sample(
-    X: Any = None, *, cov: Any = None, n_samples: float | None = None, names: Sequence[str] | None = None
+    X: Any = None,
+    *,
+    cov: Any = None,
+    n_samples: float | None = None,
+    names: Sequence[str] | None = None,
+    sd: Any = None,
+    repair: bool = False,
+    cor: Cor = "pearson",
+    missing: Missing = "ml",
 ) -> Sample:
-    """Rows, or a matrix with its number of samples, as a Sample; anything else is refused with a reason."""
+    """Rows, or a matrix with its number of samples, as a Sample; anything else is refused with a reason.
+
+    Parameters
+    ----------
+    X : DataFrame, array or Sample
+        Rows are samples; a hole is NaN. A Sample is handed back as it is.
+    cov, n_samples
+        Instead of rows: a covariance (divisor N - 1) or correlation matrix, and N. ``math.inf``: a population.
+    names
+        Names of the variables, where the data carry none.
+    sd
+        With a correlation matrix: standard deviations, to have covariances.
+    repair
+        With a matrix: take the nearest positive definite one where this is not, and say how far it is. (Correlations
+        estimated pair by pair from rows are always treated so.)
+    cor : "pearson", "auto", "polychoric" or "spearman-normal"
+        With rows, which correlations to take. "auto": a variable is ordinal if it has at most 7 different values, each
+        with 10 rows or more on average, or if its type says so (ordered categories, truth values); two ordinal
+        variables get a polychoric correlation, an ordinal and a continuous one a polyserial, two continuous ones
+        Pearson's. "polychoric": all are ordinal. "spearman-normal": Pearson's of Gaussian scores of the ranks.
+        ``Sample.pairs`` says which was used for each pair.
+    missing : "ml", "listwise" or "pairwise"
+        What to do about holes: maximum likelihood from all values seen, complete rows only, or each correlation from
+        the rows that show both. With ordinal variables "ml" means "pairwise": each pair's likelihood is maximised.
+
+    Raises
+    ------
+    DataError
+        Naming the variables and the cause.
+
+    Examples
+    --------
+    >>> as_sample([[1.0, 2.0], [2.0, 1.0], [4.0, 5.0]], names=["a", "b"]).mean
+    array([2.33333333, 2.66666667])
+    """
     if isinstance(X, Sample):
         return X
     if (X is None) == (cov is None):
@@ -120,127 +292,91 @@ def as_sample(
     if X is not None:
         if n_samples is not None:
             raise DataError("n_samples goes with cov=; with rows it is their number. Leave it out.")
-        return Sample.from_rows(X, names)
+        if sd is not None or repair:
+            raise DataError("sd and repair go with cov=; rows have their own standard deviations. Leave them out.")
+        return Sample.from_rows(X, names, cor=cor, missing=missing)
+    if cor not in ("pearson", "auto") or missing != "ml":
+        raise DataError("cor and missing say what to make of rows; a matrix (cov=) is taken as it is. Leave them out.")
     if n_samples is None:
         raise DataError("A matrix needs n_samples, the number of rows it was made from (math.inf: a population).")
-    return Sample.from_cov(cov, n_samples, names)
+    return Sample.from_cov(cov, n_samples, names, sd=sd, repair=repair)
 
 
-def _frozen(matrix: Floats) -> Floats:
-    matrix = np.ascontiguousarray(matrix, dtype=float)
-    matrix.setflags(write=False)
-    return matrix
+def _moments(rows: Rows, cor: Cor, missing: Missing) -> tuple[Moments, tuple[Kind, ...]]:
+    """The matrix asked for, and how each variable was taken."""
+    n = len(rows.names)
+    ordinal = np.ones(n, dtype=bool) if cor == "polychoric" else is_ordinal(rows) & (cor == "auto")
+    if ordinal.any():
+        kinds: tuple[Kind, ...] = tuple("ordinal" if o else "continuous" for o in ordinal)
+        return ordinal_moments(rows, ordinal), kinds
+    if cor == "spearman-normal":
+        rows = Rows(rows.names, normal_scores(rows.values), rows.ordered)
+    if not rows.holes.any():
+        moments = _complete_moments(rows)
+    else:
+        moments = saturated_moments(rows) if missing == "ml" else _pairwise_moments(rows)
+    if cor == "spearman-normal":
+        # Ranks have no unit: what is left is the correlation.
+        sd = np.sqrt(np.diag(moments.cov))
+        moments = Moments(np.zeros(n), moments.cov / np.outer(sd, sd), moments.counts, moments.n, moments.remarks)
+        return moments, tuple[Kind, ...](["scores"] * n)
+    return moments, tuple[Kind, ...](["continuous"] * n)
 
 
-def _matrix(cov: Any, names: Sequence[str] | None) -> tuple[tuple[str, ...], Floats]:
-    if isinstance(cov, pd.DataFrame):
-        columns = [str(c) for c in cov.columns]
-        rows = [str(r) for r in cov.index]
-        if isinstance(cov.index, pd.RangeIndex):
-            rows = columns
-        if rows != columns:
-            raise DataError(
-                f"Rows and columns of the matrix are named differently: rows {listing(rows)}, columns "
-                f"{listing(columns)}. Sort them alike."
-            )
-        names = columns if names is None else names
-    try:
-        matrix = np.array(cov, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"The matrix has entries that are not numbers ({error}).") from None
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
-        raise DataError(f"A covariance matrix is square with at least one variable; got shape {matrix.shape}.")
-    return _names(names, len(matrix)), matrix
+def _complete_moments(rows: Rows) -> Moments:
+    z, centre, scale = standardised(rows.values)
+    n = len(z)
+    cov = rescaled(z.T @ z / n, scale)
+    return Moments(centre, cov, np.full(cov.shape, n), float(n))
 
 
-def _rows(X: Any, names: Sequence[str] | None) -> tuple[tuple[str, ...], Floats]:
-    if isinstance(X, pd.DataFrame):
-        names = [str(c) for c in X.columns] if names is None else names
-        text = [str(c) for c in X.columns if not pd.api.types.is_numeric_dtype(X[c])]
-        if text:
-            raise DataError(f"Columns {listing(text)} hold text, not numbers. Select the numeric columns first.")
-    try:
-        rows = np.array(X, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"The data have entries that are not numbers ({error}).") from None
-    if rows.ndim != 2 or not rows.size:
-        raise DataError(f"Rows come as a table (samples x variables); got shape {rows.shape}.")
-    names = _names(names, rows.shape[1])
-    holes = [x for x, bad in zip(names, ~np.isfinite(rows).all(axis=0)) if bad]
-    if holes:
-        raise DataError(
-            f"Missing or infinite values in {listing(holes)}. Drop those rows, or estimate a covariance matrix "
-            "first and pass it as cov=."
-        )
-    return names, rows
-
-
-def _names(names: Sequence[str] | None, n: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(f"x{i + 1}" for i in range(n))
-    names = tuple(str(name) for name in names)
-    if len(names) != n:
-        raise DataError(f"{len(names)} names were given for {n} variables.")
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise DataError(f"Names repeat: {listing(repeated)}. Every variable needs a name of its own.")
-    return names
-
-
-def _sample_size(n_samples: float, n_variables: int) -> float:
-    try:
-        n = float(n_samples)
-    except (TypeError, ValueError):
-        raise DataError(f"n_samples must be a number; got {n_samples!r}.") from None
-    if math.isnan(n) or n < 2:
-        raise DataError(f"n_samples must be at least 2; got {n_samples}.")
-    if n <= n_variables:
-        raise DataError(
-            f"{n:.0f} samples are too few for {n_variables} variables: their covariance is singular, so no "
-            f"likelihood exists. At least {n_variables + 1} are needed, several times that to learn anything."
-        )
-    return n
-
-
-def _check_cov(matrix: Floats, names: tuple[str, ...]) -> None:
-    bad = ~np.isfinite(matrix)
-    if bad.any():
-        i, j = map(int, np.argwhere(bad)[0])
-        raise DataError(
-            f"The matrix has {int(bad.sum())} missing or infinite entries, the first at ({names[i]!r}, "
-            f"{names[j]!r}). Fill them, or leave these variables out."
-        )
-    variance = np.diag(matrix)
-    constant = [x for x, v in zip(names, variance) if v <= 0]
-    if constant:
-        raise DataError(f"Variables {listing(constant)} have no variance (constant). Drop them.")
-    sd = np.sqrt(variance)
-    corr = matrix / sd / sd[:, None]
-    gap = np.abs(corr - corr.T)
-    if gap.max() > _ASYMMETRY:
-        i, j = sorted(map(int, np.unravel_index(int(gap.argmax()), gap.shape)))
-        raise DataError(
-            f"The matrix is not symmetric: ({names[i]!r}, {names[j]!r}) is {matrix[i, j]:.6g} but "
-            f"({names[j]!r}, {names[i]!r}) is {matrix[j, i]:.6g}."
-        )
-    _check_positive_definite((corr + corr.T) / 2.0, names)
-
-
-def _check_positive_definite(corr: Floats, names: tuple[str, ...]) -> None:
-    with contextlib.suppress(np.linalg.LinAlgError):
-        # The cheap answer first; the eigenvectors that name the culprits only where they are needed.
-        np.linalg.cholesky(corr - _LEAST_EIGENVALUE * np.eye(len(corr)))
-        return
-    value, vector = np.linalg.eigh(corr)
-    i, j = sorted(map(int, np.unravel_index(int(np.abs(corr - np.eye(len(corr))).argmax()), corr.shape)))
-    if abs(corr[i, j]) >= 1.0 - 1e-9:
-        raise DataError(
-            f"Variables {names[i]!r} and {names[j]!r} are perfectly correlated ({corr[i, j]:.6g}), so the covariance "
-            "is singular. Drop one of them."
-        )
-    weight = np.abs(vector[:, 0])
-    involved = [names[k] for k in np.argsort(-weight) if weight[k] > 0.1]
-    raise DataError(
-        f"The matrix is not positive definite (smallest eigenvalue of the correlations {value[0]:.2g}); the "
-        f"variables involved are {listing(involved)}. Drop one of them, or repair the matrix first."
+def _pairwise_moments(rows: Rows) -> Moments:
+    holes, names = rows.holes, rows.names
+    counts = pair_counts(holes)
+    check_pairs(counts, names)
+    z, centre, scale = standardised(rows.values)
+    corr, changed = repaired(pairwise_correlations(z), names, "pairwise correlations")
+    done = (
+        f"{in_words(holes, names)}: each correlation is from the rows that show both variables (pairwise deletion). "
+        f"The search counts {worth(counts):.1f} samples, the mean over pairs, not {len(holes)}."
     )
+    return Moments(centre, rescaled(corr, scale), counts, worth(counts), (done, *changed))
+
+
+def _kind_remarks(rows: Rows, kinds: tuple[Kind, ...]) -> tuple[str, ...]:
+    """Which correlations were taken, and for which variables others would suit better."""
+    ordinal = [x for x, kind in zip(rows.names, kinds) if kind == "ordinal"]
+    if ordinal:
+        serial = ", polyserial with the others" if len(ordinal) < len(kinds) else ""
+        return (f"{len(ordinal)} variables taken as ordinal ({listing(ordinal)}): polychoric correlations{serial}.",)
+    coarse = [x for x, is_coarse in zip(rows.names, is_ordinal(rows)) if is_coarse]
+    remarks = []
+    if "scores" in kinds:
+        remarks.append("Correlations of Gaussian scores of the ranks (van der Waerden).")
+    if coarse:
+        remarks.append(
+            f"{len(coarse)} variables have no more than {MOST_CATEGORIES} values ({listing(coarse)}) and were taken as "
+            "continuous: such correlations come out too small. cor='auto' takes them as ordinal."
+        )
+    return tuple(remarks)
+
+
+def _pair_kind(a: Kind, b: Kind) -> str:
+    names = {"ordinal": "polychoric", "continuous": "pearson", "scores": "spearman-normal"}
+    return names[a] if a == b else "polyserial"
+
+
+def _check_option(name: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise DataError(f"{name} must be one of {listing(known)}; got {value!r}.")
+
+
+def _check_size(rows: Rows) -> None:
+    """A matrix handed in as rows is the commonest slip with too few of them: name it before counting."""
+    values = rows.values
+    if values.shape[0] == values.shape[1] > 1 and np.array_equal(values, values.T):
+        raise DataError(
+            f"These {len(values)} rows are a symmetric matrix. If it is a covariance or correlation matrix, pass it as "
+            "cov= with n_samples= (fit_cov of a search)."
+        )
+    sample_size(len(values), len(rows.names))

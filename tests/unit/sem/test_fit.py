@@ -149,7 +149,7 @@ MISTAKES = {
     "wrong number of names": (lambda: fit(cov=CORR.to_numpy(), names=list("abc")), "3 names were given for 4 variables"),
     "not square": (lambda: fit(cov=CORR.to_numpy()[:2]), "square with at least one variable; got shape (2, 4)"),
     "text in rows": (lambda: um.fit(ONE_FACTOR, pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})), "Columns 'b' hold text"),
-    "holes in rows": (lambda: um.fit(ONE_FACTOR, pd.DataFrame({"a": [1, np.nan], "b": [1, 2]})), "Missing or infinite values in 'a'"),
+    "holes in rows": (lambda: um.fit(ONE_FACTOR, pd.DataFrame({"a": [1, np.nan], "b": [1, 2]})), "2 samples are too few for 2 variables"),
     "constant column": (lambda: um.fit(ONE_FACTOR, pd.DataFrame({"a": range(9), "b": [0.1] * 9})), "Constant variables carry no information: 'b'"),
     "unknown variable": (lambda: fit("f =~ a + b\nf =~ cc"), "Line 2: 'cc' is neither"),
     "unknown in graph": (lambda: fit(um.DAG.from_edges([("f", "a"), ("f", "alpha")], latents=["f"])), "Variable 'alpha' is not in the data"),

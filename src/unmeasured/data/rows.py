@@ -1,0 +1,165 @@
+"""Rows: whatever table a caller has, as names and numbers with holes, or a refusal that names the column.
+
+A hole is NaN. Infinite values are never holes: they are mistakes of an earlier computation and are refused. Text is
+refused too, numbers written as text included: which of them mean "missing" is the caller's to say.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from unmeasured.arrays import Bools, Floats
+from unmeasured.errors import DataError, listing
+
+_NOT_A_TABLE = "Rows come as a table (samples x variables)"
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A table of numbers: names, values (N, n) with NaN for holes, and which columns came as ordered categories."""
+
+    names: tuple[str, ...]
+    values: Floats
+    ordered: tuple[bool, ...]
+
+    @property
+    def holes(self) -> Bools:
+        """(N, n) where a value is missing."""
+        return np.isnan(self.values)
+
+    def keep(self, which: Bools) -> Rows:
+        """Only the rows chosen."""
+        return Rows(self.names, frozen(self.values[which]), self.ordered)
+
+
+def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:
+    """Read a data frame, an array or a list of lists; ordered categories and truth values become 0, 1, 2, ...
+
+    Raises
+    ------
+    DataError
+        Naming the columns that hold text, dates, complex or infinite numbers, or saying why it is no table.
+
+    Examples
+    --------
+    >>> as_rows([[1, 2.5], [3, None]]).values
+    array([[1. , 2.5],
+           [3. , nan]])
+    """
+    frame = X if isinstance(X, pd.DataFrame) else _frame(X)
+    if frame.shape[0] == 0 or frame.shape[1] == 0:
+        raise DataError(f"{_NOT_A_TABLE}; got shape {frame.shape}, which is empty.")
+    if names is None:
+        names = [str(c) for c in frame.columns]
+    names = checked_names(names, frame.shape[1])
+    columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
+    values = [_numbers(column) for column in columns]
+    _refuse_text([x for x, v in zip(names, values) if v is None], columns)
+    table = np.column_stack([v for v in values if v is not None])
+    infinite = [x for x, bad in zip(names, np.asarray(np.isinf(table).any(axis=0))) if bad]
+    if infinite:
+        raise DataError(
+            f"Columns {listing(infinite)} hold infinities, which are neither numbers nor missing values. Find where "
+            "they come from (a division by zero, a logarithm of zero), or set them to NaN if they mean 'missing'."
+        )
+    ordered = tuple(isinstance(c.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(c.dtype) for c in columns)
+    return Rows(names, frozen(table), ordered)
+
+
+def frozen(matrix: Floats) -> Floats:
+    """A contiguous copy or view that nobody can change."""
+    matrix = np.ascontiguousarray(matrix, dtype=float)
+    matrix.setflags(write=False)
+    return matrix
+
+
+def checked_names(names: Any, n: int) -> tuple[str, ...]:
+    """Names as strings, one for each of n variables and no two alike; None: x1, x2, ..."""
+    if names is None:
+        return tuple(f"x{i + 1}" for i in range(n))
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise DataError(f"names is a sequence of {n} strings; got {names!r}.")
+    known = tuple(str(name) for name in names)
+    if len(known) != n:
+        raise DataError(f"{len(known)} names were given for {n} variables.")
+    repeated = sorted({name for name in known if known.count(name) > 1})
+    if repeated:
+        raise DataError(f"Names repeat: {listing(repeated)}. Every variable needs a name of its own.")
+    return known
+
+
+def as_array(X: Any) -> Any:
+    """Any array-like as a numpy array of real numbers or objects; what is neither is refused."""
+    if isinstance(X, np.ma.MaskedArray):
+        values, mask = np.ma.getdata(X).astype(object), np.ma.getmaskarray(X)
+        values[mask] = None
+        X = values
+    try:
+        with warnings.catch_warnings():
+            # Ragged lists and lossy casts warn in some versions of numpy and raise in others: here they raise.
+            warnings.simplefilter("error")
+            array = np.asarray(X)
+    except (TypeError, ValueError, OverflowError, RuntimeError, Warning) as error:
+        raise DataError(f"This {type(X).__name__} cannot be read as a table of numbers ({error}).") from None
+    if array.dtype.kind not in "biufO":
+        raise DataError(
+            f"The data have entries that are not numbers (they are of type {array.dtype}). Select the numeric columns "
+            "first; numbers written as text can be turned into numbers with pandas.to_numeric."
+        )
+    return array
+
+
+def _frame(X: Any) -> pd.DataFrame:
+    columns = getattr(X, "columns", None)  # data frames of other libraries know their names, too
+    array = as_array(X)
+    if array.ndim != 2:
+        raise DataError(f"{_NOT_A_TABLE}; got a {type(X).__name__} of shape {array.shape}.")
+    known = isinstance(columns, Sequence) and not isinstance(columns, str) and len(columns) == array.shape[1]
+    names = list(columns) if known and columns is not None else [f"x{i + 1}" for i in range(array.shape[1])]
+    return pd.DataFrame(array, columns=names)
+
+
+def _numbers(column: pd.Series[Any]) -> Floats | None:
+    """The column as floats with NaN for holes; None where it holds anything but real numbers."""
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        codes = column.cat.codes.to_numpy(dtype=float)
+        return np.where(codes < 0, np.nan, codes) if kind.ordered else None
+    if pd.api.types.is_complex_dtype(kind):
+        return None
+    if pd.api.types.is_numeric_dtype(kind):
+        # Extended floats beyond 1e308 become infinite here, and are refused as such.
+        with np.errstate(over="ignore"):
+            return np.asarray(column.to_numpy(dtype=float, na_value=np.nan), dtype=float)
+    return _objects(column) if pd.api.types.is_object_dtype(kind) else None
+
+
+def _objects(column: pd.Series[Any]) -> Floats | None:
+    """A column of Python objects, as a None among numbers makes it."""
+    values = np.full(len(column), np.nan)
+    for i, value in enumerate(column):
+        if value is None or value is pd.NA or value is pd.NaT:
+            continue
+        if not isinstance(value, numbers.Real | np.bool_):
+            return None
+        try:
+            values[i] = float(value)
+        except OverflowError:
+            values[i] = math.inf
+    return values
+
+
+def _refuse_text(text: Sequence[str], columns: Sequence[pd.Series[Any]]) -> None:
+    if not text:
+        return
+    unordered = any(isinstance(c.dtype, pd.CategoricalDtype) and not c.dtype.ordered for c in columns)
+    hint = " Categories with an order may stay if they say so (pandas: cat.as_ordered())." if unordered else ""
+    raise DataError(f"Columns {listing(text)} hold text, not numbers. Select the numeric columns first.{hint}")

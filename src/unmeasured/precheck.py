@@ -1,0 +1,441 @@
+"""Before the search: can these data carry a latent model at all?
+
+Everything here is closed form, so a check costs next to nothing. Against *independence* stands the likelihood-ratio
+test that no variable goes with another. Against the *saturated* model stands the rank likelihood: if a few variables
+have k common causes, the covariances of k + 1 of them with all others have rank k. Where BIC prefers that constraint
+to none, a latent explains these variables more cheaply than the correlations themselves do; where it does not, as
+with many samples and real variables, the constraint may still be nearly true. Where no set of variables comes near,
+a latent model has nothing to offer that a table of correlations has not. (The converse is weaker: a variable that
+itself stands between two others leaves the same trace as a latent.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from unmeasured.arrays import Bools, Floats, Ints
+from unmeasured.data.missing import Missing, standardised
+from unmeasured.data.normality import Mardia, mardia
+from unmeasured.data.sample import Cor, Sample, as_sample
+from unmeasured.errors import listing
+from unmeasured.sem.indices import p_value
+from unmeasured.sem.rank import rank_codimension, rank_shortfalls
+
+# Rules of thumb of the field; each is named in the sentence that uses it.
+_FEW_SAMPLES, _FEW_PER_VARIABLE = 200, 5
+_COLLINEAR = 0.9  # squared multiple correlation
+_LEAST_KMO = 0.5  # Kaiser: below, "unacceptable"
+_SKEWED, _PEAKED = 2.0, 7.0  # West, Finch and Curran (1995)
+_HEAVY = 1.15  # Mardia's kurtosis relative to a Gaussian's
+# A population has no chance in it: what exceeds this is not rounding.
+_ROUNDING = 1e-9
+# Browne and Cudeck (1993): an RMSEA up to here is a close fit.
+_CLOSE = 0.05
+# Triples are looked at up to this many (66 variables); pairs always are.
+_MOST_TRIPLES = 50_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One question about the data: its topic, whether the answer is good, and the answer in a sentence."""
+
+    topic: str
+    ok: bool
+    text: str
+
+
+def check(
+    X: Any = None,
+    *,
+    cov: Any = None,
+    n_samples: float | None = None,
+    names: Sequence[str] | None = None,
+    sd: Any = None,
+    repair: bool = False,
+    cor: Cor = "auto",
+    missing: Missing = "ml",
+) -> Check:
+    """Look at data before a search: enough samples and indicators, Gaussian, a latent model warranted, collinear?
+
+    Parameters are those of :func:`unmeasured.as_sample`, but for ``cor``, which is "auto": items of a few values are
+    taken as ordinal.
+
+    Examples
+    --------
+    >>> import unmeasured as um
+    >>> data = um.datasets.load("holzinger_swineford")
+    >>> report = um.check(cov=data.frame(), n_samples=data.n_samples)
+    >>> report.ok, round(report.kmo, 2), report.is_warranted
+    (True, 0.75, True)
+    >>> print(report)
+    9 variables, 301 samples: nothing speaks against a search.
+      ok    samples       301 samples, 33 per variable. Correlations smaller than 0.14 cannot be told
+                          from none.
+      ok    indicators    9 variables can measure up to 4 latents (each needs two of its own, and four
+                          variables are the least that can test one).
+      ok    dependence    The variables depend on one another: chi-square 918.9 on 36 df against
+                          independence, p < 0.001.
+      ok    latents       A latent model is warranted: for 9 of 9 variables BIC prefers causes shared
+                          with others to the saturated model. Kaiser-Meyer-Olkin measure 0.75.
+      ok    collinearity  No variable is nearly a sum of others (largest squared multiple correlation
+                          0.63).
+    """
+    return Check(
+        as_sample(X, cov=cov, n_samples=n_samples, names=names, sd=sd, repair=repair, cor=cor, missing=missing)
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Check:
+    """What was seen before the search. ``str`` gives the text, the attributes the numbers.
+
+    Attributes
+    ----------
+    sample : Sample
+        The data as a search would use them.
+    """
+
+    sample: Sample
+
+    def __str__(self) -> str:
+        return self.explain()
+
+    def __repr__(self) -> str:
+        against = [finding.topic for finding in self.findings if not finding.ok]
+        return f"<Check: {len(self.sample.names)} variables, n = {self.sample.n:g}; against a search: {against}>"
+
+    # Samples and indicators -------------------------------------------------------------------------------
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing speaks against a search."""
+        return all(finding.ok for finding in self.findings)
+
+    @property
+    def least_correlation(self) -> float:
+        """The smallest correlation that BIC tells from none: ``sqrt(1 - N^(-1/N))``."""
+        n = self.sample.n
+        return 0.0 if math.isinf(n) else math.sqrt(1.0 - n ** (-1.0 / n))
+
+    @property
+    def most_latents(self) -> int:
+        """How many latents so many variables can measure: each needs two of its own."""
+        n = len(self.sample.names)
+        return n // 2 if n >= 4 else 0
+
+    # Dependence -------------------------------------------------------------------------------------------
+
+    @property
+    def independence_chi2(self) -> float:
+        """Likelihood-ratio statistic of independence against the saturated model."""
+        lost = -self.sample.log_det_corr
+        if math.isinf(self.sample.n):
+            return math.inf if lost > _ROUNDING else 0.0
+        return self.sample.n * lost
+
+    @property
+    def independence_df(self) -> int:
+        """Its degrees of freedom, the number of pairs."""
+        n = len(self.sample.names)
+        return n * (n - 1) // 2
+
+    @property
+    def independence_pvalue(self) -> float:
+        """Probability of a larger statistic if the variables are independent."""
+        return p_value(self.independence_chi2, self.independence_df)
+
+    @cached_property
+    def _depends(self) -> Bools:
+        """(n,) whether BIC ties a variable to the others."""
+        n = len(self.sample.names)
+        return self._is_refused(np.arange(n)[:, None], 0)
+
+    @cached_property
+    def alone(self) -> tuple[str, ...]:
+        """Variables that BIC does not tie to any of the others."""
+        return tuple(x for x, depends in zip(self.sample.names, self._depends) if not depends)
+
+    # Latents ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def kmo(self) -> float:
+        """Kaiser-Meyer-Olkin measure: shared correlations beside partial ones, over all pairs; 1 is best."""
+        total, partial = self._squares
+        return _ratio(total.sum(), partial.sum())
+
+    @cached_property
+    def msa(self) -> Floats:
+        """(n,) the same for each variable (measure of sampling adequacy)."""
+        total, partial = self._squares
+        return np.array([_ratio(a, b) for a, b in zip(total.sum(axis=0), partial.sum(axis=0))])
+
+    @cached_property
+    def _squares(self) -> tuple[Floats, Floats]:
+        """Squared correlations and squared partial correlations, zero on the diagonal."""
+        P = np.linalg.inv(self.sample.corr)
+        scale = np.sqrt(np.diag(P))
+        off = 1.0 - np.eye(len(P))
+        return self.sample.corr**2 * off, (P / np.outer(scale, scale)) ** 2 * off
+
+    @property
+    def explained(self) -> tuple[str, ...]:
+        """Variables in a set that BIC gives to common causes: a pair to one latent, or three to two."""
+        return self._in_sets(lambda sets, k: ~self._is_refused(sets, k))
+
+    @property
+    def nearly_explained(self) -> tuple[str, ...]:
+        """Variables in a set whose common causes leave an error of approximation (RMSEA) of at most .05."""
+        return self._in_sets(lambda sets, k: self._misfit(sets, k) <= _CLOSE)
+
+    def _in_sets(self, passes: Callable[[Ints, int], Bools]) -> tuple[str, ...]:
+        names = self.sample.names
+        inside = np.zeros(len(names), dtype=bool)
+        for k, sets in self._candidates.items():
+            inside[sets[passes(sets, k)].ravel()] = True
+        return tuple(x for x, yes in zip(names, inside) if yes)
+
+    @cached_property
+    def _candidates(self) -> dict[int, Ints]:
+        """By number of causes k: the sets of k + 1 variables for which k - 1 causes are not enough."""
+        n, candidates = len(self.sample.names), {}
+        dependent = np.flatnonzero(self._depends).tolist()
+        for k in (1, 2):
+            too_many = k == 2 and math.comb(n, 3) > _MOST_TRIPLES
+            if too_many or rank_codimension(n, k + 1, k) < 1 or len(dependent) <= k:
+                continue
+            sets = np.array(list(combinations(dependent, k + 1)), dtype=np.int64)
+            candidates[k] = sets[self._is_refused(sets, k - 1)]
+        return candidates
+
+    def _is_refused(self, sets: Ints, k: int) -> Bools:
+        """Whether BIC refuses that the sets (B, a) have rank k with all others."""
+        lost = rank_shortfalls(self.sample.corr, sets, k)
+        n = self.sample.n
+        if math.isinf(n):
+            return np.asarray(lost > _ROUNDING)
+        codimension = rank_codimension(len(self.sample.names), sets.shape[1], k)
+        return np.asarray(2.0 * n * lost > math.log(n) * codimension)
+
+    def _misfit(self, sets: Ints, k: int) -> Floats:
+        """Root mean square error of approximation of that rank, over its degrees of freedom."""
+        codimension = rank_codimension(len(self.sample.names), sets.shape[1], k)
+        lost = 2.0 * rank_shortfalls(self.sample.corr, sets, k) / codimension
+        return np.sqrt(np.maximum(lost - 1.0 / self.sample.n, 0.0))
+
+    @property
+    def is_warranted(self) -> bool:
+        """Whether a latent model has something to say, against independence and against the saturated model."""
+        return self.kmo >= _LEAST_KMO and bool(self.explained or self.nearly_explained)
+
+    # Gaussian ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def mardia(self) -> Mardia | None:
+        """Multivariate skewness and kurtosis; None for a matrix, ordinal items, or too few complete rows."""
+        rows = self.sample.rows
+        if rows is None or "continuous" not in self.sample.kinds or "ordinal" in self.sample.kinds:
+            return None
+        rows = rows[~np.isnan(rows).any(axis=1)]
+        return mardia(rows) if len(rows) > 2 * rows.shape[1] else None
+
+    # Collinear --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def r2(self) -> Floats:
+        """(n,) squared multiple correlation of each variable with all others."""
+        return 1.0 - self.sample.unexplained
+
+    @property
+    def collinear(self) -> tuple[str, ...]:
+        """Variables that the others explain to nine tenths or more."""
+        return tuple(x for x, r2 in zip(self.sample.names, self.r2) if r2 >= _COLLINEAR)
+
+    # In words ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One line per variable: kind, share missing, values, mean, sd, skewness, excess kurtosis, r2, msa."""
+        sample, rows = self.sample, self.sample.rows
+        table = pd.DataFrame(index=list(sample.names))
+        if rows is not None:
+            table["kind"] = list(sample.kinds)
+            table["missing"] = np.isnan(rows).mean(axis=0)
+            table["values"] = [len(np.unique(column[~np.isnan(column)])) for column in rows.T]
+            z, table["mean"], table["sd"] = standardised(rows)
+            table["skewness"], table["kurtosis"] = np.nanmean(z**3, axis=0), np.nanmean(z**4, axis=0) - 3.0
+        table["r2"], table["msa"] = self.r2, self.msa
+        return table
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """The answers, one per question."""
+        found = (
+            self._samples(),
+            self._indicators(),
+            self._dependence(),
+            self._latents(),
+            self._gaussian(),
+            self._collinearity(),
+        )
+        return tuple(finding for finding in found if finding is not None)
+
+    def explain(self) -> str:
+        """All of it as text: one sentence per question, then what was done to the data."""
+        n, sample = len(self.sample.names), self.sample
+        verdict = "nothing speaks against a search" if self.ok else "mind what is marked with !"
+        size = "a population" if math.isinf(sample.n) else f"{sample.n:g} samples"
+        lines = [f"{n} variables, {size}: {verdict}."]
+        for finding in self.findings:
+            lines += _wrapped(f"  {'ok' if finding.ok else '!':<4}  {finding.topic:<12}  ", finding.text)
+        for remark in sample.remarks:
+            lines += _wrapped(f"  note  {'data':<12}  ", remark)
+        return "\n".join(lines)
+
+    def _samples(self) -> Finding:
+        n, p = self.sample.n, len(self.sample.names)
+        if math.isinf(n):
+            return Finding("samples", True, "A population: no chance is involved.")
+        enough = n >= _FEW_SAMPLES and n >= _FEW_PER_VARIABLE * p
+        advice = (
+            ""
+            if enough
+            else f" That is few (rule of thumb: {_FEW_SAMPLES}, and {_FEW_PER_VARIABLE} per variable): weak loadings "
+            "and paths will be missed."
+        )
+        return Finding(
+            "samples",
+            enough,
+            f"{n:.0f} samples, {n / p:.0f} per variable. Correlations smaller than {self.least_correlation:.2f} cannot "
+            f"be told from none.{advice}",
+        )
+
+    def _indicators(self) -> Finding:
+        p = len(self.sample.names)
+        if p < 4:
+            return Finding(
+                "indicators",
+                False,
+                f"{p} variable{'s are' if p > 1 else ' is'} too few: a latent with three indicators or fewer fits any "
+                "data. Four are the least that can test one.",
+            )
+        most = self.most_latents
+        return Finding(
+            "indicators",
+            True,
+            f"{p} variables can measure up to {most} latents (each needs two of its own, and four variables are the "
+            "least that can test one).",
+        )
+
+    def _dependence(self) -> Finding:
+        p = self.independence_pvalue
+        depends = bool(self._depends.any())
+        test = "" if math.isinf(self.sample.n) else _test(self.independence_chi2, self.independence_df, p)
+        if not depends:
+            return Finding(
+                "dependence",
+                False,
+                f"No variable depends on the others beyond chance{test}: there is nothing to explain.",
+            )
+        alone = f" Not tied to any other: {listing(self.alone)}." if self.alone else ""
+        return Finding("dependence", True, f"The variables depend on one another{test}.{alone}")
+
+    def _latents(self) -> Finding | None:
+        p = len(self.sample.names)
+        if p < 4 or not self._depends.any():
+            return None
+        kmo = f"Kaiser-Meyer-Olkin measure {self.kmo:.2f}"
+        exact, near = self.explained, self.nearly_explained
+        if exact:
+            shared = f"for {len(exact)} of {p} variables BIC prefers causes shared with others to the saturated model"
+        elif near:
+            shared = (
+                "no set of variables has common causes and nothing else (BIC prefers the saturated model), but "
+                f"{len(near)} of {p} variables come close (RMSEA up to {_CLOSE}): expect variables that load on "
+                "several latents"
+            )
+        else:
+            return Finding(
+                "latents",
+                False,
+                "No pair or triple of variables behaves, even nearly, like indicators of common causes: BIC prefers "
+                f"the saturated model. {kmo}. The variables may act on one another, or each belong to everything.",
+            )
+        if self.is_warranted:
+            return Finding("latents", True, f"A latent model is warranted: {shared}. {kmo}.")
+        return Finding(
+            "latents",
+            False,
+            f"Some variables look like indicators ({shared}), but the {kmo} is below {_LEAST_KMO}: correlations run "
+            "between single pairs rather than through common causes.",
+        )
+
+    def _gaussian(self) -> Finding | None:
+        m = self.mardia
+        if m is None:
+            return None
+        table = self.table
+        odd = table.index[(table["skewness"].abs() > _SKEWED) | (table["kurtosis"].abs() > _PEAKED)]
+        numbers = (
+            f"Mardia's kurtosis is {m.relative_kurtosis:.2f} times a Gaussian's ({_p(m.kurtosis_pvalue)}), skewness "
+            f"{m.skewness:.1f} ({_p(m.skewness_pvalue)})"
+        )
+        if not len(odd) and m.relative_kurtosis < _HEAVY:
+            return Finding("Gaussian", True, f"Near enough: {numbers}.")
+        which = f" Far from Gaussian themselves: {listing(map(str, odd))}." if len(odd) else ""
+        return Finding(
+            "Gaussian",
+            False,
+            f"Not Gaussian: {numbers}.{which} Chi-square and BIC then find more structure than there is; compare with "
+            "cor='spearman-normal'.",
+        )
+
+    def _collinearity(self) -> Finding:
+        if not self.collinear:
+            return Finding(
+                "collinearity",
+                True,
+                f"No variable is nearly a sum of others (largest squared multiple correlation {self.r2.max():.2f}).",
+            )
+        corr = np.abs(self.sample.corr - np.eye(len(self.r2)))
+        parts = []
+        for i in np.argsort(-self.r2)[:8]:
+            if self.r2[i] >= _COLLINEAR:
+                j = int(corr[i].argmax())
+                parts.append(f"{self.sample.names[i]!r} ({self.r2[i]:.3f}, most with {self.sample.names[j]!r})")
+        return Finding(
+            "collinearity",
+            False,
+            f"Nearly a sum of other variables (squared multiple correlation): {', '.join(parts)}. One of such "
+            "variables can usually go.",
+        )
+
+
+def _ratio(total: float, partial: float) -> float:
+    """Share of squared correlations in squared correlations and partial ones; a half where there are none."""
+    return float(total / (total + partial)) if total + partial > 0 else 0.5
+
+
+def _test(chi2: float, df: int, p: float) -> str:
+    return f": chi-square {chi2:.1f} on {df} df against independence, {_p(p)}" if df else ""
+
+
+def _p(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def _wrapped(head: str, text: str, width: int = 100) -> list[str]:
+    """Lines of at most that width, the text in a column of its own behind the head."""
+    lines, indent = [head], " " * len(head)
+    for word in text.split():
+        if len(lines[-1]) + len(word) >= width and lines[-1] != head and lines[-1] != indent:
+            lines.append(indent)
+        lines[-1] += word if lines[-1] in (head, indent) else f" {word}"
+    return lines
