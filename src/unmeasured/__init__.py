@@ -4,6 +4,7 @@ This is the menu: public names and nothing else.
 """
 
 from unmeasured import metrics, simulate
+from unmeasured.answer.result import Result
 from unmeasured.data import datasets
 from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, GraphError, ModelError, UnmeasuredError, UnmeasuredWarning
@@ -29,6 +30,7 @@ __all__ = [
     "Model",
     "ModelError",
     "Parameter",
+    "Result",
     "Sample",
     "UnmeasuredError",
     "UnmeasuredWarning",

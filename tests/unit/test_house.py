@@ -16,7 +16,20 @@ import unmeasured as um
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "unmeasured"
 # Import from your left only; data and errors serve all.
-ORDER = ["errors", "arrays", "graphs", "data", "sem", "simulate", "metrics", "score", "search", "benchmark", "cli"]
+ORDER = [
+    "errors",
+    "arrays",
+    "graphs",
+    "data",
+    "sem",
+    "simulate",
+    "metrics",
+    "score",
+    "answer",
+    "search",
+    "benchmark",
+    "cli",
+]
 # The package face may import every room; simulate and metrics stand side by side.
 BESIDE = {frozenset({"simulate", "metrics"})}
 
