@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from unmeasured.answer.words import cautions, indices_in_words, node, what_is_identified
+from unmeasured.answer.words import cautions, indices_in_words, node, number, probability, what_is_identified
 
 if TYPE_CHECKING:
     from unmeasured.answer.result import Result
@@ -69,15 +69,6 @@ def _fit_lines(result: Result) -> list[str]:
     return _columns(indices_in_words(result.sem), "<<<")
 
 
-def number(value: float, digits: int = 3) -> str:
-    """A number to print; nothing where there is none.
-
-    >>> number(0.12345), number(float("nan"))
-    ('0.123', '')
-    """
-    return "" if math.isnan(value) else f"{value:.{digits}f}"
-
-
 # What measures what -----------------------------------------------------------------------------------------
 
 
@@ -127,14 +118,10 @@ def _path_lines(result: Result) -> list[str]:
     for row in paths.to_dict(orient="records"):
         arrow = "→" if row["directed"] else "–"
         told = "told by the data" if row["directed"] else "open; fitted as written"
-        plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), _p_value(row["pvalue"])]
+        plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), probability(row["pvalue"])]
         standardised = [number(row["std"]), _bracketed(row["std_se"])]
         rows.append([f"{row['source']} {arrow} {row['target']}", *plain, *standardised, told])
     return _columns(rows, "<>>>>>><")
-
-
-def _p_value(p: float) -> str:
-    return "" if math.isnan(p) else "< .001" if p < 0.001 else f"{p:.3f}"
 
 
 # HTML -------------------------------------------------------------------------------------------------------

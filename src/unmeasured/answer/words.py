@@ -60,7 +60,7 @@ def indices_in_words(fit: Fit) -> list[tuple[str, str, str]]:
     """Name, value and words of each index."""
     low, high = fit.rmsea_ci
     interval = "" if math.isnan(low) else f" ({low:.3f} to {high:.3f})"
-    p = "" if math.isnan(fit.pvalue) or math.isinf(fit.sample.n) else f", p = {fit.pvalue:.3g}"
+    p = "" if math.isnan(fit.pvalue) or math.isinf(fit.sample.n) else f", p {probability(fit.pvalue, '= ')}"
     return [
         ("chi-square", f"{fit.chi2:.2f} on {fit.df} df{p}", chi2_in_words(fit)),
         ("RMSEA (90%)", f"{fit.rmsea:.3f}{interval}", rmsea_in_words(fit.rmsea)),
@@ -69,6 +69,26 @@ def indices_in_words(fit: Fit) -> list[tuple[str, str, str]]:
         ("SRMR", f"{fit.srmr:.3f}", srmr_in_words(fit.srmr)),
         ("BIC, AIC", f"{fit.bic:.1f}, {fit.aic:.1f}", "to compare models of the same data; smaller is better"),
     ]
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number to print; nothing where there is none.
+
+    >>> number(0.12345), number(float("nan"))
+    ('0.123', '')
+    """
+    return "" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def probability(p: float, sign: str = "") -> str:
+    """A p-value to print, nothing where there is none; ``sign`` stands before one that is given in digits.
+
+    >>> probability(0.0421), probability(1e-9), "p " + probability(0.5, "= ")
+    ('0.042', '< .001', 'p = 0.500')
+    """
+    if math.isnan(p):
+        return ""
+    return "< .001" if p < 0.001 else f"{sign}{p:.3f}"
 
 
 def node(group: tuple[str, ...]) -> str:
