@@ -145,7 +145,9 @@ class ModelComparison:
         for name, fit in self.fits.items():
             if not (fit.converged and fit.admissible):
                 yield f"{name}: {fit.status}."
-            yield from (f"{name}: {note}" for note in fit.notes)
+            # That the groups of a graph rotate is as it should be, and no reason to distrust its fit.
+            if fit.model.n_free - fit.dimension.n_rotations > fit.dimension or fit.sample.n < fit.model.n_free:
+                yield from (f"{name}: {note}" for note in fit.notes)
         if len({frozenset(fit.sample.names) for fit in self.fits.values()}) > 1:
             yield (
                 "The models are not about the same variables: chi-square, AIC and BIC of those over different ones "

@@ -65,8 +65,8 @@ def _ends_a_word(item: str, position: int) -> bool:
 
 def _readable(name: str) -> str:
     """A name that lavaan, R and Graphviz read without quotes."""
-    name = re.sub(r"\W+", "_", name).strip("_")
-    return name if name[:1].isalpha() else f"L_{name}"
+    name = re.sub(r"[\W_]+", "_", name).strip("_")
+    return name if not name or name[0].isalpha() else f"L_{name}"
 
 
 def _free(name: str, used: set[str]) -> str:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy.linalg import qr
 
@@ -26,9 +27,10 @@ from unmeasured.answer.naming import suggest_names
 from unmeasured.answer.standard import covariance_root, standardised_errors
 from unmeasured.answer.summary import html_summary, text_summary
 from unmeasured.answer.turn import Anchors, member_of, turned, zero_loadings
+from unmeasured.errors import GraphError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
 from unmeasured.sem.fit import Fit
-from unmeasured.sem.parameters import pattern_of
+from unmeasured.sem.parameters import Model, pattern_of
 from unmeasured.sem.solve import Problem
 
 
@@ -64,6 +66,13 @@ class Result:
     remarks: tuple[str, ...] = ()
     method: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:
+            raise ModelError(
+                "A result needs the fit of a graph with the variables of its class; got that of another model. For "
+                "model text, read the summary of the fit."
+            )
 
     # Estimates --------------------------------------------------------------------------------------------
 
@@ -102,7 +111,7 @@ class Result:
         """
         rows = self.parameters[self.parameters["op"] == "=~"].reset_index(drop=True)
         zeros = zero_loadings(self.anchors)
-        fixed = [pair in zeros for pair in zip(rows["lhs"], rows["rhs"])]
+        fixed = np.array([pair in zeros for pair in zip(rows["lhs"], rows["rhs"])], dtype=bool)
         return rows.drop(columns="op").rename(columns={"lhs": "latent", "rhs": "indicator"}).assign(fixed=fixed)
 
     @cached_property
@@ -116,7 +125,8 @@ class Result:
         rows = rows.rename(columns={"rhs": "source", "lhs": "target"})
         known = set(self.graph.directed_edges)
         columns = ["source", "target", "est", "se", "z", "pvalue", "std", "std_se"]
-        return rows[columns].assign(directed=[pair in known for pair in zip(rows["source"], rows["target"])])
+        directed = np.array([pair in known for pair in zip(rows["source"], rows["target"])], dtype=bool)
+        return rows[columns].assign(directed=directed)
 
     @cached_property
     def edges(self) -> pd.DataFrame:
@@ -130,7 +140,10 @@ class Result:
 
     @property
     def r2(self) -> pd.Series:
-        """Explained part of the variance of every variable that has causes; the same for every rotation."""
+        """Explained part of the variance of every variable that has causes.
+
+        That of an observed variable is the same for every rotation; that of a latent in a group of several is not.
+        """
         return self.fit.r2
 
     # Names ------------------------------------------------------------------------------------------------
@@ -169,6 +182,9 @@ class Result:
             For a name that is no latent of the graph, or a new one that is taken.
         """
         names = self.suggested_names if names is None else dict(names)
+        observed = [name for name in names if name in self.graph.observed]
+        if observed:
+            raise GraphError(f"{listing(observed)} is observed; only latents are renamed here. Rename it in the data.")
         sem, member = self.sem, self.member.rename(names)
         solution = replace(sem.solution, vanished=tuple(names.get(x, x) for x in sem.solution.vanished))
         problem = Problem.of(pattern_of(member), sem.sample)

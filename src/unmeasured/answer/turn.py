@@ -22,6 +22,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from unmeasured.arrays import Floats
+from unmeasured.errors import ModelError
 from unmeasured.graphs import CPDAG, DAG, LatentGroups
 from unmeasured.graphs.groups import Groups
 from unmeasured.sem.fit import Fit
@@ -73,7 +74,7 @@ def zero_loadings(anchors: Anchors) -> set[tuple[str, str]]:
 def member_of(fit: Fit) -> DAG:
     """The DAG that was fitted."""
     if isinstance(fit.graph, Model):
-        raise TypeError("Only the fit of a graph has groups to turn.")
+        raise ModelError("Only the fit of a graph has groups to turn; this one is of model text.")
     return fit.graph.member() if isinstance(fit.graph, CPDAG) else fit.graph
 
 

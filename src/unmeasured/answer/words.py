@@ -144,7 +144,9 @@ def _rotation(result: Result, group: tuple[str, ...]) -> str:
         return start + "its loadings are one rotation of many, and have no standard errors."
     anchors = ", ".join(result.anchors[group][: k - 1])
     count = "1 loading is" if k == 2 else f"{k * (k - 1) // 2} loadings are"
-    return start + f"{count} set to 0 (on {anchors}) to pick a rotation. R2 does not depend on it."
+    return (
+        start + f"{count} set to 0 (on {anchors}) to pick a rotation. The R2 of its indicators does not depend on it."
+    )
 
 
 def cautions(result: Result) -> Iterator[str]:

@@ -1,0 +1,133 @@
+"""Every export goes through the reader of the program it is for, and comes back with the same edges and roles.
+
+lavaan has a file of its own. dagitty's reader is an R package that needs a JavaScript engine; its text is tested for
+what it says (``tests/unit/graphs/test_convert.py``), not read back.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import warnings
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+import unmeasured as um
+from graphs_zoo import group_collider, latent_chain, shared_child, two_group_chain, zoo
+from unmeasured.graphs import convert, from_networkx
+
+both = [pytest.param(g, id=f"{n}-{k}") for n, dag in zoo.items() for k, g in [("dag", dag), ("cpdag", dag.cpdag())]]
+
+
+def edges_of(graph: um.DAG | um.CPDAG) -> tuple[set[tuple[str, str]], set[frozenset[str]]]:
+    """Directed edges, and undirected ones as sets."""
+    if isinstance(graph, um.DAG):
+        return set(graph.edges), set()
+    return set(graph.directed_edges), {frozenset(pair) for pair in graph.undirected_edges}
+
+
+# --- networkx -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("graph", both)
+def test_networkx_reads_gml(graph: um.DAG | um.CPDAG) -> None:
+    assert from_networkx(nx.parse_gml(graph.to_gml())) == graph
+
+
+def test_gml_keeps_names_of_any_kind() -> None:
+    dag = um.DAG.from_edges([("Größe", 'my "item"'), ("Größe", "a & b")], latents=["Größe"])
+    assert from_networkx(nx.parse_gml(dag.to_gml())) == dag
+
+
+# --- Graphviz -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:pydot")  # it calls pyparsing by its old names
+@pytest.mark.parametrize("graph", both)
+def test_pydot_reads_dot(graph: um.DAG | um.CPDAG) -> None:
+    pydot = pytest.importorskip("pydot", reason="pydot, the reader of DOT, is not installed")
+    (read,) = pydot.graph_from_dot_data(graph.to_dot())
+    shapes = {node.get_name().strip('"'): node.get_shape() for node in read.get_nodes()}
+    assert shapes == {name: "ellipse" if name in graph.latents else "box" for name in graph.names}
+    found = [(e.get_source().strip('"'), e.get_destination().strip('"'), e.get("dir")) for e in read.get_edges()]
+    directed = {(a, b) for a, b, kind in found if kind is None}
+    undirected = {frozenset((a, b)) for a, b, kind in found if kind == "none"}
+    assert (directed, undirected) == edges_of(graph)
+
+
+# --- causal-learn and Tetrad ----------------------------------------------------------------------------
+
+
+def causallearn_edges(graph: object) -> tuple[set[tuple[str, str]], set[frozenset[str]]]:
+    directed, undirected = set(), set()
+    for edge in graph.get_graph_edges():  # type: ignore[attr-defined]
+        a, b = edge.get_node1().get_name(), edge.get_node2().get_name()
+        ends = (edge.get_endpoint1().name, edge.get_endpoint2().name)
+        if ends == ("TAIL", "TAIL"):
+            undirected.add(frozenset((a, b)))
+        else:
+            assert set(ends) == {"TAIL", "ARROW"}
+            directed.add((a, b) if ends == ("TAIL", "ARROW") else (b, a))
+    return directed, undirected
+
+
+@pytest.mark.parametrize("graph", both)
+def test_causal_learn_has_the_same_edges_and_roles(graph: um.DAG | um.CPDAG) -> None:
+    pytest.importorskip("causallearn", reason="causal-learn is not installed")
+    read = graph.to_causallearn()
+    assert causallearn_edges(read) == edges_of(graph)
+    latent = {node.get_name() for node in read.get_nodes() if node.get_node_type().name == "LATENT"}
+    assert latent == set(graph.latents)
+
+
+@pytest.mark.parametrize("graph", both)
+def test_causal_learn_reads_tetrads_text(graph: um.DAG | um.CPDAG, tmp_path: Path) -> None:
+    module = pytest.importorskip(
+        "causallearn.utils.TXT2GeneralGraph", reason="causal-learn, which reads Tetrad's text, is not installed"
+    )
+    text = graph.to_tetrad()
+    nodes = text.splitlines()[1].split(";")
+    assert [node[1:-1] for node in nodes if node.startswith("(")] == list(graph.latents)
+    # Tetrad reads (L1) as a latent called L1; causal-learn's reader of the format does not know the brackets.
+    (tmp_path / "graph.txt").write_text(re.sub(r"\((.*?)\)", r"\1", text))
+    read = module.txt2generalgraph(str(tmp_path / "graph.txt"))
+    assert [node.get_name() for node in read.get_nodes()] == list(graph.names)
+    assert causallearn_edges(read) == edges_of(graph)
+
+
+def test_names_tetrad_cannot_read_are_refused() -> None:
+    dag = um.DAG.from_edges([("g", "my item"), ("g", "a;b")], latents=["g"])
+    with pytest.raises(um.GraphError, match="Tetrad's text cannot hold these names: 'my item', 'a;b'"):
+        dag.to_tetrad()
+
+
+# --- semopy ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dag", [latent_chain, shared_child, two_group_chain, group_collider])
+def test_semopy_fits_the_same_model(dag: um.DAG) -> None:
+    semopy = pytest.importorskip("semopy", reason="semopy is not installed")
+    rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng=3), 2000, rng=5)
+    result = um.Result(dag.cpdag(), um.fit(dag, rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # semopy is older than the pandas and numpy it runs on
+        logging.getLogger().setLevel(logging.ERROR)
+        model = semopy.Model(result.to_semopy())
+        model.fit(rows)
+        stats = semopy.calc_stats(model)
+    assert int(stats["DoF"].iloc[0]) == result.fit.df
+    # Its optimiser stops early: near is near enough to see that it is the same model.
+    assert float(stats["chi2"].iloc[0]) == pytest.approx(result.fit.chi2, abs=0.05)
+
+
+def test_semopy_cannot_scale_a_latent_without_indicators() -> None:
+    edges = [("G", "L1"), ("G", "L2"), *[("L1", x) for x in "abc"], *[("L2", x) for x in "def"]]
+    with pytest.raises(um.GraphError, match="semopy cannot scale 'G': no observed variable measures it"):
+        um.DAG.from_edges(edges, latents=["G", "L1", "L2"]).to_semopy()
+
+
+def test_only_a_member_of_the_class_stands_for_it() -> None:
+    with pytest.raises(um.GraphError, match="member goes with a CPDAG and is one of its DAGs"):
+        convert.to_lavaan(latent_chain, member=shared_child)
