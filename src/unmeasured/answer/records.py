@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from unmeasured.answer.result import Result
 
 FORMAT = 1
-_NEEDED = ("graph", "member", "sample", "solution", "remarks", "method", "options")
+_NEEDED = ("graph", "member", "sample", "solution", "remarks", "method", "options", "named")
 _INDICES = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic", "loglik")
 
 
@@ -40,6 +40,7 @@ def to_json(result: Result) -> str:
         "version": __version__,
         "method": result.method,
         "options": dict(result.options),
+        "named": result.named,
         "graph": json.loads(result.graph.to_json()),
         "member": json.loads(result.member.to_json()),
         "sample": {"names": sample.names, "n": sample.n, "cov": sample.cov.tolist()},
@@ -74,7 +75,7 @@ def from_json(text: str) -> dict[str, Any]:
     )
     sem = Fit(member, sample, Problem.of(pattern_of(member), sample), solution, record["count"])
     fields = {key: record[key] for key in ("method", "options")}
-    return {"graph": graph, "sem": sem, "remarks": tuple(record["remarks"]), **fields}
+    return {"graph": graph, "sem": sem, "remarks": tuple(record["remarks"]), "named": tuple(record["named"]), **fields}
 
 
 def _checked(text: str) -> dict[str, Any]:

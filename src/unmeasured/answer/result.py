@@ -50,6 +50,8 @@ class Result:
         The search that found it.
     options : mapping
         The options of that search.
+    named : tuple of str
+        Latents that got their name from :meth:`rename`; the summary proposes names for the others.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class Result:
     remarks: tuple[str, ...] = ()
     method: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    named: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:
@@ -189,7 +192,9 @@ class Result:
         solution = replace(sem.solution, vanished=tuple(names.get(x, x) for x in sem.solution.vanished))
         problem = Problem.of(pattern_of(member), sem.sample)
         sem = replace(sem, graph=member, problem=problem, solution=solution)
-        return replace(self, graph=self.graph.rename(names), sem=sem)
+        graph = self.graph.rename(names)
+        chosen = {*names.values(), *(names.get(name, name) for name in self.named)}
+        return replace(self, graph=graph, sem=sem, named=tuple(name for name in graph.latents if name in chosen))
 
     # Reading ----------------------------------------------------------------------------------------------
 

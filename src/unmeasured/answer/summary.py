@@ -85,8 +85,8 @@ def _measurement_lines(result: Result) -> Iterator[str]:
 
 
 def _heading(result: Result, group: tuple[str, ...]) -> str:
-    hint = [result.suggested_names[name] for name in group]
-    proposed = "" if tuple(hint) == group else f" (suggested name: {', '.join(hint)})"
+    hint = [result.suggested_names[name] for name in group if name not in result.named]
+    proposed = f" (suggested name: {', '.join(hint)})" if hint else ""
     # The R2 of a latent in a group of several depends on the rotation, so it says nothing.
     explained = f"; R2 {result.r2[group[0]]:.2f}" if len(group) == 1 and group[0] in result.r2 else ""
     return node(group) + proposed + explained
