@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from itertools import permutations
 from typing import Any, Literal
 
@@ -177,7 +178,8 @@ class ModelComparison:
 
     def _repr_html_(self) -> str:
         tests = self.tests.to_html(index=False, border=0) if len(self.tests) else ""
-        return f"<div>{self.table.to_html(border=0)}{tests}</div>"
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        return f"<div>{self.table.to_html(border=0)}{tests}<ul>{notes}</ul></div>"
 
 
 # The models -------------------------------------------------------------------------------------------------

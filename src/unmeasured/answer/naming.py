@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-# Fewer letters than this in common, such as the "x" of x1 and x2, say nothing.
-_LEAST = 3
+# Fewer letters than this in common, such as the "x" of x1 and x2, say nothing; capitals, as in DM1 and DM2, are an
+# abbreviation that somebody chose.
+_LEAST, _LEAST_CAPITALS = 3, 2
 
 
 def suggest_names(indicators: Mapping[tuple[str, ...], Sequence[str]], taken: Iterable[str] = ()) -> dict[str, str]:
@@ -46,7 +47,7 @@ def _base(items: Sequence[str]) -> str:
     prefix = _common_beginning(items) if len(items) > 1 else ""
     whole = all(_ends_a_word(item, len(prefix)) for item in items)
     shared = (prefix if whole else re.sub(r"[^\W_]+$", "", prefix)).strip("_.- 0123456789")
-    if len(shared) >= _LEAST:
+    if len(shared) >= (_LEAST_CAPITALS if shared.isupper() else _LEAST):
         return _readable(shared)
     return _readable("_".join(items[:2]))
 

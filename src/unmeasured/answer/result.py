@@ -220,7 +220,14 @@ class Result:
         by indicators that measure them well, and parameters that the data do not determine are fixed at their
         estimates, which changes neither fit nor degrees of freedom but lets lavaan count them right.
         """
-        return convert.to_lavaan(self.graph, member=self.member, anchors=self.anchors, fixed=self._surplus)
+        text = convert.to_lavaan(self.graph, member=self.member, anchors=self.anchors, fixed=self._surplus)
+        if self.sem.admissible:
+            return text
+        # lavaan has no bounds unless asked, and then ends in an optimum that is no model.
+        return (
+            f"# The fit is not a proper one: {self.sem.status}.\n"
+            f'# lavaan comes to the same only with bounds = "pos.var", if at all.\n{text}'
+        )
 
     def to_semopy(self) -> str:
         """Text for semopy, as :func:`unmeasured.graphs.convert.to_semopy`, groups held as in :meth:`to_lavaan`."""

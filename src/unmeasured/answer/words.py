@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _RMSEA = ((0.05, "close, up to .05"), (0.08, "acceptable, up to .08"), (0.10, "mediocre, up to .10"))
 _SRMR = ((0.08, "good, up to .08"), (0.10, "acceptable, up to .10"))
+# More edges than this are counted, not listed.
+_FEW = 8
 _CFI = ((0.95, "good, from .95"), (0.90, "acceptable, from .90"))
 
 
@@ -115,10 +117,10 @@ def what_is_identified(result: Result) -> Iterator[str]:
     """One sentence for each thing the data tell or leave open."""
     told, open_ = group_edges(result)
     if told:
-        yield f"The data tell the direction of {'; '.join(told)}."
+        yield f"The data tell the direction of {_few(told, '→')}."
     if open_:
         yield (
-            f"The data do not tell the direction of {'; '.join(open_)}: a graph with the arrow turned, in step with "
+            f"The data do not tell the direction of {_few(open_, '–')}: a graph with the arrow turned, in step with "
             "the others, fits exactly as well. The estimates above are those of one such graph."
         )
     for group in result.graph.groups:
@@ -126,15 +128,27 @@ def what_is_identified(result: Result) -> Iterator[str]:
             yield _rotation(result, group)
     if result.graph.latents:
         yield "The scale and the sign of a latent are conventions: noise of variance 1, loadings with a positive sum."
-    unsure = result.fit.notes
-    if any("determine only" in note for note in unsure):
-        rows = result.parameters
-        missing = rows[rows["se"].isna()]
-        names = [f"{a} {op} {b}" for a, op, b in zip(missing["lhs"], missing["op"], missing["rhs"])]
+    yield from _undetermined(result)
+
+
+def _few(edges: list[str], arrow: str) -> str:
+    """The edges, or how many there are where that would fill the page."""
+    return "; ".join(edges) if len(edges) <= _FEW else f"{len(edges)} edges between groups, {arrow} in the table above"
+
+
+def _undetermined(result: Result) -> Iterator[str]:
+    fit, rows = result.fit, result.parameters
+    missing = rows[rows["se"].isna()]
+    if not len(missing):
+        return
+    names = listing(f"{a} {op} {b}" for a, op, b in zip(missing["lhs"], missing["op"], missing["rhs"]))
+    if fit.model.n_free > fit.dimension:
         yield (
-            f"Not determined by the data, so without a standard error: {listing(names)}. The R2 of these variables is "
-            "not determined either."
+            f"Not determined by the data, so without a standard error: {names}. The R2 of these variables is not "
+            "determined either."
         )
+    else:
+        yield f"The data determine this model, but not at the optimum found; without a standard error: {names}."
 
 
 def _rotation(result: Result, group: tuple[str, ...]) -> str:

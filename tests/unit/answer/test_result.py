@@ -145,7 +145,9 @@ def test_names_that_clash_or_do_not_exist_are_refused(collider: um.Result) -> No
     [
         (["Speed_Number", "Speed_Letter"], "Speed"),
         (["moodGood", "moodBad"], "mood"),
-        (["DM1", "DM2"], "DM1_DM2"),  # two letters are an abbreviation at best
+        (["DM1", "DM2"], "DM"),
+        (["dm1", "dm2"], "dm1_dm2"),  # two letters may be chance
+        (["X1", "X2"], "X1_X2"),
         (["neuroticism3", "neuroticism1"], "neuroticism"),
         (["reading", "readiness"], "reading_readiness"),  # "readi" ends in the middle of a word
         (["item.a", "item.b"], "item"),
