@@ -1,7 +1,6 @@
 """Every export goes through the reader of the program it is for, and comes back with the same edges and roles.
 
-lavaan has a file of its own. dagitty's reader is an R package that needs a JavaScript engine; its text is tested for
-what it says (``tests/unit/graphs/test_convert.py``), not read back.
+lavaan has a file of its own. dagitty itself is an R package that needs a JavaScript engine; pgmpy reads its text too.
 """
 
 from __future__ import annotations
@@ -55,6 +54,19 @@ def test_pydot_reads_dot(graph: um.DAG | um.CPDAG) -> None:
     directed = {(a, b) for a, b, kind in found if kind is None}
     undirected = {frozenset((a, b)) for a, b, kind in found if kind == "none"}
     assert (directed, undirected) == edges_of(graph)
+
+
+# --- dagitty --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")  # pgmpy's own
+@pytest.mark.parametrize("dag", zoo.values(), ids=zoo)
+def test_pgmpy_reads_dagitty(dag: um.DAG) -> None:
+    base = pytest.importorskip("pgmpy.base", reason="pgmpy, which reads dagitty's text, is not installed")
+    read = base.DAG.from_dagitty(string=dag.to_dagitty())
+    assert set(read.edges()) == set(dag.edges)
+    assert set(read.nodes()) == set(dag.names)
+    assert set(read.latents) == set(dag.latents)
 
 
 # --- causal-learn and Tetrad ----------------------------------------------------------------------------
