@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from unmeasured.answer.result import Result
 
 FORMAT = 1
-_NEEDED = ("graph", "member", "sample", "solution", "remarks", "method", "options", "named")
+_NEEDED = ("graph", "member", "sample", "solution", "remarks", "method", "options", "named", "count")
 _INDICES = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic", "loglik")
 
 
@@ -56,26 +56,30 @@ def to_json(result: Result) -> str:
 def from_json(text: str) -> dict[str, Any]:
     """The fields of the result behind JSON text; the parts for other readers are left out."""
     record = _checked(text)
+    try:
+        graph, sem = _graph_and_fit(record)
+    except UnmeasuredError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnmeasuredError(
+            f"This result in JSON is damaged ({error!r}). Give the text that to_json wrote."
+        ) from None
+    fields = {key: record[key] for key in ("method", "options")}
+    return {"graph": graph, "sem": sem, **fields} | {key: tuple(record[key]) for key in ("remarks", "named")}
+
+
+def _graph_and_fit(record: dict[str, Any]) -> tuple[CPDAG, Fit]:
     graph, member = (graph_from_json(json.dumps(record[key])) for key in ("graph", "member"))
     if not isinstance(graph, CPDAG) or not isinstance(member, DAG):
         raise UnmeasuredError('In a result "graph" is a cpdag and "member" a dag. Give the text that to_json wrote.')
     cov = np.array(record["sample"]["cov"], dtype=float)
     cov.setflags(write=False)
     sample = Sample(tuple(record["sample"]["names"]), cov, float(record["sample"]["n"]))
-    stored = record["solution"]
-    solution = Solution(
-        x=np.array([float(v) for v in stored["x"]]),
-        discrepancy=float(stored["discrepancy"]),
-        end=stored["end"],
-        steps=stored["steps"],
-        promised=float(stored["promised"]),
-        history=np.array([float(v) for v in stored["history"]]),
-        n_starts=stored["n_starts"],
-        vanished=tuple(stored["vanished"]),
-    )
-    sem = Fit(member, sample, Problem.of(pattern_of(member), sample), solution, record["count"])
-    fields = {key: record[key] for key in ("method", "options")}
-    return {"graph": graph, "sem": sem, "remarks": tuple(record["remarks"]), "named": tuple(record["named"]), **fields}
+    stored: dict[str, Any] = dict(record["solution"])
+    stored |= {key: np.array([float(v) for v in stored[key]]) for key in ("x", "history")}
+    stored |= {key: float(stored[key]) for key in ("discrepancy", "promised")}
+    solution = Solution(**stored | {"vanished": tuple(stored["vanished"])})
+    return graph, Fit(member, sample, Problem.of(pattern_of(member), sample), solution, record["count"])
 
 
 def _checked(text: str) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def _measurement_lines(result: Result) -> Iterator[str]:
         yield from _columns(list(_loading_rows(result, group)), "<" + ">" * (2 * len(group)) + ">" + "<")
     alone = [x for x in result.graph.observed if not any(x in items for items in result.indicators.values())]
     if alone:
-        yield ""
+        yield from [""] if result.graph.groups else []
         yield from wrap(f"Measures nothing: {', '.join(alone)}", _WIDTH, subsequent_indent="    ")
 
 

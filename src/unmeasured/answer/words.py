@@ -63,11 +63,12 @@ def indices_in_words(fit: Fit) -> list[tuple[str, str, str]]:
     low, high = fit.rmsea_ci
     interval = "" if math.isnan(low) else f" ({low:.3f} to {high:.3f})"
     p = "" if math.isnan(fit.pvalue) or math.isinf(fit.sample.n) else f", p {probability(fit.pvalue, '= ')}"
+    comparative = [("CFI", f"{fit.cfi:.3f}", cfi_in_words(fit.cfi)), ("TLI", f"{fit.tli:.3f}", cfi_in_words(fit.tli))]
     return [
         ("chi-square", f"{fit.chi2:.2f} on {fit.df} df{p}", chi2_in_words(fit)),
         ("RMSEA (90%)", f"{fit.rmsea:.3f}{interval}", rmsea_in_words(fit.rmsea)),
-        ("CFI", f"{fit.cfi:.3f}", cfi_in_words(fit.cfi)),
-        ("TLI", f"{fit.tli:.3f}", cfi_in_words(fit.tli)),
+        # They compare with independence, and say nothing of the model that is just that.
+        *(comparative if fit.df < fit.baseline_df else []),
         ("SRMR", f"{fit.srmr:.3f}", srmr_in_words(fit.srmr)),
         ("BIC, AIC", f"{fit.bic:.1f}, {fit.aic:.1f}", "to compare models of the same data; smaller is better"),
     ]
@@ -168,7 +169,9 @@ def cautions(result: Result) -> Iterator[str]:
     yield from result.remarks
     if not result.sem.converged or not result.sem.admissible:
         yield f"The fit is not a proper one: {result.sem.status}."
-    yield from (note for note in result.fit.notes if "determine only" not in note)
+    n, n_free = result.sem.sample.n, result.fit.model.n_free
+    if n < n_free:
+        yield f"{n:.0f} samples for {n_free} free parameters: estimates will not hold up."
     if result.graph.latents and not math.isinf(result.sem.sample.n):
         yield (
             "Standard errors and p-values take the graph as given. It was chosen with the same data, so they are too "

@@ -107,6 +107,7 @@ def test_without_latents_there_is_an_answer_too() -> None:
     assert len(result.loadings) == len(result.latent_paths) == len(result.edges) == 0
     assert "0 latent variables behind 3 observed variables" in result.summary()
     assert "Measures nothing: a, b, c" in result.summary()
+    assert "TLI" not in result.summary()  # it compares with independence, which this is
     assert um.Result.from_json(result.to_json()).summary() == result.summary()
 
 
@@ -259,6 +260,21 @@ def test_a_population_goes_through_json() -> None:
 def test_json_that_is_no_result_is_refused(text: str, message: str) -> None:
     with pytest.raises(um.UnmeasuredError, match=message):
         um.Result.from_json(text)
+
+
+@pytest.mark.parametrize("spoil", ["x", "steps", "vanished"])
+def test_a_damaged_result_is_refused(collider: um.Result, spoil: str) -> None:
+    record = json.loads(collider.to_json())
+    del record["solution"][spoil]
+    with pytest.raises(um.UnmeasuredError, match="This result in JSON is damaged"):
+        um.Result.from_json(json.dumps(record))
+
+
+def test_a_class_in_the_place_of_a_member_is_refused(collider: um.Result) -> None:
+    record = json.loads(collider.to_json())
+    record["member"] = record["graph"]
+    with pytest.raises(um.UnmeasuredError, match='"graph" is a cpdag and "member" a dag'):
+        um.Result.from_json(json.dumps(record))
 
 
 def test_an_estimate_of_model_text_is_no_class() -> None:
