@@ -5,7 +5,6 @@ lavaan has a file of its own. dagitty itself is an R package that needs a JavaSc
 
 from __future__ import annotations
 
-import logging
 import re
 import warnings
 from pathlib import Path
@@ -125,7 +124,6 @@ def test_semopy_fits_the_same_model(dag: um.DAG) -> None:
     result = um.Result(dag.cpdag(), um.fit(dag, rows))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # semopy is older than the pandas and numpy it runs on
-        logging.getLogger().setLevel(logging.ERROR)
         model = semopy.Model(result.to_semopy())
         model.fit(rows)
         stats = semopy.calc_stats(model)

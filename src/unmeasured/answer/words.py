@@ -167,7 +167,8 @@ def _rotation(result: Result, group: tuple[str, ...]) -> str:
 def cautions(result: Result) -> Iterator[str]:
     """What to know before believing the figures."""
     yield from result.remarks
-    if not result.sem.converged or not result.sem.admissible:
+    said = any(result.sem.status in remark for remark in result.remarks)
+    if not said and not (result.sem.converged and result.sem.admissible):
         yield f"The fit is not a proper one: {result.sem.status}."
     n, n_free = result.sem.sample.n, result.fit.model.n_free
     if n < n_free:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -96,9 +97,9 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     @property
     def _n_threads(self) -> int | None:
         """Threads for fits; None is one for each core."""
-        if not isinstance(self.n_jobs, int) or (self.n_jobs < 1 and self.n_jobs != -1):
+        if not isinstance(self.n_jobs, Integral) or (self.n_jobs < 1 and self.n_jobs != -1):
             raise UnmeasuredError(f"n_jobs is a number of threads from 1, or -1 for all cores; got {self.n_jobs!r}.")
-        return None if self.n_jobs == -1 else self.n_jobs
+        return None if self.n_jobs == -1 else int(self.n_jobs)
 
     def _html_repr(self) -> str:
         """What a notebook shows: the answer of a fitted search, the options of one that is not."""
@@ -109,7 +110,8 @@ def _refuse_other_tables(X: Any) -> None:
     """Stop what ``numpy`` would turn into something else without a word, and tables too small for any search."""
     if hasattr(X, "toarray"):
         raise DataError("The data are a sparse matrix; covariances are dense. Pass X.toarray().")
-    if np.iscomplexobj(X):
+    dtypes = list(X.dtypes) if isinstance(X, pd.DataFrame) else [getattr(X, "dtype", None)]
+    if any(getattr(dtype, "kind", "") == "c" for dtype in dtypes):
         raise DataError("Complex data not supported: variables are real numbers. Pass their real and imaginary parts.")
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) != 2:

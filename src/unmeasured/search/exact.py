@@ -603,8 +603,12 @@ class ExactSearch(Search):
         Its latent groups.
     sem_ : Fit
         A member of the class, fitted.
+    result_ : Result
+        The answer to read: ``summary()``, tables, names for latents, exports.
     sample_ : Sample
         The data as they were used.
+    n_features_in_, feature_names_in_ : int, array of str
+        Number of observed variables, and their names where the data had names.
     score_ : float
         The score of the best class.
     runners_up_ : list of RunnerUp

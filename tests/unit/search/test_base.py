@@ -86,6 +86,8 @@ def test_names_are_kept_where_the_data_have_them(rows: pd.DataFrame) -> None:
     [
         (csr_array(np.eye(3)), r"sparse matrix; covariances are dense\. Pass X\.toarray\(\)"),
         (np.eye(3) * 1j, "Complex data not supported"),
+        (pd.DataFrame({"a": [1.0, 2.0], "b": [1j, 2j]}), "Complex data not supported"),
+        ([[1.0, 2.0], [3.0]], "entries that are not numbers"),
         (np.ones((1, 3)), "n_samples = 1, while a minimum of 2"),
         (np.ones((5, 1)), r"1 feature\(s\) \(shape=\(5, 1\)\)"),
         (np.ones(5), r"Rows come as a table .*got shape \(5,\)"),
