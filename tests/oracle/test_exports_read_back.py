@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import networkx as nx
@@ -112,6 +113,72 @@ def test_names_tetrad_cannot_read_are_refused() -> None:
     dag = um.DAG.from_edges([("g", "my item"), ("g", "a;b")], latents=["g"])
     with pytest.raises(um.GraphError, match="Tetrad's text cannot hold these names: 'my item', 'a;b'"):
         dag.to_tetrad()
+
+
+# --- and back to us -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("graph", both)
+def test_what_we_wrote_we_read(graph: um.DAG | um.CPDAG) -> None:
+    # A class without undirected edges looks like a DAG to programs that have no name for classes.
+    directed = isinstance(graph, um.DAG) or not graph.undirected_edges
+    expected = (graph if isinstance(graph, um.DAG) else graph.member()) if directed else graph
+    assert convert.from_tetrad(graph.to_tetrad()) == expected
+    assert convert.from_dagitty(graph.to_dagitty()) == expected
+
+
+@pytest.mark.parametrize("graph", both)
+def test_what_causal_learn_holds_we_read(graph: um.DAG | um.CPDAG) -> None:
+    pytest.importorskip("causallearn", reason="causal-learn is not installed")
+    directed = isinstance(graph, um.DAG) or not graph.undirected_edges
+    expected = (graph if isinstance(graph, um.DAG) else graph.member()) if directed else graph
+    assert convert.from_causallearn(graph.to_causallearn()) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "edges"),
+    [
+        ("dag { a -> b <- c }", {("a", "b"), ("c", "b")}),
+        ("dag{a->{b c};d<-a}", {("a", "b"), ("a", "c"), ("a", "d")}),
+        ('dag {\nbb="0,0,1,1"\n{a b} -> c\nd\n}', {("a", "c"), ("b", "c")}),
+        ('dag { "my item" -> b [beta=".3"] }', {("my item", "b")}),
+        ('dag { a [exposure,pos="1,2"] /* a comment */ b a -> b }', {("a", "b")}),
+        ("dag { a -> {b c} -> d }", {("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")}),
+    ],
+)
+def test_dagittys_shorthand_is_understood(text: str, edges: set[tuple[str, str]]) -> None:
+    dag = convert.from_dagitty(text)
+    assert isinstance(dag, um.DAG)
+    assert set(dag.edges) == edges
+    assert "bb" not in dag.names
+
+
+def test_dagittys_latents_are_latent() -> None:
+    dag = convert.from_dagitty('dag { U [latent,pos="0,0"] x [latentish] U -> x }')
+    assert dag.latents == ("U",)
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "message"),
+    [
+        (convert.from_dagitty, "digraph { a -> b }", "begins with 'dag {' or 'pdag {'"),
+        (convert.from_dagitty, "dag { a <-> b }", "The edge a <-> b belongs to another kind of graph"),
+        (convert.from_dagitty, "dag { a > b }", "cannot be read at '> b '"),
+        (convert.from_dagitty, "dag { a -> b -> a }", "cycle"),
+        (convert.from_tetrad, "a --> b", "This is not Tetrad's text"),
+        (convert.from_tetrad, "Graph Nodes:\na;b\n\nGraph Edges:\n1. a o-> b\n", "The edge a o-> b belongs to another"),
+        (convert.from_tetrad, "Graph Nodes:\na;b\n\nGraph Edges:\n1. a b\n", "The edge '1. a b' cannot be read"),
+        (convert.from_tetrad, "Graph Nodes:\na;b\n\nGraph Edges:\n1. a --> c\n", "No variable 'c' in this graph"),
+    ],
+)
+def test_text_that_is_no_graph_of_ours_is_refused(read: Callable[[str], object], text: str, message: str) -> None:
+    with pytest.raises(um.GraphError, match=message):
+        read(text)
+
+
+def test_tetrad_text_with_more_after_the_edges_is_read() -> None:
+    text = "Graph Nodes:\n(L);x\n\nGraph Edges:\n1. L --> x dd nl\n\nGraph Attributes:\nBIC: -3\n"
+    assert convert.from_tetrad(text).latents == ("L",)
 
 
 # --- semopy ---------------------------------------------------------------------------------------------

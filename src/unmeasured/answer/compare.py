@@ -125,8 +125,9 @@ class ModelComparison:
     def tests(self) -> pd.DataFrame:
         """Difference tests, ``smaller larger chi2 df pvalue``, one for each model nested in a larger one.
 
-        The smaller model holds under the null hypothesis; a small p-value speaks for the larger one. Missing for a
-        population, where there is nothing to test.
+        The smaller model holds under the null hypothesis; a small p-value speaks for the larger one. Where the smaller
+        lies on the border of the larger (one factor is three that correlate perfectly), the p-value is too large. None
+        for a population, where there is nothing to test.
         """
         rows = []
         for a, b in permutations(self.fits, 2):

@@ -33,6 +33,7 @@ from unmeasured.graphs.bitsets import Adjacency
 from unmeasured.graphs.cpdag import CPDAG
 from unmeasured.graphs.dag import DAG
 from unmeasured.graphs.lavaan_text import to_lavaan, to_semopy
+from unmeasured.graphs.readers import from_causallearn, from_dagitty, from_tetrad
 from unmeasured.graphs.variables import Variables
 
 if TYPE_CHECKING:
@@ -41,8 +42,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Direction",
     "from_adjacency",
+    "from_causallearn",
+    "from_dagitty",
     "from_json",
     "from_networkx",
+    "from_tetrad",
     "to_adjacency",
     "to_causallearn",
     "to_dagitty",
