@@ -4,6 +4,8 @@ This is the menu: public names and nothing else.
 """
 
 from unmeasured import metrics, simulate
+from unmeasured.answer.compare import ModelComparison, compare_models
+from unmeasured.answer.result import Result
 from unmeasured.data import datasets
 from unmeasured.data.files import read, read_matrix
 from unmeasured.data.sample import Sample, as_sample
@@ -14,7 +16,7 @@ from unmeasured.search.enumerate import count_gnfm
 from unmeasured.search.exact import ExactSearch
 from unmeasured.search.lges import LGES
 from unmeasured.sem.dimension import dimension
-from unmeasured.sem.fit import Fit, comparison, fit, fit_many
+from unmeasured.sem.fit import Fit, fit, fit_many
 from unmeasured.sem.parameters import Model, Parameter
 
 __version__ = "0.1.0"
@@ -30,15 +32,17 @@ __all__ = [
     "GraphError",
     "LatentGroups",
     "Model",
+    "ModelComparison",
     "ModelError",
     "Parameter",
+    "Result",
     "Sample",
     "UnmeasuredError",
     "UnmeasuredWarning",
     "Variables",
     "as_sample",
     "check",
-    "comparison",
+    "compare_models",
     "count_gnfm",
     "datasets",
     "dimension",

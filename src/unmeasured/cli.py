@@ -36,20 +36,10 @@ def demo(
     Example: unmeasured demo multitasking
     """
     dataset = um.datasets.load(data)
-    fits = {
-        model.name: um.fit(
-            model.text, cov=dataset.frame(), n_samples=dataset.n_samples, correlate_exogenous=model.correlate_exogenous
-        )
-        for model in dataset.models.values()
-    }
+    compared = um.compare_models(dict(dataset.models), cov=dataset.frame(), n_samples=dataset.n_samples)
     typer.echo(f"{dataset.title}: {len(dataset.names)} variables, N = {dataset.n_samples}")
     typer.echo(f"Source: {dataset.source}\n")
-    typer.echo(_table(um.comparison(fits)))
-    typer.echo("\nSmaller RMSEA, SRMR and BIC are better, larger CFI and TLI; best BIC first.")
-    for name, result in fits.items():
-        for remark in (result.status if not result.admissible else "", *result.notes):
-            if remark:
-                typer.echo(f"{name}: {remark}")
+    typer.echo(str(compared))
 
 
 @app.command("datasets")
@@ -191,15 +181,6 @@ def _add_experiment(name: str) -> None:
 
 for _name in experiment.available():
     _add_experiment(_name)
-
-
-def _table(frame: pd.DataFrame) -> str:
-    digits = {"chi2": 2, "bic": 1, "rmsea": 4, "cfi": 4, "tli": 4, "srmr": 4}
-    shown = frame.copy()
-    for column, n in digits.items():
-        shown[column] = [f"{value:.{n}f}" for value in frame[column]]
-    shown["proper"] = ["yes" if value else "no" for value in frame["proper"]]
-    return shown.to_string()
 
 
 def main() -> NoReturn:

@@ -26,6 +26,7 @@ ORDER = [
     "simulate",
     "metrics",
     "score",
+    "answer",
     "search",
     "benchmark",
     "cli",
@@ -76,15 +77,16 @@ def test_every_public_name_is_documented():
     assert undocumented == []
 
 
-def test_the_readme_runs_and_prints_what_it_says():
-    blocks = re.findall(r"```(python|text)\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+@pytest.mark.parametrize("page", ["README.md", "docs/answer.md"])
+def test_the_pages_run_and_print_what_they_say(page):
+    blocks = re.findall(r"```(python|text)\n(.*?)```", (ROOT / page).read_text(), flags=re.S)
     scope: dict[str, object] = {}
     printed = None
     for kind, code in blocks:
         if kind == "python":
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
-                exec(compile(code, "README.md", "exec"), scope)
+                exec(compile(code, page, "exec"), scope)
             printed = out.getvalue()
         elif printed is not None:
             assert printed.strip() == code.strip()

@@ -1,6 +1,13 @@
 """What a graph is: variables and their roles, DAGs, equivalence classes over latent groups, separation."""
 
-from unmeasured.graphs.convert import from_adjacency, from_json, from_networkx
+from unmeasured.graphs.convert import (
+    from_adjacency,
+    from_causallearn,
+    from_dagitty,
+    from_json,
+    from_networkx,
+    from_tetrad,
+)
 from unmeasured.graphs.cpdag import (
     CPDAG,
     class_over_groups,
@@ -27,8 +34,11 @@ __all__ = [
     "consistent_extension",
     "cpdag_of",
     "from_adjacency",
+    "from_causallearn",
+    "from_dagitty",
     "from_json",
     "from_networkx",
+    "from_tetrad",
     "generic_rank",
     "is_d_separated",
     "is_gnfm",

@@ -8,7 +8,10 @@ networkx         arc ``(i, j)``                  arcs ``(i, j)`` and ``(j, i)`` 
 lavaan           ``i =~ j`` or ``j ~ i``         one of the two directions, with a comment
 dot              ``i -> j``                      ``i -> j [dir=none]``
 dagitty          ``i -> j``                      ``i -- j`` in a ``pdag``
+semopy           as lavaan                       as lavaan
+GraphML, GML     arc ``i → j``, as networkx      two arcs with ``directed=False``, as networkx
 causal-learn     ``G[j, i] = 1, G[i, j] = -1``   ``G[i, j] = G[j, i] = -1``
+Tetrad           ``i --> j``                     ``i --- j``
 JSON             ``[i, j]`` under "directed"     ``[i, j]`` under "undirected"
 ================ =============================== =======================================================
 """
@@ -29,7 +32,8 @@ from unmeasured.errors import GraphError, listing
 from unmeasured.graphs.bitsets import Adjacency
 from unmeasured.graphs.cpdag import CPDAG
 from unmeasured.graphs.dag import DAG
-from unmeasured.graphs.lavaan_text import to_lavaan
+from unmeasured.graphs.lavaan_text import to_lavaan, to_semopy
+from unmeasured.graphs.readers import from_causallearn, from_dagitty, from_tetrad
 from unmeasured.graphs.variables import Variables
 
 if TYPE_CHECKING:
@@ -38,16 +42,22 @@ if TYPE_CHECKING:
 __all__ = [
     "Direction",
     "from_adjacency",
+    "from_causallearn",
+    "from_dagitty",
     "from_json",
     "from_networkx",
+    "from_tetrad",
     "to_adjacency",
     "to_causallearn",
     "to_dagitty",
     "to_dot",
+    "to_gml",
     "to_graphml",
     "to_json",
     "to_lavaan",
     "to_networkx",
+    "to_semopy",
+    "to_tetrad",
 ]
 
 Direction = Literal["row to column", "column to row"]
@@ -211,6 +221,17 @@ def to_graphml(graph: DAG | CPDAG) -> str:
     return "\n".join(nx.generate_graphml(to_networkx(graph)))
 
 
+def to_gml(graph: DAG | CPDAG) -> str:
+    """GML text, edge source → target, with the attributes of :func:`to_networkx`; DoWhy and igraph read it.
+
+    GML has numbers and no truth values, so ``directed`` is 1 or 0; :func:`from_networkx` reads both.
+    """
+    plain = to_networkx(graph)
+    for *_, data in plain.edges(data=True):
+        data["directed"] = int(data["directed"])
+    return "\n".join(nx.generate_gml(plain))
+
+
 # --- drawing and other programs -------------------------------------------------------------------------
 
 
@@ -255,6 +276,34 @@ def to_dagitty(graph: DAG | CPDAG) -> str:
     lines += [f"{_dagitty_name(a)} -- {_dagitty_name(b)}" for a, b in undirected]
     kind = "pdag" if undirected else "dag"
     return "\n".join([f"{kind} {{", *("  " + line for line in lines), "}"])
+
+
+def to_tetrad(graph: DAG | CPDAG) -> str:
+    """Text as Tetrad saves graphs; ``i --> j`` reads i → j, ``i --- j`` is undirected, ``(i)`` is latent.
+
+    Raises
+    ------
+    GraphError
+        When a name has a space, a comma, a semicolon, or a bracket, which mean something else in this format.
+
+    Examples
+    --------
+    >>> print(to_tetrad(DAG.from_edges([("g", "x"), ("g", "y")], latents=["g"])))
+    Graph Nodes:
+    (g);x;y
+    <BLANKLINE>
+    Graph Edges:
+    1. g --> x
+    2. g --> y
+    """
+    wrong = [name for name in graph.names if re.search(r"[\s,;()\[\]]", name)]
+    if wrong:
+        raise GraphError(f"Tetrad's text cannot hold these names: {listing(wrong)}. Take out spaces, commas, brackets.")
+    directed, undirected = _edges(graph)
+    nodes = [f"({name})" if latent else name for name, latent in zip(graph.names, graph.variables.latent)]
+    edges = [f"{a} --> {b}" for a, b in directed] + [f"{a} --- {b}" for a, b in undirected]
+    numbered = [f"{i}. {edge}" for i, edge in enumerate(edges, start=1)]
+    return "\n".join(["Graph Nodes:", ";".join(nodes), "", "Graph Edges:", *numbered])
 
 
 def _quoted(name: str) -> str:

@@ -30,7 +30,7 @@ model, and counts as knowledge when other edges are oriented.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -161,6 +161,16 @@ class CPDAG(Exports):
         quotient = _quotient(self.variables, self.groups)
         for extension in all_extensions(quotient.contract(self.adjacency)):
             yield DAG._trusted(self.variables, quotient.expand(extension))
+
+    def rename(self, names: Mapping[str, str]) -> CPDAG:
+        """The same class, some of its variables under other names.
+
+        >>> dag = DAG.from_edges([("L", "a"), ("L", "b")], latents=["L"])
+        >>> print(dag.cpdag().rename({"L": "speed"}))
+        speed → a, b
+        """
+        groups = tuple(tuple(names.get(name, name) for name in group) for group in self.groups)
+        return CPDAG._trusted(self.variables.rename(names), self.adjacency, groups)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CPDAG):

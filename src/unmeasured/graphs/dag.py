@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -163,6 +163,10 @@ class DAG(Exports):
     def has_edge(self, source: str, target: str) -> bool:
         """Whether ``source → target`` is an edge."""
         return bool(self.adjacency[self.variables.index(source), self.variables.index(target)])
+
+    def rename(self, names: Mapping[str, str]) -> DAG:
+        """The same graph, some of its variables under other names."""
+        return DAG._trusted(self.variables.rename(names), self.adjacency)
 
     def cpdag(self) -> CPDAG:
         """The equivalence class over latent groups (see :func:`unmeasured.graphs.class_over_groups`)."""

@@ -46,6 +46,24 @@ class Exports:
 
         return convert.to_graphml(self._graph())
 
+    def to_gml(self) -> str:
+        """As GML text; see :func:`unmeasured.graphs.convert.to_gml`."""
+        from unmeasured.graphs import convert
+
+        return convert.to_gml(self._graph())
+
+    def to_tetrad(self) -> str:
+        """As Tetrad's graph text; see :func:`unmeasured.graphs.convert.to_tetrad`."""
+        from unmeasured.graphs import convert
+
+        return convert.to_tetrad(self._graph())
+
+    def to_semopy(self) -> str:
+        """As semopy model text; see :func:`unmeasured.graphs.convert.to_semopy`."""
+        from unmeasured.graphs import convert
+
+        return convert.to_semopy(self._graph())
+
     def to_json(self) -> str:
         """As JSON text; see :func:`unmeasured.graphs.convert.to_json`."""
         from unmeasured.graphs import convert

@@ -1,10 +1,10 @@
-"""A graph as lavaan model text that means this graph and nothing else; the lavaan part of ``convert``."""
+"""A graph as model text that means this graph and nothing else: for lavaan and for semopy; part of ``convert``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 
@@ -15,7 +15,13 @@ from unmeasured.graphs.dag import DAG
 from unmeasured.graphs.groups import LatentGroups, braces, uniformity_failures
 
 
-def to_lavaan(graph: DAG | CPDAG) -> str:
+def to_lavaan(
+    graph: DAG | CPDAG,
+    *,
+    member: DAG | None = None,
+    anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
+    fixed: Mapping[tuple[str, str], float] | None = None,
+) -> str:
     """Text for lavaan's ``sem()`` or ``cfa()`` with ``std.lv = TRUE``; ``i =~ j`` and ``j ~ i`` read i → j.
 
     The text means exactly the model of the graph, linear with independent noise, whatever lavaan would add by
@@ -31,6 +37,17 @@ def to_lavaan(graph: DAG | CPDAG) -> str:
 
     For a CPDAG this is the model of ``member()``; a comment marks each edge whose direction the data do not
     tell. Where observed variables cause something, also pass ``fixed.x = FALSE``.
+
+    Parameters
+    ----------
+    graph : DAG or CPDAG
+        What to write.
+    member : DAG, optional
+        Of a CPDAG, the member to write instead of ``member()``.
+    anchors : mapping, optional
+        For groups of k latents, the k pure children whose zero loadings fix the rotation; else its first ones.
+    fixed : mapping, optional
+        Edges ``(cause, effect)`` whose weight is not estimated but set to this number; a comment lists them.
 
     Raises
     ------
@@ -51,12 +68,12 @@ def to_lavaan(graph: DAG | CPDAG) -> str:
     # The data do not tell the direction of L1 - L2; written as L1 -> L2.
     L2 ~ L1
     """
-    dag = graph.member() if isinstance(graph, CPDAG) else graph
+    dag = _member(graph, member)
     _refuse_names_r_cannot_read(dag.names)
-    model = _LavaanModel(dag)
+    model = _LavaanModel(dag, anchors or {}, fixed or {})
     undirected = list(_undirected_remarks(graph, dag)) if isinstance(graph, CPDAG) else []
     sections = [
-        [*model.header(), *model.rotation_remarks(), *model.measurement()],
+        [*model.header(), *model.rotation_remarks(), *model.fixed_remarks(), *model.measurement()],
         [*undirected, *model.paths()],
         model.variances(),
         model.zero_covariances(),
@@ -64,11 +81,72 @@ def to_lavaan(graph: DAG | CPDAG) -> str:
     return "\n\n".join("\n".join(section) for section in sections if section)
 
 
+def to_semopy(
+    graph: DAG | CPDAG,
+    *,
+    member: DAG | None = None,
+    anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
+) -> str:
+    """Text for semopy's ``Model``; ``i =~ j`` and ``j ~ i`` read i → j.
+
+    The same model as :func:`to_lavaan` writes, in the scale semopy uses: one loading of each latent is 1 and its
+    variance free. In a group of several latents that loading is the one on its own anchor, next to the zeros that fix
+    the rotation: a triangle with ones on its diagonal and free variances spans the same covariances as one with free
+    diagonal and unit variances. Parameters as in :func:`to_lavaan`.
+
+    Raises
+    ------
+    GraphError
+        When a name is not one that model text can hold, or a latent is measured by latents alone.
+
+    Examples
+    --------
+    >>> dag = DAG.from_edges([(g, x) for g in "AB" for x in ("x1", "x2", "x3", "x4")], latents=["A", "B"])
+    >>> print(to_semopy(dag))
+    # semopy: Model(text)
+    # Group {A, B}: 1 loading set to zero to fix its rotation, which is arbitrary.
+    A =~ 1*x1 + x2 + x3 + x4
+    B =~ 1*x2 + 0*x1 + x3 + x4
+    <BLANKLINE>
+    A ~~ A
+    B ~~ B
+    <BLANKLINE>
+    A ~~ 0*B
+    """
+    dag = _member(graph, member)
+    _refuse_names_r_cannot_read(dag.names)
+    model = _LavaanModel(dag, anchors or {})
+    hidden = [name for name, items in model.indicators.items() if items[0] in dag.latents]
+    if hidden:
+        raise GraphError(
+            f"semopy cannot scale {listing(hidden)}: no observed variable measures it. Write it for lavaan."
+        )
+    undirected = list(_undirected_remarks(graph, dag)) if isinstance(graph, CPDAG) else []
+    header = ["# semopy: Model(text)", *list(model.header())[1:]]
+    sections = [
+        [*header, *model.rotation_remarks(), *model.unit_loadings()],
+        [*undirected, *model.paths()],
+        [*(f"{name} ~~ {name}" for name in model.traced), *model.variances()],
+        model.zero_covariances(),
+    ]
+    return "\n\n".join("\n".join(section) for section in sections if section)
+
+
+def _member(graph: DAG | CPDAG, member: DAG | None) -> DAG:
+    if member is not None:
+        if not isinstance(graph, CPDAG) or member.names != graph.names:
+            raise GraphError("member goes with a CPDAG and is one of its DAGs, with the same names.")
+        return member
+    return graph.member() if isinstance(graph, CPDAG) else graph
+
+
 @dataclass(frozen=True)
 class _LavaanModel:
     """A DAG seen as lavaan sees it: which edges are loadings, which are paths, what would be added."""
 
     dag: DAG
+    anchors: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    fixed: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     @cached_property
     def traced(self) -> tuple[str, ...]:
@@ -117,14 +195,22 @@ class _LavaanModel:
         }
 
     @cached_property
-    def zero_loadings(self) -> set[tuple[str, str]]:
-        """A triangle of zeros: the j-th latent of a group has none of the first j pure children (from 0)."""
+    def held(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+        """For each group whose rotation can be fixed, as many pure children as it has latents."""
         return {
-            (latent, child)
+            group: self.anchors.get(group, pure[: len(group)])
             for group, pure in self.rotating.items()
             if len(pure) >= len(group)
+        }
+
+    @cached_property
+    def zero_loadings(self) -> set[tuple[str, str]]:
+        """A triangle of zeros: the j-th latent of a group has none of the first j anchors (from 0)."""
+        return {
+            (latent, child)
+            for group, chosen in self.held.items()
             for j, latent in enumerate(group)
-            for child in pure[:j]
+            for child in chosen[:j]
         }
 
     @cached_property
@@ -159,13 +245,34 @@ class _LavaanModel:
                     f"{len(group)} needed to fix it), so loadings and standard errors are not unique."
                 )
 
+    def fixed_remarks(self) -> Iterator[str]:
+        if self.fixed:
+            edges = ", ".join(f"{cause} -> {effect}" for cause, effect in self.fixed)
+            yield f"# Not determined by the data, so held at an estimate, at no cost in fit: {edges}."
+
     def measurement(self) -> Iterator[str]:
         for latent, children in self.indicators.items():
-            terms = [f"0*{child}" if (latent, child) in self.zero_loadings else child for child in children]
-            yield f"{latent} =~ {' + '.join(terms)}"
+            yield f"{latent} =~ {' + '.join(self.term(latent, child) + child for child in children)}"
+
+    def term(self, cause: str, effect: str) -> str:
+        """What stands before an effect or a cause: nothing where the weight is free."""
+        if (cause, effect) in self.zero_loadings:
+            return "0*"
+        return f"{self.fixed[cause, effect]!r}*" if (cause, effect) in self.fixed else ""
+
+    def unit_loadings(self) -> Iterator[str]:
+        """Each latent with a loading of 1 in front: on its anchor in a group, else on its first indicator."""
+        own = {latent: x for group, chosen in self.held.items() for latent, x in zip(group, chosen, strict=True)}
+        for latent, children in self.indicators.items():
+            first = own.get(latent, children[0])
+            rest = [self.term(latent, child) + child for child in children if child != first]
+            yield f"{latent} =~ {' + '.join([f'1*{first}', *rest])}"
 
     def paths(self) -> list[str]:
-        return [f"{name} ~ {' + '.join(above)}" for name, above in self.causes.items()]
+        return [
+            f"{name} ~ {' + '.join(self.term(cause, name) + cause for cause in above)}"
+            for name, above in self.causes.items()
+        ]
 
     def variances(self) -> list[str]:
         """Variances lavaan would set to zero or not know of."""

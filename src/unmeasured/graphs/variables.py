@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -101,6 +101,16 @@ class Variables:
     def is_latent(self, name: str) -> bool:
         """Whether the variable is latent."""
         return self.latent[self.index(name)]
+
+    def rename(self, names: Mapping[str, str]) -> Variables:
+        """The same variables, some under other names.
+
+        >>> Variables.of(["L1", "x"], latents=["L1"]).rename({"L1": "speed"}).names
+        ('speed', 'x')
+        """
+        for name in names:
+            self.index(name)  # refuses what is no variable
+        return Variables(tuple(names.get(name, name) for name in self.names), self.latent)
 
     def __len__(self) -> int:
         return len(self.names)

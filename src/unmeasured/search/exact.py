@@ -42,15 +42,16 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Literal
 
 import numpy as np
 from tqdm.auto import tqdm
 
 from unmeasured.arrays import Floats, Ints
-from unmeasured.data.sample import Sample, as_sample
+from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs import CPDAG
+from unmeasured.search.base import Search
 from unmeasured.search.enumerate import (
     Measurement,
     MeasurementTable,
@@ -572,7 +573,7 @@ class RunnerUp:
     dimension: int
 
 
-class ExactSearch:
+class ExactSearch(Search):
     """Score every class of generalized N factor models (Def. 2), or prove that it cannot be the best.
 
     Parameters
@@ -602,8 +603,12 @@ class ExactSearch:
         Its latent groups.
     sem_ : Fit
         A member of the class, fitted.
+    result_ : Result
+        The answer to read: ``summary()``, tables, names for latents, exports.
     sample_ : Sample
         The data as they were used.
+    n_features_in_, feature_names_in_ : int, array of str
+        Number of observed variables, and their names where the data had names.
     score_ : float
         The score of the best class.
     runners_up_ : list of RunnerUp
@@ -633,10 +638,6 @@ class ExactSearch:
     (0, True, 52)
     """
 
-    graph_: CPDAG
-    groups_: tuple[tuple[str, ...], ...]
-    sem_: Fit
-    sample_: Sample
     score_: float
     runners_up_: list[RunnerUp]
     proven_: bool
@@ -644,7 +645,6 @@ class ExactSearch:
     n_fitted_: int
     n_bounded_: int
     trace_: tuple[ExactStep, ...]
-    remarks_: tuple[str, ...]
 
     _bounding = True  # tests switch it off to see that nothing is lost
 
@@ -667,15 +667,7 @@ class ExactSearch:
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: object = None) -> Self:
-        """Search the structure behind rows: a DataFrame or an array with one row per sample."""
-        return self._fit(as_sample(X))
-
-    def fit_cov(self, cov: Any, n_samples: float, names: Sequence[str] | None = None) -> Self:
-        """Search the structure behind a covariance or correlation matrix; ``math.inf`` samples: a population."""
-        return self._fit(as_sample(cov=cov, n_samples=n_samples, names=names))
-
-    def _fit(self, sample: Sample) -> Self:
+    def _search(self, sample: Sample) -> None:
         self._check_options()
         n = _checked_size(sample)
         started = time.monotonic()
@@ -684,14 +676,12 @@ class ExactSearch:
             Criterion.of(sample, self.penalty),
             largest=checked_group_size(self.max_group_size, n),
             n_best=self.n_best,
-            n_threads=None if self.n_jobs == -1 else self.n_jobs,
+            n_threads=self._n_threads,
             bounding=self._bounding,
         )
         trace, why = self._run(search, started)
-        self.sample_ = sample
         self.n_classes_ = count_gnfm(n, self.max_group_size).n_classes
         self._keep(search, trace, why)
-        return self
 
     def _run(self, search: BranchAndBound, started: float) -> tuple[list[ExactStep], str]:
         """Step until all is settled; the reason if it is not."""
@@ -719,7 +709,6 @@ class ExactSearch:
         """Turn what was found into attributes."""
         names, best = search.sample.names, search.best[0]
         self.graph_ = best.measurement.cpdag(best.latent_graph, names)
-        self.groups_ = self.graph_.groups
         self.sem_ = best.fit
         self.score_ = best.score
         self.runners_up_ = [
@@ -733,7 +722,7 @@ class ExactSearch:
         self.trace_ = tuple(trace)
         self.remarks_ = tuple(self._remarks(search, n_open, why))
         if why:
-            warnings.warn(self.remarks_[0], UnmeasuredWarning, stacklevel=4)
+            warnings.warn(self.remarks_[0], UnmeasuredWarning, stacklevel=5)
 
     def _remarks(self, search: BranchAndBound, n_open: int, why: str) -> Iterator[str]:
         if why:
@@ -748,7 +737,7 @@ class ExactSearch:
             yield f"{tied} other classes score as high as the best one; see runners_up_."
         if not (self.sem_.converged and self.sem_.admissible):
             yield f"The fit of the best class is not a proper one: {self.sem_.status}."
-        if math.isinf(self.sample_.n) and 0.5 * self.sem_.solution.discrepancy > _FITS:
+        if math.isinf(search.sample.n) and 0.5 * self.sem_.solution.discrepancy > _FITS:
             yield "No class fits this population; the one returned comes closest."
         if self.sem_.df == 0:
             yield "The class found is saturated: it fits any data, so nothing speaks for it. Measure more indicators."
@@ -762,8 +751,6 @@ class ExactSearch:
             raise UnmeasuredError(f"time_limit is a positive number of seconds; got {self.time_limit}.")
         if self.n_best < 1:
             raise UnmeasuredError(f"n_best must be at least 1, the best class itself; got {self.n_best}.")
-        if self.n_jobs < 1 and self.n_jobs != -1:
-            raise UnmeasuredError(f"n_jobs is a number of threads from 1, or -1 for all cores; got {self.n_jobs}.")
 
 
 def _checked_size(sample: Sample) -> int:

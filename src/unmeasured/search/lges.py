@@ -14,14 +14,15 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Literal
 
 import numpy as np
 
-from unmeasured.data.sample import Sample, as_sample
+from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG, cpdag_of
 from unmeasured.score import BicScore, LikelihoodScore, default_delta
+from unmeasured.search.base import Search
 from unmeasured.search.measurement import Measurement
 from unmeasured.search.phase1 import run_phase1
 from unmeasured.search.phase2 import n_paths, polish_edges, run_phase2
@@ -204,7 +205,7 @@ def remarks_on_fit(fit: Fit) -> list[str]:
     return []
 
 
-class LGES:
+class LGES(Search):
     """Latent variable Greedy Equivalence Search.
 
     Parameters
@@ -221,7 +222,7 @@ class LGES:
     prune : bool
         Refuse candidates by the closed-form bound without fitting them; the result is the same.
     n_jobs : int
-        Threads for fits; the result does not depend on it.
+        Threads for fits, -1 for all cores; the result does not depend on it.
     random_state : int
         Kept for the face of an estimator: the search draws nothing at random, and runs repeat.
     verbose : bool
@@ -236,10 +237,18 @@ class LGES:
     groups_ : tuple of tuples of str
     sem_ : Fit
         A member of the class, fitted.
+    result_ : Result
+        The answer to read: ``summary()``, tables, names for latents, exports.
+    sample_ : Sample
+        Names, covariance and N as used in the search.
     trace_ : Trace
         One record per step.
     remarks_ : tuple of str
         What the user should know, in words.
+    n_features_in_ : int
+        Number of observed variables.
+    feature_names_in_ : array of str
+        Their names, where the data had names.
 
     Examples
     --------
@@ -251,12 +260,7 @@ class LGES:
     0
     """
 
-    graph_: CPDAG
-    groups_: tuple[tuple[str, ...], ...]
-    sem_: Fit
-    sample_: Sample
     trace_: Trace
-    remarks_: tuple[str, ...]
 
     def __init__(
         self,
@@ -283,15 +287,7 @@ class LGES:
         self.time_limit = time_limit
         self.verbose = verbose
 
-    def fit(self, X: Any, y: object = None) -> Self:
-        """Search the structure behind rows: a DataFrame or an array with one row per sample."""
-        return self._fit(as_sample(X))
-
-    def fit_cov(self, cov: Any, n_samples: float, names: Sequence[str] | None = None) -> Self:
-        """Search the structure behind a covariance or correlation matrix; ``math.inf`` samples: a population."""
-        return self._fit(as_sample(cov=cov, n_samples=n_samples, names=names))
-
-    def _fit(self, sample: Sample) -> Self:
+    def _search(self, sample: Sample) -> None:
         if self.criterion not in ("bic", "delta"):
             raise UnmeasuredError(f"criterion must be 'bic' or 'delta'; got {self.criterion!r}.")
         if self.knowledge is not None:
@@ -304,14 +300,12 @@ class LGES:
             penalty=_checked_penalty(self.penalty),
             max_group_size=_checked_group_size(self.max_group_size),
             prune=self.prune,
-            n_threads=self.n_jobs,
+            n_threads=self._n_threads,
             time_limit=self.time_limit,
             verbose=self.verbose,
         )
-        self.graph_, self.groups_ = found.cpdag, found.cpdag.groups
-        self.sem_, self.sample_ = found.fit, sample
+        self.graph_, self.sem_ = found.cpdag, found.fit
         self.trace_, self.remarks_ = found.trace, found.remarks
-        return self
 
 
 def _clock(time_limit: float | None, part: float = 1.0) -> Callable[[], bool]:

@@ -440,13 +440,3 @@ class Fit:
 
     def __repr__(self) -> str:
         return f"<Fit: chi2 {self.chi2:.2f} on {self.df} df, N = {self.sample.n:g}; {self.status}>"
-
-
-def comparison(fits: Mapping[str, Fit]) -> pd.DataFrame:
-    """Several fits side by side, one row each, best BIC first."""
-    rows = {
-        name: (f.chi2, f.df, f.rmsea, f.cfi, f.tli, f.srmr, f.bic, f.converged and f.admissible)
-        for name, f in fits.items()
-    }
-    columns = ["chi2", "df", "rmsea", "cfi", "tli", "srmr", "bic", "proper"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).sort_values("bic")

@@ -1,0 +1,267 @@
+"""Several models of the same data side by side, and difference tests where one is a special case of another.
+
+**When is A nested in B?** When B can reproduce every covariance that A can imply. Comparing parameter tables does not
+decide it: a factor model may be nested in one that shares no parameter name with it, and two models with different
+arrows may be the same set. So we ask B itself (Bentler and Satorra 2010): draw parameters of A at random, take the
+covariance they imply as a population, fit B to it.
+
+    B fits each of three such populations without misfit  →  nested
+    B misses each of them                                 →  not nested
+    anything else                                         →  not known
+
+The covariances of A that B can imply are all of A's, or else a set of measure zero among them, so one random point
+already decides; three guard against rounding. A model may also fail to fit for want of a good start, which is why
+failures must agree before we say so. A nested model of the same dimension is the same model: the two are *equivalent*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from itertools import permutations
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from unmeasured.answer.result import Result
+from unmeasured.answer.words import number, probability
+from unmeasured.arrays import Floats
+from unmeasured.data.datasets import PublishedModel
+from unmeasured.data.sample import Sample, as_sample
+from unmeasured.errors import ModelError, listing
+from unmeasured.graphs import CPDAG, DAG
+from unmeasured.sem.fit import Fit, fit_many
+from unmeasured.sem.indices import p_value
+from unmeasured.sem.lavaan import parse
+from unmeasured.sem.parameters import Model, Pattern
+
+Nesting = Literal["nested", "not nested", "not known"]
+
+# Misfit of a population, per sample: below the first there is none but rounding, above the second it is real.
+_NONE, _REAL = 1e-8, 1e-6
+_POINTS = 3
+
+_COLUMNS = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic")
+_DIGITS = {"chi2": 2, "rmsea": 4, "cfi": 4, "tli": 4, "srmr": 4, "aic": 1, "bic": 1}
+
+
+def compare_models(
+    models: Mapping[str, Any],
+    X: Any = None,
+    *,
+    cov: Any = None,
+    n_samples: float | None = None,
+    names: Sequence[str] | None = None,
+    correlate_exogenous: bool = True,
+) -> ModelComparison:
+    """Fit several models to the same data and set them side by side.
+
+    Parameters
+    ----------
+    models : mapping of str to model
+        By name: lavaan text, a DAG or CPDAG, a Model, a published model of a data set, a Fit, a Result, or a search
+        that was fitted.
+    X, cov, n_samples, names
+        The data, as in :func:`unmeasured.fit`. Left out: those of the first fitted model.
+    correlate_exogenous : bool
+        For model text only: lavaan's ``auto.cov.lv.x``.
+
+    Returns
+    -------
+    ModelComparison
+        ``table`` with fit indices, best BIC first; ``tests`` with chi-square differences of nested models; ``notes``.
+
+    Examples
+    --------
+    >>> import unmeasured as um
+    >>> data = um.datasets.load("holzinger_swineford")
+    >>> three = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9"
+    >>> one = "g =~ " + " + ".join(data.names)
+    >>> compared = um.compare_models({"three": three, "one": one}, cov=data.frame(), n_samples=data.n_samples)
+    >>> compared.table["df"].to_dict()
+    {'three': 24, 'one': 27}
+    >>> compared.tests[["smaller", "larger", "df"]].to_dict("records")
+    [{'smaller': 'one', 'larger': 'three', 'df': 3}]
+    """
+    if not models:
+        raise ModelError("There is nothing to compare; give at least one model, such as {'mine': 'f =~ x1 + x2 + x3'}.")
+    given = {str(name): _opened(name, model) for name, model in models.items()}
+    sample = _data(given, X, cov, n_samples, names)
+    fits = {name: _fit(model, sample, correlate_exogenous) for name, model in given.items()}
+    return ModelComparison(dict(sorted(fits.items(), key=lambda item: item[1].bic)))
+
+
+@dataclass(frozen=True, eq=False)
+class ModelComparison:
+    """Fits of several models to the same data, best BIC first."""
+
+    fits: Mapping[str, Fit]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per model: ``chi2 df pvalue rmsea cfi tli srmr aic bic proper``, best BIC first.
+
+        ``proper`` says whether the fit converged to an admissible solution.
+        """
+        rows = [
+            {column: getattr(fit, column) for column in _COLUMNS} | {"proper": fit.converged and fit.admissible}
+            for fit in self.fits.values()
+        ]
+        return pd.DataFrame(rows, index=list(self.fits))
+
+    @cached_property
+    def nesting(self) -> pd.DataFrame:
+        """Whether the model of a row is a special case of that of a column; see the top of this module."""
+        frame = pd.DataFrame("", index=list(self.fits), columns=list(self.fits))
+        for small, large in permutations(self.fits, 2):
+            frame.loc[small, large] = is_nested(self.fits[small], self.fits[large])
+        return frame
+
+    @cached_property
+    def tests(self) -> pd.DataFrame:
+        """Difference tests, ``smaller larger chi2 df pvalue``, one for each model nested in a larger one.
+
+        The smaller model holds under the null hypothesis; a small p-value speaks for the larger one. Where the smaller
+        lies on the border of the larger (one factor is three that correlate perfectly), the p-value is too large. None
+        for a population, where there is nothing to test.
+        """
+        rows = []
+        for a, b in permutations(self.fits, 2):
+            small, large = self.fits[a], self.fits[b]
+            df = small.df - large.df
+            if df > 0 and not math.isinf(small.sample.n) and self.nesting.loc[a, b] == "nested":
+                chi2 = max(small.chi2 - large.chi2, 0.0)
+                rows.append({"smaller": a, "larger": b, "chi2": chi2, "df": df, "pvalue": p_value(chi2, df)})
+        return pd.DataFrame(rows, columns=["smaller", "larger", "chi2", "df", "pvalue"])
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a careful reader should know: fits that failed, models that are the same, figures not to compare."""
+        return tuple(self._notes())
+
+    def _notes(self) -> Iterator[str]:
+        for name, fit in self.fits.items():
+            if not (fit.converged and fit.admissible):
+                yield f"{name}: {fit.status}."
+            # That the groups of a graph rotate is as it should be, and no reason to distrust its fit.
+            if fit.model.n_free - fit.dimension.n_rotations > fit.dimension or fit.sample.n < fit.model.n_free:
+                yield from (f"{name}: {note}" for note in fit.notes)
+        if len({frozenset(fit.sample.names) for fit in self.fits.values()}) > 1:
+            yield (
+                "The models are not about the same variables: chi-square, AIC and BIC of those over different ones "
+                "cannot be compared."
+            )
+        for a, b in permutations(self.fits, 2):
+            same = self.fits[a].dimension == self.fits[b].dimension and self.nesting.loc[a, b] == "nested"
+            if same and list(self.fits).index(a) < list(self.fits).index(b):
+                yield f"{a} and {b} are equivalent: they fit any data alike."
+            if self.nesting.loc[a, b] == "not known":
+                yield f"Whether {a} is nested in {b} could not be decided."
+
+    def __str__(self) -> str:
+        shown = self.table.astype(object)
+        for column, digits in _DIGITS.items():
+            shown[column] = [number(value, digits) for value in self.table[column]]
+        shown["pvalue"] = [probability(p) for p in self.table["pvalue"]]
+        shown["proper"] = ["yes" if value else "no" for value in self.table["proper"]]
+        lines = [shown.to_string(), "Smaller RMSEA, SRMR, AIC and BIC are better, larger CFI and TLI; best BIC first."]
+        if len(self.tests):
+            lines += ["", "Difference tests; a small p-value speaks for the larger model:"]
+        for row in self.tests.to_dict(orient="records"):
+            test = f"chi-square {row['chi2']:.2f} on {row['df']} df, p {probability(row['pvalue'], '= ')}"
+            lines.append(f"- {row['smaller']} in {row['larger']}: {test}")
+        lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        tests = self.tests.to_html(index=False, border=0) if len(self.tests) else ""
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        return f"<div>{self.table.to_html(border=0)}{tests}<ul>{notes}</ul></div>"
+
+
+# The models -------------------------------------------------------------------------------------------------
+
+
+def _opened(name: str, model: Any) -> Any:
+    """What stands for a model: a fitted search is its result, everything else itself; strangers are refused."""
+    model = getattr(model, "result_", model)
+    if isinstance(model, str | DAG | CPDAG | Model | Fit | Result | PublishedModel):
+        return model
+    if hasattr(model, "fit_cov"):
+        raise ModelError(f"The search {name!r} was not fitted yet. Call its fit first.")
+    raise ModelError(
+        f"{name!r} is no model: got {type(model).__name__}. Give lavaan text, a graph, a Fit, a Result or a fitted "
+        "search."
+    )
+
+
+def _data(models: Mapping[str, Any], X: Any, cov: Any, n_samples: float | None, names: Sequence[str] | None) -> Sample:
+    if X is None and cov is None:
+        for model in models.values():
+            if isinstance(model, Fit | Result):
+                return (model.sem if isinstance(model, Result) else model).sample
+    return as_sample(X, cov=cov, n_samples=n_samples, names=names)
+
+
+def _fit(model: Any, sample: Sample, correlate_exogenous: bool) -> Fit:
+    if isinstance(model, PublishedModel):
+        model, correlate_exogenous = model.text, model.correlate_exogenous
+    if isinstance(model, str):
+        model = parse(model, observed=sample.names, correlate_exogenous=correlate_exogenous)
+    if isinstance(model, Result):
+        model = model.sem
+    if isinstance(model, Fit):
+        common = sample.select(model.sample.names)
+        if common.n == model.sample.n and np.allclose(common.cov, model.sample.cov, rtol=1e-9, atol=0.0):
+            return model
+        model = model.graph
+    unknown = [name for name in model.observed if name not in sample.names]
+    if unknown:
+        raise ModelError(f"The data do not have these variables of the model: {listing(unknown)}.")
+    return fit_many([model], sample)[0]
+
+
+# Nesting ----------------------------------------------------------------------------------------------------
+
+
+def is_nested(smaller: Fit, larger: Fit) -> Nesting:
+    """Whether the model of one fit is a special case of that of the other; the top of this module has the rule."""
+    if set(smaller.sample.names) != set(larger.sample.names) or smaller.dimension > larger.dimension:
+        return "not nested"
+    # The optimum over a larger set is at least as good; where it is not, the sets are not nested or a fit failed.
+    if smaller.solution.discrepancy < larger.solution.discrepancy - 1e-6 and smaller.converged and larger.converged:
+        return "not nested"
+    rng = np.random.default_rng(20_261_115)  # fixed: the same models get the same answer in every run
+    misfit = [_misfit(larger, random_population(smaller, rng)) for _ in range(_POINTS)]
+    if max(misfit) < _NONE:
+        return "nested"
+    return "not nested" if min(misfit) > _REAL else "not known"
+
+
+def random_population(fit: Fit, rng: np.random.Generator) -> Sample:
+    """A population of the model at random parameters: strong loadings and paths, so that misfit shows."""
+    pattern = fit.problem.pattern
+    F, Omega = pattern.matrices(np.append(_random_parameters(pattern, rng), 0.0))
+    noise = np.diag(np.diag(Omega))
+    # Covariances drawn one by one need not fit together; shrink them until they do.
+    while np.linalg.eigvalsh(Omega)[0] < 0.05 * noise.max() and np.abs(Omega - noise).max() > 1e-3:
+        Omega = noise + 0.7 * (Omega - noise)
+    E = np.linalg.inv(np.eye(len(F)) - F)
+    cov = (E.T @ Omega @ E)[np.ix_(pattern.observed, pattern.observed)]
+    return Sample.from_cov(cov, math.inf, fit.sample.names)
+
+
+def _random_parameters(pattern: Pattern, rng: np.random.Generator) -> Floats:
+    p = pattern.n_free
+    sign = rng.choice([-1.0, 1.0], p)
+    size = np.where(pattern.is_path, rng.uniform(0.4, 0.9, p), rng.uniform(0.2, 0.5, p))
+    return np.where(pattern.is_variance, rng.uniform(0.3, 0.8, p), sign * size)
+
+
+def _misfit(fit: Fit, population: Sample) -> float:
+    (other,) = fit_many([fit.graph], population.select(fit.sample.names))
+    return other.solution.discrepancy

@@ -1,0 +1,77 @@
+"""Names for latents, proposed from the indicators they show in.
+
+A latent has no name of its own. The words its indicators share are the best guess there is (``Speed`` for
+``Speed_Number``, ``Speed_Letter`` and ``Speed_Figure``); where they share none, the two strongest indicators stand for
+it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+# Fewer letters than this in common, such as the "x" of x1 and x2, say nothing; capitals, as in DM1 and DM2, are an
+# abbreviation that somebody chose.
+_LEAST, _LEAST_CAPITALS = 3, 2
+
+
+def suggest_names(indicators: Mapping[tuple[str, ...], Sequence[str]], taken: Iterable[str] = ()) -> dict[str, str]:
+    """A name for each latent; the members of a group get a common one with a number.
+
+    Parameters
+    ----------
+    indicators
+        For each group its indicators, the strongest first.
+    taken
+        Names that must not be used: those of the observed variables.
+
+    Examples
+    --------
+    >>> suggest_names({("L1",): ["Speed_Number", "Speed_Letter"], ("L2",): ["q1", "q2", "q3"]})
+    {'L1': 'Speed', 'L2': 'q1_q2'}
+    >>> suggest_names({("L1", "L2"): ["mood1", "mood2", "mood3", "mood4"]})
+    {'L1': 'mood_1', 'L2': 'mood_2'}
+    """
+    used, names = set(taken), {}
+    for group, items in indicators.items():
+        base = _base(items) or "latent"
+        for number, latent in enumerate(group, start=1):
+            name = base if len(group) == 1 else f"{base}_{number}"
+            names[latent] = _free(name, used)
+            used.add(names[latent])
+    return names
+
+
+def _base(items: Sequence[str]) -> str:
+    """What the names have in common, cut where a word ends, else the two strongest joined."""
+    prefix = _common_beginning(items) if len(items) > 1 else ""
+    whole = all(_ends_a_word(item, len(prefix)) for item in items)
+    shared = (prefix if whole else re.sub(r"[^\W_]+$", "", prefix)).strip("_.- 0123456789")
+    if len(shared) >= (_LEAST_CAPITALS if shared.isupper() else _LEAST):
+        return _readable(shared)
+    return _readable("_".join(items[:2]))
+
+
+def _common_beginning(items: Sequence[str]) -> str:
+    shortest = min(items, key=len)
+    differs = (k for k, letter in enumerate(shortest) if any(item[k] != letter for item in items))
+    return shortest[: next(differs, len(shortest))]
+
+
+def _ends_a_word(item: str, position: int) -> bool:
+    """Whether a word of the name ends there: at a mark, a digit, a capital, or the end."""
+    rest = item[position:]
+    return not rest or not rest[0].isalpha() or (rest[0].isupper() and not item[:position][-1:].isupper())
+
+
+def _readable(name: str) -> str:
+    """A name that lavaan, R and Graphviz read without quotes."""
+    name = re.sub(r"[\W_]+", "_", name).strip("_")
+    return name if not name or name[0].isalpha() else f"L_{name}"
+
+
+def _free(name: str, used: set[str]) -> str:
+    """The name, with an ending where it is taken already."""
+    if name not in used:
+        return name
+    return next(other for i in range(2, len(used) + 3) if (other := f"{name}_{i}") not in used)

@@ -1,0 +1,259 @@
+"""Result: what a search found, to read, to take apart and to take elsewhere.
+
+::
+
+    search.result_ ──► summary()                              text to read
+                  ──► loadings, latent_paths, parameters, edges    tidy tables
+                  ──► rename({"L1": "speed"})                      the same with other names
+                  ──► to_lavaan(), to_semopy(), to_json(), graph.to_...()
+
+The numbers are those of one member of the class, with every group held in place (:mod:`unmeasured.answer.turn`): all
+members fit alike, and so do all rotations of a group. What the data tell beyond that choice is in ``graph``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import qr
+
+from unmeasured.answer import records
+from unmeasured.answer.naming import suggest_names
+from unmeasured.answer.standard import covariance_root, standardised_errors
+from unmeasured.answer.summary import html_summary, text_summary
+from unmeasured.answer.turn import Anchors, member_of, turned, zero_loadings
+from unmeasured.errors import GraphError, ModelError, listing
+from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
+from unmeasured.sem.fit import Fit
+from unmeasured.sem.parameters import Model, pattern_of
+from unmeasured.sem.solve import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A class of graphs that data cannot tell apart, and the estimates of one member.
+
+    Parameters
+    ----------
+    graph : CPDAG
+        The class over latent groups.
+    sem : Fit
+        A member of the class as the search fitted it.
+    remarks : tuple of str
+        What the reader should know, in words.
+    method : str
+        The search that found it.
+    options : mapping
+        The options of that search.
+    named : tuple of str
+        Latents that got their name from :meth:`rename`; the summary proposes names for the others.
+
+    Examples
+    --------
+    >>> import unmeasured as um
+    >>> data = um.datasets.load("multitasking")
+    >>> result = um.LGES().fit_cov(data.frame(), data.n_samples).result_.rename()
+    >>> speed = result.loadings[result.loadings["latent"] == "Speed"]
+    >>> [f"{x} {std:.2f} ({se:.2f})" for x, std, se in zip(speed["indicator"], speed["std"], speed["std_se"])][:2]
+    ['Speed_Number 0.87 (0.02)', 'Speed_Letter 0.91 (0.02)']
+    """
+
+    graph: CPDAG
+    sem: Fit
+    remarks: tuple[str, ...] = ()
+    method: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    named: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:
+            raise ModelError(
+                "A result needs the fit of a graph with the variables of its class; got that of another model. For "
+                "model text, read the summary of the fit."
+            )
+
+    # Estimates --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _held(self) -> tuple[Fit, Anchors]:
+        return turned(self.sem, self.graph.groups)
+
+    @property
+    def fit(self) -> Fit:
+        """The fit of ``sem`` with every group held in place, so that estimates have standard errors."""
+        return self._held[0]
+
+    @property
+    def anchors(self) -> Anchors:
+        """For each group of several latents the pure indicators whose zero loadings hold it in place."""
+        return self._held[1]
+
+    @cached_property
+    def member(self) -> DAG:
+        """The member of the class that was fitted."""
+        return member_of(self.sem)
+
+    @cached_property
+    def parameters(self) -> pd.DataFrame:
+        """One row per parameter: ``lhs op rhs est se z pvalue std std_se``.
+
+        The columns of :attr:`unmeasured.Fit.parameters`, and the standard error of the standardised estimate.
+        """
+        return self.fit.parameters.assign(std_se=standardised_errors(self.fit))
+
+    @cached_property
+    def loadings(self) -> pd.DataFrame:
+        """One row per latent and indicator: ``latent indicator est se z pvalue std std_se fixed``.
+
+        ``fixed`` marks the zeros that hold a group in place; they are a choice, not a finding.
+        """
+        rows = self.parameters[self.parameters["op"] == "=~"].reset_index(drop=True)
+        zeros = zero_loadings(self.anchors)
+        fixed = np.array([pair in zeros for pair in zip(rows["lhs"], rows["rhs"])], dtype=bool)
+        return rows.drop(columns="op").rename(columns={"lhs": "latent", "rhs": "indicator"}).assign(fixed=fixed)
+
+    @cached_property
+    def latent_paths(self) -> pd.DataFrame:
+        """One row per edge between latents: ``source target est se z pvalue std std_se directed``.
+
+        ``directed`` says whether the data tell the direction; if not, ``source`` and ``target`` are those of the
+        member that was fitted, and the reverse fits as well.
+        """
+        rows = self.parameters[self.parameters["op"] == "~"].reset_index(drop=True)
+        rows = rows.rename(columns={"rhs": "source", "lhs": "target"})
+        known = set(self.graph.directed_edges)
+        columns = ["source", "target", "est", "se", "z", "pvalue", "std", "std_se"]
+        directed = np.array([pair in known for pair in zip(rows["source"], rows["target"])], dtype=bool)
+        return rows[columns].assign(directed=directed)
+
+    @cached_property
+    def edges(self) -> pd.DataFrame:
+        """One row per edge of the class: ``source target kind directed std``; kind is "loading" or "path"."""
+        loadings = self.loadings.rename(columns={"latent": "source", "indicator": "target"})
+        loadings = loadings.assign(kind="loading", directed=True)
+        columns = ["source", "target", "kind", "directed", "std"]
+        paths = self.latent_paths.assign(kind="path")
+        tables = [table[columns] for table in (loadings, paths) if len(table)]
+        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+
+    @property
+    def r2(self) -> pd.Series:
+        """Explained part of the variance of every variable that has causes.
+
+        That of an observed variable is the same for every rotation; that of a latent in a group of several is not.
+        """
+        return self.fit.r2
+
+    # Names ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def indicators(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+        """For each group its indicators, the strongest first, those it shares with other groups last."""
+        pure = LatentGroups(self.graph, self.graph.groups)
+        r2 = self.r2
+        result = {}
+        for group in self.graph.groups:
+            own = set(pure.pure_children(group))
+            children = [x for x in self.graph.observed if (group[0], x) in self.graph.directed_edges]
+            result[group] = tuple(sorted(children, key=lambda x: (x not in own, -round(float(r2[x]), 9))))
+        return result
+
+    @cached_property
+    def suggested_names(self) -> dict[str, str]:
+        """A name for each latent, made from the names of its indicators."""
+        pure = LatentGroups(self.graph, self.graph.groups)
+        own = {g: [x for x in items if x in pure.pure_children(g)] for g, items in self.indicators.items()}
+        shown = {g: own[g] or list(items) for g, items in self.indicators.items()}
+        return suggest_names(shown, taken=self.graph.observed)
+
+    def rename(self, names: Mapping[str, str] | None = None) -> Result:
+        """The same answer with other names for latents.
+
+        Parameters
+        ----------
+        names : mapping, optional
+            From old to new names, all or some of the latents. Left out: :attr:`suggested_names`.
+
+        Raises
+        ------
+        GraphError
+            For a name that is no latent of the graph, or a new one that is taken.
+        """
+        names = self.suggested_names if names is None else dict(names)
+        observed = [name for name in names if name in self.graph.observed]
+        if observed:
+            raise GraphError(f"{listing(observed)} is observed; only latents are renamed here. Rename it in the data.")
+        sem, member = self.sem, self.member.rename(names)
+        solution = replace(sem.solution, vanished=tuple(names.get(x, x) for x in sem.solution.vanished))
+        problem = Problem.of(pattern_of(member), sem.sample)
+        sem = replace(sem, graph=member, problem=problem, solution=solution)
+        graph = self.graph.rename(names)
+        chosen = {*names.values(), *(names.get(name, name) for name in self.named)}
+        return replace(self, graph=graph, sem=sem, named=tuple(name for name in graph.latents if name in chosen))
+
+    # Reading ----------------------------------------------------------------------------------------------
+
+    def summary(self) -> str:
+        """The whole answer as text: groups and loadings, paths, fit in words, what is identified, remarks."""
+        return text_summary(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<Result of {self.method or 'a search'}: {self.graph!r}; {self.sem!r}>"
+
+    def _repr_html_(self) -> str:
+        return html_summary(self)
+
+    # Elsewhere --------------------------------------------------------------------------------------------
+
+    def to_lavaan(self) -> str:
+        """Text for lavaan whose fit has the chi-square and the degrees of freedom of this one.
+
+        As :func:`unmeasured.graphs.convert.to_lavaan`, with two things only an estimate can give: groups are held
+        by indicators that measure them well, and parameters that the data do not determine are fixed at their
+        estimates, which changes neither fit nor degrees of freedom but lets lavaan count them right.
+        """
+        text = convert.to_lavaan(self.graph, member=self.member, anchors=self.anchors, fixed=self._surplus)
+        if self.sem.admissible:
+            return text
+        # lavaan has no bounds unless asked, and then ends in an optimum that is no model.
+        return (
+            f"# The fit is not a proper one: {self.sem.status}.\n"
+            f'# lavaan comes to the same only with bounds = "pos.var", if at all.\n{text}'
+        )
+
+    def to_semopy(self) -> str:
+        """Text for semopy, as :func:`unmeasured.graphs.convert.to_semopy`, groups held as in :meth:`to_lavaan`."""
+        return convert.to_semopy(self.graph, member=self.member, anchors=self.anchors)
+
+    @cached_property
+    def _surplus(self) -> dict[tuple[str, str], float]:
+        """Loadings and paths to fix so that what is left is determined, with their estimates."""
+        fit = self.fit
+        excess = fit.model.n_free - int(fit.dimension)
+        if excess <= 0:
+            return {}
+        null = covariance_root(fit)[1]
+        rows = sorted((p for p in fit.model.parameters if p.fixed is None), key=lambda p: p.op == "~~")
+        # Fixing a parameter takes one blind direction away if it has a part in it: k independent rows of the k blind
+        # directions. Only entries of F: a noise variance fixed at its estimate is harder to read.
+        paths = [k for k, p in enumerate(rows) if p.op != "~~"]
+        order = qr(null[paths].T, mode="r", pivoting=True)[1]
+        chosen = [paths[k] for k in order[:excess]]
+        return {(rows[k].source, rows[k].target): float(fit.estimates[k]) for k in sorted(chosen)}
+
+    def to_json(self) -> str:
+        """The whole answer as JSON: graph, estimates, data as covariance and N, options, version."""
+        return records.to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Result:
+        """The answer written by :meth:`to_json`."""
+        return cls(**records.from_json(text))

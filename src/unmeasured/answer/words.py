@@ -1,0 +1,180 @@
+"""Numbers in words: the usual thresholds of fit indices, and what data can and cannot tell.
+
+The thresholds are conventions (Browne and Cudeck 1993 for RMSEA, Hu and Bentler 1999 for CFI, TLI and SRMR), not tests:
+they were made for models that somebody thought of before seeing the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from unmeasured.errors import listing
+from unmeasured.graphs.groups import braces
+from unmeasured.sem.fit import Fit
+
+if TYPE_CHECKING:
+    from unmeasured.answer.result import Result
+
+_RMSEA = ((0.05, "close, up to .05"), (0.08, "acceptable, up to .08"), (0.10, "mediocre, up to .10"))
+_SRMR = ((0.08, "good, up to .08"), (0.10, "acceptable, up to .10"))
+# More edges than this are counted, not listed.
+_FEW = 8
+_CFI = ((0.95, "good, from .95"), (0.90, "acceptable, from .90"))
+
+
+def rmsea_in_words(value: float) -> str:
+    """Browne and Cudeck's words.
+
+    >>> rmsea_in_words(0.0688), rmsea_in_words(0.2)
+    ('acceptable, up to .08', 'poor, above .10')
+    """
+    return next((words for limit, words in _RMSEA if value <= limit), "poor, above .10")
+
+
+def srmr_in_words(value: float) -> str:
+    """Hu and Bentler's words."""
+    return next((words for limit, words in _SRMR if value <= limit), "poor, above .10")
+
+
+def cfi_in_words(value: float) -> str:
+    """Hu and Bentler's words, for CFI and TLI alike.
+
+    >>> cfi_in_words(0.96), cfi_in_words(0.8)
+    ('good, from .95', 'poor, below .90')
+    """
+    return next((words for limit, words in _CFI if value >= limit), "poor, below .90")
+
+
+def chi2_in_words(fit: Fit) -> str:
+    """What the test against the saturated model says."""
+    if fit.df == 0:
+        return "no degrees of freedom: the model fits any data"
+    if math.isinf(fit.sample.n):
+        return "a population: no test"
+    if fit.pvalue >= 0.05:
+        return "exact fit is not rejected at 5%"
+    return "exact fit is rejected at 5%"
+
+
+def indices_in_words(fit: Fit) -> list[tuple[str, str, str]]:
+    """Name, value and words of each index."""
+    low, high = fit.rmsea_ci
+    interval = "" if math.isnan(low) else f" ({low:.3f} to {high:.3f})"
+    p = "" if math.isnan(fit.pvalue) or math.isinf(fit.sample.n) else f", p {probability(fit.pvalue, '= ')}"
+    comparative = [("CFI", f"{fit.cfi:.3f}", cfi_in_words(fit.cfi)), ("TLI", f"{fit.tli:.3f}", cfi_in_words(fit.tli))]
+    return [
+        ("chi-square", f"{fit.chi2:.2f} on {fit.df} df{p}", chi2_in_words(fit)),
+        ("RMSEA (90%)", f"{fit.rmsea:.3f}{interval}", rmsea_in_words(fit.rmsea)),
+        # They compare with independence, and say nothing of the model that is just that.
+        *(comparative if fit.df < fit.baseline_df else []),
+        ("SRMR", f"{fit.srmr:.3f}", srmr_in_words(fit.srmr)),
+        ("BIC, AIC", f"{fit.bic:.1f}, {fit.aic:.1f}", "to compare models of the same data; smaller is better"),
+    ]
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number to print; nothing where there is none.
+
+    >>> number(0.12345), number(float("nan"))
+    ('0.123', '')
+    """
+    return "" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def probability(p: float, sign: str = "") -> str:
+    """A p-value to print, nothing where there is none; ``sign`` stands before one that is given in digits.
+
+    >>> probability(0.0421), probability(1e-9), "p " + probability(0.5, "= ")
+    ('0.042', '< .001', 'p = 0.500')
+    """
+    if math.isnan(p):
+        return ""
+    return "< .001" if p < 0.001 else f"{sign}{p:.3f}"
+
+
+def node(group: tuple[str, ...]) -> str:
+    """A group as one name.
+
+    >>> node(("A",)), node(("A", "B"))
+    ('A', '{A, B}')
+    """
+    return group[0] if len(group) == 1 else braces(group)
+
+
+def group_edges(result: Result) -> tuple[list[str], list[str]]:
+    """Edges between groups, each once: those whose direction the data tell, and the others."""
+    of = {name: group for group in result.graph.groups for name in group}
+    told = [(of[a], of[b]) for a, b in result.graph.directed_edges if a in of and b in of]
+    open_ = [(of[a], of[b]) for a, b in result.graph.undirected_edges]
+    return (
+        [f"{node(a)} → {node(b)}" for a, b in dict.fromkeys(told)],
+        [f"{node(a)} – {node(b)}" for a, b in dict.fromkeys(open_)],
+    )
+
+
+def what_is_identified(result: Result) -> Iterator[str]:
+    """One sentence for each thing the data tell or leave open."""
+    told, open_ = group_edges(result)
+    if told:
+        yield f"The data tell the direction of {_few(told, '→')}."
+    if open_:
+        yield (
+            f"The data do not tell the direction of {_few(open_, '–')}: a graph with the arrow turned, in step with "
+            "the others, fits exactly as well. The estimates above are those of one such graph."
+        )
+    for group in result.graph.groups:
+        if len(group) > 1:
+            yield _rotation(result, group)
+    if result.graph.latents:
+        yield "The scale and the sign of a latent are conventions: noise of variance 1, loadings with a positive sum."
+    yield from _undetermined(result)
+
+
+def _few(edges: list[str], arrow: str) -> str:
+    """The edges, or how many there are where that would fill the page."""
+    return "; ".join(edges) if len(edges) <= _FEW else f"{len(edges)} edges between groups, {arrow} in the table above"
+
+
+def _undetermined(result: Result) -> Iterator[str]:
+    fit, rows = result.fit, result.parameters
+    missing = rows[rows["se"].isna()]
+    if not len(missing):
+        return
+    names = listing(f"{a} {op} {b}" for a, op, b in zip(missing["lhs"], missing["op"], missing["rhs"]))
+    if fit.model.n_free > fit.dimension:
+        yield (
+            f"Not determined by the data, so without a standard error: {names}. The R2 of these variables is not "
+            "determined either."
+        )
+    else:
+        yield f"The data determine this model, but not at the optimum found; without a standard error: {names}."
+
+
+def _rotation(result: Result, group: tuple[str, ...]) -> str:
+    k = len(group)
+    start = f"Of {node(group)} the data show that {k} latents stand behind the same variables, not which is which: "
+    if group not in result.anchors:
+        return start + "its loadings are one rotation of many, and have no standard errors."
+    anchors = ", ".join(result.anchors[group][: k - 1])
+    count = "1 loading is" if k == 2 else f"{k * (k - 1) // 2} loadings are"
+    return (
+        start + f"{count} set to 0 (on {anchors}) to pick a rotation. The R2 of its indicators does not depend on it."
+    )
+
+
+def cautions(result: Result) -> Iterator[str]:
+    """What to know before believing the figures."""
+    yield from result.remarks
+    said = any(result.sem.status in remark for remark in result.remarks)
+    if not said and not (result.sem.converged and result.sem.admissible):
+        yield f"The fit is not a proper one: {result.sem.status}."
+    n, n_free = result.sem.sample.n, result.fit.model.n_free
+    if n < n_free:
+        yield f"{n:.0f} samples for {n_free} free parameters: estimates will not hold up."
+    if result.graph.latents and not math.isinf(result.sem.sample.n):
+        yield (
+            "Standard errors and p-values take the graph as given. It was chosen with the same data, so they are too "
+            "small: confirm it on new data."
+        )

@@ -1,0 +1,132 @@
+"""What all searches share: scikit-learn's manners on the way in, one answer on the way out.
+
+A search says in ``_search`` how it goes from a :class:`~unmeasured.data.sample.Sample` to a graph, a fit, a trace
+and remarks. Everything else is here, so that every search is used in the same way::
+
+    rows ──► fit ─────┐
+                      ├──► Sample ──► _search ──► graph_, sem_, trace_, remarks_ ──► result_
+    matrix ──► fit_cov┘
+
+Options are only stored by ``__init__`` and looked at by ``fit``, as scikit-learn asks: that is what lets ``clone``,
+``set_params`` and grid searches work.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from unmeasured.answer.result import Result
+from unmeasured.data.sample import Sample, as_sample
+from unmeasured.errors import DataError, UnmeasuredError
+from unmeasured.graphs import CPDAG
+from unmeasured.sem.fit import Fit
+
+
+class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """The face of every search; see :class:`unmeasured.LGES` for what its attributes hold."""
+
+    n_jobs: int
+
+    graph_: CPDAG
+    groups_: tuple[tuple[str, ...], ...]
+    sem_: Fit
+    sample_: Sample
+    result_: Result
+    trace_: tuple[Any, ...]
+    remarks_: tuple[str, ...]
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Search the structure behind rows.
+
+        Parameters
+        ----------
+        X : DataFrame or array
+            One row per sample.
+        y
+            Not used; scikit-learn's pipelines pass it.
+        """
+        _refuse_other_tables(X)
+        return self._fit(as_sample(X), X)
+
+    def fit_cov(self, cov: Any, n_samples: float, names: Sequence[str] | None = None) -> Self:
+        """Search the structure behind a covariance or correlation matrix.
+
+        Parameters
+        ----------
+        cov : DataFrame or array
+            With divisor N - 1, as usual.
+        n_samples : float
+            How many samples it was made from; ``math.inf``: a population.
+        names : sequence of str, optional
+            The variables, where the matrix does not name them.
+        """
+        return self._fit(as_sample(cov=cov, n_samples=n_samples, names=names), cov)
+
+    def __sklearn_tags__(self) -> Any:
+        """Missing values are welcome: their moments are estimated."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @abstractmethod
+    def _search(self, sample: Sample) -> None:
+        """Check the options, then set ``graph_``, ``sem_``, ``trace_``, ``remarks_`` and whatever else there is."""
+
+    def _fit(self, sample: Sample, source: Any) -> Self:
+        self._search(sample)
+        self.sample_ = sample
+        self.groups_ = self.graph_.groups
+        self.n_features_in_ = len(sample.names)
+        self._keep_feature_names(source)
+        # scikit-learn writes an estimator with the options that are not at their default.
+        method = " ".join(repr(self).split())
+        self.result_ = Result(self.graph_, self.sem_, self.remarks_, method, self.get_params())
+        return self
+
+    def _keep_feature_names(self, source: Any) -> None:
+        """scikit-learn's rule: the attribute is there exactly if the data came with names that are strings."""
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if isinstance(source, pd.DataFrame) and all(isinstance(name, str) for name in source.columns):
+            self.feature_names_in_ = np.asarray(source.columns, dtype=object)
+
+    @property
+    def _n_threads(self) -> int | None:
+        """Threads for fits; None is one for each core."""
+        if not isinstance(self.n_jobs, Integral) or (self.n_jobs < 1 and self.n_jobs != -1):
+            raise UnmeasuredError(f"n_jobs is a number of threads from 1, or -1 for all cores; got {self.n_jobs!r}.")
+        return None if self.n_jobs == -1 else int(self.n_jobs)
+
+    def _html_repr(self) -> str:
+        """What a notebook shows: the answer of a fitted search, the options of one that is not."""
+        return self.result_._repr_html_() if hasattr(self, "result_") else str(super()._html_repr())
+
+
+def _refuse_other_tables(X: Any) -> None:
+    """Stop what ``numpy`` would turn into something else without a word, and tables too small for any search."""
+    if hasattr(X, "toarray"):
+        raise DataError("The data are a sparse matrix; covariances are dense. Pass X.toarray().")
+    dtypes = list(X.dtypes) if isinstance(X, pd.DataFrame) else [getattr(X, "dtype", None)]
+    if any(getattr(dtype, "kind", "") == "c" for dtype in dtypes):
+        raise DataError("Complex data not supported: variables are real numbers. Pass their real and imaginary parts.")
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) != 2:
+        return  # the next door says what a table is
+    # The words of these two are scikit-learn's, which its users know and its checks look for.
+    if shape[0] < 2:
+        raise DataError(f"n_samples = {shape[0]}, while a minimum of 2 is required: one row has no covariance.")
+    if shape[1] < 2:
+        raise DataError(
+            f"{shape[1]} feature(s) (shape={tuple(shape)}) while a minimum of 2 is required: a latent variable needs "
+            "at least two observed variables that measure it (Def. 2)."
+        )

@@ -1,0 +1,174 @@
+"""Models side by side; what is nested in what is known here by theorem."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import unmeasured as um
+from graphs_zoo import group_collider, latent_chain, measured, shared_child, two_group_chain, two_group_chain_reversed
+from unmeasured.answer import compare
+from unmeasured.answer.compare import is_nested, random_population
+
+INDICATORS = {f"L{i}": [f"x{3 * i - 2}", f"x{3 * i - 1}", f"x{3 * i}"] for i in (1, 2, 3)}
+nine = [edge for latent, items in INDICATORS.items() for edge in measured([latent], items)]
+
+
+def three(*paths: tuple[str, str]) -> um.DAG:
+    return um.DAG.from_edges([*paths, *nine], latents=list(INDICATORS))
+
+
+complete = three(("L1", "L2"), ("L1", "L3"), ("L2", "L3"))
+fork = three(("L2", "L1"), ("L2", "L3"))
+v_structure = three(("L1", "L2"), ("L3", "L2"))
+apart = three()
+one = um.DAG.from_edges(measured(["g"], [x for items in INDICATORS.values() for x in items]), latents=["g"])
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    return um.simulate.sample(um.simulate.realistic_parameters(latent_chain, rng=3), 400, rng=5)
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "expected"),
+    [
+        (latent_chain, complete, "nested"),
+        (v_structure, complete, "nested"),
+        (apart, latent_chain, "nested"),
+        (one, complete, "nested"),  # one factor is three that correlate perfectly
+        (latent_chain, fork, "nested"),  # the same class: equivalent
+        (complete, latent_chain, "not nested"),
+        (latent_chain, v_structure, "not nested"),  # other constraints, as many
+        (v_structure, latent_chain, "not nested"),
+        (one, latent_chain, "nested"),
+    ],
+)
+def test_nesting_is_what_theory_says(rows: pd.DataFrame, small: um.DAG, large: um.DAG, expected: str) -> None:
+    assert is_nested(um.fit(small, rows), um.fit(large, rows)) == expected
+
+
+def test_turning_an_edge_of_a_group_gives_the_same_model() -> None:
+    rows = um.simulate.sample(um.simulate.realistic_parameters(two_group_chain, rng=3), 300, rng=5)
+    first, second = um.fit(two_group_chain, rows), um.fit(two_group_chain_reversed, rows)
+    assert is_nested(first, second) == is_nested(second, first) == "nested"
+    compared = um.compare_models({"down": two_group_chain, "up": two_group_chain_reversed}, rows)
+    assert compared.notes[-1] == f"{' and '.join(compared.fits)} are equivalent: they fit any data alike."
+    assert not any("determine only" in note for note in compared.notes)  # groups rotate, and may
+    assert not len(compared.tests)
+
+
+def test_models_over_other_variables_are_not_nested_and_said_not_to_compare() -> None:
+    rows = um.simulate.sample(um.simulate.realistic_parameters(shared_child, rng=3), 300, rng=5)
+    part = "f =~ x1 + x2 + x3"
+    compared = um.compare_models({"all": shared_child, "part": part}, rows)
+    assert compared.nesting.loc["part", "all"] == "not nested"
+    assert any("cannot be compared" in note for note in compared.notes)
+
+
+def test_misfit_tells_apart_by_orders_of_magnitude(rows: pd.DataFrame) -> None:
+    """The two thresholds have room on both sides."""
+    rng = np.random.default_rng(0)
+    chain, collider, full = (um.fit(dag, rows) for dag in (latent_chain, v_structure, complete))
+    inside = [compare._misfit(full, random_population(chain, rng)) for _ in range(10)]
+    outside = [compare._misfit(collider, random_population(chain, rng)) for _ in range(10)]
+    assert max(inside) < 0.1 * compare._NONE
+    assert min(outside) > 10 * compare._REAL
+
+
+def test_random_populations_are_proper_whatever_covaries() -> None:
+    names = [f"f{i}" for i in range(8)]
+    text = "\n".join(f"{f} =~ {f}a + {f}b + {f}c" for f in names)
+    model = um.fit(text, cov=np.eye(24), n_samples=100, names=[f"{f}{c}" for f in names for c in "abc"])
+    for seed in range(5):
+        population = random_population(model, np.random.default_rng(seed))
+        assert np.linalg.eigvalsh(population.cov)[0] > 0
+
+
+def test_every_kind_of_model_has_a_row(rows: pd.DataFrame) -> None:
+    search = um.LGES().fit(rows)
+    models = {
+        "text": "\n".join(f"{f} =~ {' + '.join(items)}" for f, items in INDICATORS.items()),
+        "dag": latent_chain,
+        "cpdag": fork.cpdag(),
+        "fit": um.fit(one, rows),
+        "result": search.result_,
+        "search": search,
+    }
+    compared = um.compare_models(models, rows)
+    assert set(compared.table.index) == set(models)
+    assert compared.table["bic"].is_monotonic_increasing
+    assert compared.fits["fit"] is models["fit"]  # the same data: nothing is fitted again
+    assert compared.table.loc["result", "chi2"] == compared.table.loc["search", "chi2"]
+    assert list(compared.table) == ["chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic", "proper"]
+
+
+def test_difference_tests_are_those_of_the_chi_squares(rows: pd.DataFrame) -> None:
+    compared = um.compare_models({"chain": latent_chain, "complete": complete, "apart": apart}, rows)
+    pairs = {(a, b) for a, b in zip(compared.tests["smaller"], compared.tests["larger"])}
+    assert pairs == {("chain", "complete"), ("apart", "chain"), ("apart", "complete")}
+    for row in compared.tests.to_dict("records"):
+        small, large = compared.fits[row["smaller"]], compared.fits[row["larger"]]
+        assert row["chi2"] == pytest.approx(small.chi2 - large.chi2)
+        assert row["df"] == small.df - large.df
+    text = str(compared)
+    assert "- apart in chain: chi-square" in text
+    assert "best BIC first" in text
+    assert "<table" in compared._repr_html_()
+
+
+def test_published_models_keep_their_own_options() -> None:
+    data = um.datasets.load("big_five")
+    compared = um.compare_models(dict(data.models), cov=data.frame(), n_samples=data.n_samples)
+    # lavaan 0.6-14: 275 and 265 degrees of freedom; the orthogonal model is a special case.
+    assert compared.table["df"].to_dict() == {"goldberg_correlated": 265, "goldberg_orthogonal": 275}
+    assert list(compared.tests["df"]) == [10]
+
+
+def test_without_data_those_of_a_fit_are_taken(rows: pd.DataFrame) -> None:
+    compared = um.compare_models({"fit": um.fit(one, rows), "chain": latent_chain})
+    assert compared.table.loc["chain", "chi2"] == um.fit(latent_chain, rows).chi2
+
+
+def test_other_data_mean_another_fit(rows: pd.DataFrame) -> None:
+    half = rows.iloc[:200]
+    compared = um.compare_models({"old": um.fit(latent_chain, rows)}, half)
+    assert compared.fits["old"].chi2 == um.fit(latent_chain, half).chi2
+
+
+def test_a_population_has_nothing_to_test() -> None:
+    parameters = um.simulate.realistic_parameters(latent_chain, rng=3)
+    models = {"chain": latent_chain, "complete": complete}
+    compared = um.compare_models(models, cov=parameters.cov(), n_samples=math.inf, names=parameters.observed)
+    assert not len(compared.tests)
+    assert "chain" in str(compared)
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [
+        ({}, "There is nothing to compare"),
+        ({"a": 3}, "'a' is no model: got int"),
+        ({"a": um.LGES()}, "The search 'a' was not fitted yet"),
+        ({"a": group_collider.rename({"x8": "z"})}, "do not have these variables of the model: 'z'"),
+        ({"a": "f =~ x1 + x2 + zz"}, "'zz' is neither a variable of the data nor a latent"),
+    ],
+)
+def test_mistakes_get_a_sentence(rows: pd.DataFrame, models: dict, message: str) -> None:
+    with pytest.raises(um.ModelError, match=message):
+        um.compare_models(models, rows)
+
+
+def test_data_are_needed_from_somewhere() -> None:
+    with pytest.raises(um.DataError, match="Give either rows"):
+        um.compare_models({"chain": latent_chain})
+
+
+def test_all_pairs_of_a_class_are_equivalent(rows: pd.DataFrame) -> None:
+    members = {f"member {i}": dag for i, dag in enumerate(latent_chain.cpdag().members())}
+    compared = um.compare_models(members, rows)
+    assert len(compared.notes) == len(list(combinations(members, 2))) == 3
