@@ -80,7 +80,7 @@ class Measurement(Protocol):
         ...
 
     @property
-    def has_pure_children(self) -> bool:
+    def is_valid(self) -> bool:
         """Whether every group of k has 2k pure children."""
         ...
 
@@ -263,7 +263,7 @@ class BicScore(Generic[M]):
 
     def dimension(self, model: Measurement) -> int:
         """Generic dimension; remembered by what it depends on, since it takes longer than a fit."""
-        if model.has_pure_children and (len(model.sizes) > 1 or len(model.observed) > 2 * model.sizes[0]):
+        if model.is_valid and (len(model.sizes) > 1 or len(model.observed) > 2 * model.sizes[0]):
             # Not deficient. Leave out a pure child i of a group of k: among the other 2k - 1 and one variable outside
             # the group that is correlated with it there are disjoint A, B of k each with Cov(A, B) invertible, and
             # det Cov(A + i, B + i) = 0 is linear in the noise of i once that is taken off its variance, so the noise

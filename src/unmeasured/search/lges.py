@@ -36,6 +36,8 @@ from unmeasured.sem.rank import rank_shortfall
 # A variable is set apart as belonging nowhere when its independence of all others cannot be rejected at this
 # level: high, since a weak indicator is better kept.
 _ALONE = 0.1
+# With more groups than this the way back from all edges is long, and not taken.
+_FEW_GROUPS = 6
 # Above this RMSEA the usual rules of thumb call a fit unacceptable.
 _BAD_FIT = 0.1
 
@@ -67,29 +69,21 @@ def discover(
 ) -> Discovery:
     """Recover the CPDAG over latent groups and observed variables."""
     initial_state(sample.names)  # refuses what no factor model can describe
-    alone = independent_variables(sample)
-    linked = [name for name in sample.names if name not in alone]
-    if len(linked) < 2:
-        return nothing_latent(sample)
-    data, steps = sample.select(linked), Steps(verbose)
+    steps = Steps(verbose)
     # Most of the time is for the measurement model; without some for the latent graph it would stay complete.
     measuring, out_of_time = _clock(time_limit, 0.7), _clock(time_limit)
     # In a population the price of a dimension vanishes against the likelihood: what is left is the paper's rule.
     if criterion == "delta" or math.isinf(sample.n):
         tolerance = default_delta(sample.n) if delta is None else delta
-        state, leftover = by_tolerance(data, tolerance, max_group_size, prune, n_threads, steps)
+        state, leftover = by_tolerance(sample, tolerance, max_group_size, prune, n_threads, steps)
     else:
-        state, leftover = (
-            by_bic(
-                data, penalty, max_group_size or len(linked) // 2, prune, n_threads, (measuring, out_of_time), steps
-            ),
-            (),
-        )
+        state = by_bic(sample, penalty, max_group_size, n_threads, (measuring, out_of_time), steps)
+        leftover = ()
     if state is None:
         return nothing_latent(sample, Trace(steps))
     cpdag = with_isolated(state.cpdag, sample.names)
     (fit,) = fit_many([cpdag], sample, n_threads=n_threads)
-    remarks = [*remarks_on(alone), *remarks_on_leftover([linked[i] for i in leftover]), *remarks_on_fit(fit)]
+    remarks = [*remarks_on(cpdag), *remarks_on_leftover(leftover), *remarks_on_fit(fit)]
     if measuring() and criterion == "bic":
         remarks.append("The time limit was reached: this is the best found so far, not the end of the search.")
     return Discovery(cpdag, fit, Trace(steps), tuple(remarks))
@@ -97,42 +91,50 @@ def discover(
 
 def by_tolerance(
     sample: Sample, delta: float, max_group_size: int | None, prune: bool, n_threads: int | None, steps: list[Step]
-) -> tuple[State | None, tuple[int, ...]]:
-    """The paper's search, to the letter where its letters hold."""
-    score = LikelihoodScore(sample, n_threads=n_threads)
-    start = initial_state(sample.names)  # S_init, Definition 3
+) -> tuple[State | None, tuple[str, ...]]:
+    """The paper's search, to the letter where its letters hold; and the variables it could not settle."""
+    alone = independent_variables(sample)
+    linked = [name for name in sample.names if name not in alone]
+    if len(linked) < 2:
+        return None, ()
+    data = sample.select(linked)
+    score = LikelihoodScore(data, n_threads=n_threads)
+    start = initial_state(data.names)  # S_init, Definition 3
     measured, leftover = run_phase1(start, score, delta, max_group_size=max_group_size, prune=prune)  # Algorithm 1
     steps += measured.trace
+    unsettled = tuple(linked[i] for i in leftover)
     if not measured.state.groups:
-        return None, leftover
+        return None, unsettled
     final = run_phase2(measured.state, score, delta, prune=prune)  # Algorithm 2
     steps += final.trace
-    return final.state, leftover
+    return final.state, unsettled
 
 
 def by_bic(
     sample: Sample,
     penalty: float,
-    max_group_size: int,
-    prune: bool,
+    max_group_size: int | None,
     n_threads: int | None,
     clocks: tuple[Callable[[], bool], Callable[[], bool]],
     steps: list[Step],
 ) -> State | None:
-    """Past the paper: proposals from closed forms, moves over the measurement model, then its backward phase."""
+    """Past the paper: proposals from closed forms, moves over the measurement model, then the edges between groups."""
     score: BicScore[Measurement] = BicScore(sample, penalty=penalty, n_threads=n_threads)
-    best, best_value = None, -math.inf
-    # What the latent graph will save was only foretold so far; the closest few are put to the test.
-    for measured in refine(score, max_group_size, steps, clocks[0]):
+    price = score.price / sample.n
+    best = None
+    # Without latents: independent variables, each with its variance.
+    best_value = 0.5 * sample.log_det_corr - price * len(sample.names)
+    # What the latent graph will save was only foretold so far; the closest few models are put to the test.
+    for measured in refine(score, max_group_size or len(sample.names) // 2, steps, clocks[0]):
         likelihood = LikelihoodScore(sample, n_threads=n_threads, near=measured)
-        price = score.price / sample.n
-        foretold = replace(measured.model.state, between=cpdag_of(measured.arcs))
-        final = polish_edges(foretold, likelihood, price, clocks[1])
-        value = final.value() - price * (
-            score.dimension(measured.model) - n_paths(measured.model.state) + n_paths(final.state)
-        )
-        if value > best_value:
-            best, best_value = final, value
+        connected = measured.model.state
+        dimension = score.dimension(measured.model) - n_paths(connected)
+        foretold = replace(connected, between=cpdag_of(measured.arcs))
+        for start in (connected, foretold) if len(connected.groups) <= _FEW_GROUPS else (foretold,):
+            final = polish_edges(start, likelihood, price, measured.latent_cov, clocks[1])
+            value = final.value() - price * (dimension + n_paths(final.state))
+            if value > best_value:
+                best, best_value = final, value
         if clocks[1]():
             break
     if best is None:
@@ -159,7 +161,7 @@ def nothing_latent(sample: Sample, trace: Trace = Trace()) -> Discovery:  # noqa
     (fit,) = fit_many([empty], sample)
     reason = (
         "no variable depends on another beyond chance"
-        if not trace
+        if len(independent_variables(sample)) > len(sample.names) - 2
         else "no set of variables passed as the indicators of a latent, so none is reported"
     )
     return Discovery(empty, fit, trace, (f"No latent variables were found: {reason}.",))
@@ -178,8 +180,10 @@ def with_isolated(cpdag: CPDAG, observed: Sequence[str]) -> CPDAG:
     return CPDAG(whole.variables, A, cpdag.groups)
 
 
-def remarks_on(alone: Sequence[str]) -> list[str]:
+def remarks_on(cpdag: CPDAG) -> list[str]:
     """What to tell of variables that belong nowhere."""
+    member = cpdag.member()
+    alone = [x for x in member.observed if not member.parents(x)]
     return [f"Independent of all others, and so without a latent cause: {', '.join(alone)}."] if alone else []
 
 
@@ -197,12 +201,19 @@ def remarks_on_fit(fit: Fit) -> list[str]:
     """What to tell of a model that says nothing, or not what the data say."""
     if fit.df == 0:
         return ["The model found is saturated: it fits any data, so nothing speaks for it. Measure more indicators."]
+    remarks = []
+    if math.isfinite(fit.sample.n) and fit.chi2 > fit.df * math.log(fit.sample.n):
+        remarks.append(
+            "By BIC a model that explains nothing (every covariance free) describes the data better than the one "
+            "found: a few latents are not the whole story. Look at the largest residuals, or leave out variables that "
+            "load on everything."
+        )
     if fit.rmsea > _BAD_FIT:
-        return [
+        remarks.append(
             f"The model found describes the data badly (RMSEA {fit.rmsea:.3f}): these variables may not be the pure or "
             "common indicators of a few latents. Look for variables that load on everything, or leave some out."
-        ]
-    return []
+        )
+    return remarks
 
 
 class LGES(Search):

@@ -33,12 +33,7 @@ class Measurement:
 
     @property
     def is_valid(self) -> bool:
-        """Definition 2 (i): every variable has a parent, every group of k has 2k pure children."""
-        return all(self.parents) and self.has_pure_children
-
-    @property
-    def has_pure_children(self) -> bool:
-        """Whether every group of k has 2k pure children."""
+        """Definition 2 (i): every group of k has 2k pure children. A variable without parents belongs nowhere."""
         return all(self.parents.count(1 << g) >= 2 * k for g, k in enumerate(self.sizes))
 
     @cached_property
@@ -137,27 +132,38 @@ class Measurement:
 
 
 def restructured(
-    model: Measurement, max_group_size: int, pairs: Sequence[tuple[int, int]], merges: Sequence[tuple[int, int, int]]
+    model: Measurement,
+    max_group_size: int,
+    pairs: Sequence[tuple[int, int]],
+    merges: Sequence[tuple[int, int, int]],
+    sizes: Sequence[tuple[int, int]],
 ) -> Iterator[tuple[str, Measurement]]:
     """Every valid model with one group more, one less, or one of another size, with the step in words.
 
-    ``pairs`` of variables may become the indicators of a new latent, ``merges`` (g, h, k) make groups g and h one of k.
+    ``pairs`` of variables may become the indicators of a new latent, ``merges`` (g, h, k) make groups g and h one of k,
+    ``sizes`` (g, k) resize a group.
     """
-    for name, other in _restructured(model, max_group_size, pairs, merges):
+    for name, other in _restructured(model, max_group_size, pairs, merges, sizes):
         if other.is_valid:
             yield name, other
 
 
 def _restructured(
-    model: Measurement, max_group_size: int, pairs: Sequence[tuple[int, int]], merges: Sequence[tuple[int, int, int]]
+    model: Measurement,
+    max_group_size: int,
+    pairs: Sequence[tuple[int, int]],
+    merges: Sequence[tuple[int, int, int]],
+    sizes: Sequence[tuple[int, int]],
 ) -> Iterator[tuple[str, Measurement]]:
     for g in range(len(model.sizes)):
-        yield from _resized(model, g, max_group_size)
         yield from _absorbed(model, g, max_group_size)
+        yield from _expelled(model, g)
     for pair in pairs:
         yield from _paired(model, pair)
     for g, h, k in merges:
         yield from _merged(model, g, h, k)
+    for g, k in sizes:
+        yield "resize", Measurement(model.observed, (*model.sizes[:g], k, *model.sizes[g + 1 :]), model.parents)
 
 
 def exchanges(model: Measurement, g: int) -> Iterator[tuple[int, int]]:
@@ -179,11 +185,16 @@ def _absorbed(model: Measurement, g: int, max_group_size: int) -> Iterator[tuple
                 yield "absorb", Measurement(model.observed, sizes, parents)
 
 
-def _resized(model: Measurement, g: int, max_group_size: int) -> Iterator[tuple[str, Measurement]]:
-    for k in (model.sizes[g] - 1, model.sizes[g] + 1):
-        if 1 <= k <= max_group_size:
-            sizes = (*model.sizes[:g], k, *model.sizes[g + 1 :])
-            yield "resize", Measurement(model.observed, sizes, model.parents)
+def _expelled(model: Measurement, g: int) -> Iterator[tuple[str, Measurement]]:
+    """The other way round: a group gives up a latent, and one of its pure children gets a second group instead."""
+    if model.sizes[g] > 1:
+        smaller = Measurement(
+            model.observed, (*model.sizes[:g], model.sizes[g] - 1, *model.sizes[g + 1 :]), model.parents
+        )
+        for j in model.pure(g):
+            for h in range(len(model.sizes)):
+                if h != g:
+                    yield "expel", smaller.with_parents(j, 1 << g | 1 << h)
 
 
 def _paired(model: Measurement, pair: tuple[int, int]) -> Iterator[tuple[str, Measurement]]:

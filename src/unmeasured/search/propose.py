@@ -111,7 +111,7 @@ def assemble(gains: RankGains, clusters: Sequence[Cluster], known: dict[int, int
             parents[j] = 1 << g
     for j in range(gains.n):
         if not parents[j]:
-            parents[j] = (known or {}).get(j, 0) or best_parents(gains, j, clusters)
+            parents[j] = known[j] if known is not None and j in known else best_parents(gains, j, clusters)
     return Measurement(gains.names, tuple(k for k, _ in clusters), tuple(parents))
 
 
@@ -146,7 +146,7 @@ def rebuilds(model: Measurement, gains: RankGains, max_group_size: int) -> Itera
     for r in range(2, min(3 if G <= _FEW_GROUPS else 2, G) + 1):
         for gone in combinations(range(G), r):
             for other in _rebuilt(model, gains, gone, max_group_size):
-                if other.has_pure_children and other.key not in seen:
+                if other.is_valid and other.key not in seen:
                     seen.add(other.key)
                     yield other
 

@@ -13,8 +13,8 @@ Every model that is kept is a valid factor model; only inside *deepen* may one p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -30,17 +30,19 @@ Found = Fitted[Measurement]
 Change = list[tuple[int, int]]  # variables and the column of their new parents
 
 # From how many proposals we climb; how many restructured and how many rebuilt models are settled before one is chosen.
-_N_CLIMBS, _N_SETTLED, _N_REBUILT = 3, 2, 3
+_N_CLIMBS, _N_SETTLED, _N_REBUILT = 4, 2, 2
+# With more variables than this one climb takes seconds, and fewer are made.
+_FEW_VARIABLES = 24
 # Relocations fitted at a time, and how far below zero a promise may lie: it is a lower bound.
 _N_RELOCATED, _N_SEVERAL, _SLACK = 6, 12, 3.0
 # Settling within a trial stops after so many rounds.
 _TRIAL_ROUNDS = 6
-# Pairs that may become the indicators of a new latent, and merges that closed forms like best.
-_N_PAIRS, _N_MERGED = 8, 8
+# Pairs that may become the indicators of a new latent, and merges and sizes that closed forms like best.
+_N_PAIRS, _N_MERGED, _N_RESIZED = 8, 8, 6
 # With more groups than this a variable is offered at most two at once.
 _FEW_GROUPS = 12
 # Models whose latent graph is searched: this close to the best, and at most so many.
-_CLOSE, _N_CLOSE = 5.0, 6
+_CLOSE, _N_CLOSE = 5.0, 4
 # A score has to rise by more than the fits' own rounding.
 _LEAST_RISE = 1e-2
 
@@ -54,12 +56,17 @@ class Refinement:
     max_group_size: int
     steps: list[Step]
     out_of_time: Callable[[], bool]
+    summits: set[Hashable] = field(default_factory=set)  # settled models whose groups were worked on
 
     def climb(self, model: Measurement) -> Found:
         """To an optimum that no move improves."""
         (found,) = self.score([model])
         while not self.out_of_time():
-            better = self.settle(found) or self.restructure(found) or self.rebuild(found)
+            found = self.settle(found) or found
+            if found.model.key in self.summits:
+                break  # an earlier climb was here
+            self.summits.add(found.model.key)
+            better = self.restructure(found) or self.rebuild(found)
             if better is None:
                 break
             found = better
@@ -136,13 +143,13 @@ class Refinement:
         return out
 
     def _masks(self, model: Measurement, most: int) -> Ints:
-        """Sets of parents worth a look, in order: up to so many groups, and those in use with one more or less."""
+        """Sets of parents worth a look, in order: none, up to so many groups, those in use with one more or less."""
         G = len(model.sizes)
         most = most if G <= _FEW_GROUPS else 2
         masks = {sum(1 << g for g in some) for r in range(1, min(most, G) + 1) for some in combinations(range(G), r)}
         for mask in set(model.parents):
             masks |= {mask, *(mask ^ 1 << g for g in range(G))}
-        return np.array(sorted(masks - {0}), dtype=np.int64)
+        return np.array(sorted({0, *masks}), dtype=np.int64)
 
     def _applied(self, model: Measurement, table: Relocations, change: Iterable[tuple[int, int]]) -> Measurement:
         for j, c in change:
@@ -164,7 +171,7 @@ class Refinement:
         """Merge, split, resize, dissolve or add groups; the most promising are settled before one is chosen."""
         model, size = found.model, self.max_group_size
         candidates = [
-            *restructured(model, size, self._close_pairs(found), self._close_groups(model)),
+            *restructured(model, size, self._close_pairs(found), self._close_groups(model), self._other_sizes(model)),
             *(("split", other) for other in splits(model, self.gains, size)),
             *self._dissolved_and_exchanged(found),
         ]
@@ -204,6 +211,18 @@ class Refinement:
         order = np.argsort(-rise, axis=None)[:_N_PAIRS]
         return [(int(i), int(j)) for i, j in zip(*np.unravel_index(order, rise.shape), strict=True)]
 
+    def _other_sizes(self, model: Measurement) -> list[tuple[int, int]]:
+        """Groups and another size for them, those that closed forms like best."""
+
+        def gain(resize: tuple[int, int]) -> float:
+            g, k = resize
+            items = np.array([model.pure(g)])
+            return float(self.gains(items, k)[0] - self.gains(items, model.sizes[g])[0])
+
+        options = [(g, k + step) for g, k in enumerate(model.sizes) for step in (-1, 1)]
+        options = [(g, k) for g, k in options if 1 <= k <= self.max_group_size]
+        return sorted(options, key=gain, reverse=True)[:_N_RESIZED]
+
     def _close_groups(self, model: Measurement) -> list[tuple[int, int, int]]:
         """Pairs of groups and a size, those whose union gains most as one group."""
         sizes = model.sizes
@@ -234,8 +253,9 @@ class Refinement:
         name = {other.key: what for what, other in candidates}
         fitted = self.score([other for _, other in candidates])
         # The best as they are, and those that promise most: a promise adds up what may not go together.
+        fitted = list(dict.fromkeys(fitted))
         by_value = sorted(fitted, key=lambda other: -other.value)[:count]
-        by_promise = sorted(fitted, key=self._promise, reverse=True)[:count]
+        by_promise = sorted(fitted, key=self._promise, reverse=True)[: 2 * count]
         best, what = None, ""
         for other in dict.fromkeys([*by_value, *by_promise]):
             settled = self.settle(other, _TRIAL_ROUNDS) or other
@@ -284,7 +304,8 @@ def refine(
     if not starts:
         return []
     ranked = sorted(score(starts), key=lambda found: -found.value)
-    for found in ranked[:_N_CLIMBS]:
+    n_climbs = _N_CLIMBS if len(score.sample.names) <= _FEW_VARIABLES else _N_CLIMBS // 2
+    for found in ranked[:n_climbs]:
         search.climb(found.model)
     valid = [found for found in score.met if found.model.is_valid]
     best = max(found.value for found in valid)

@@ -74,7 +74,13 @@ def restructurings(model, sample):
     score = BicScore(sample)
     search = Refinement(score, RankGains(sample, score.price), 3, [], lambda: False)
     (found,) = score([model])
-    return found, search, list(restructured(model, 3, search._close_pairs(found), search._close_groups(model)))
+    return (
+        found,
+        search,
+        list(
+            restructured(model, 3, search._close_pairs(found), search._close_groups(model), search._other_sizes(model))
+        ),
+    )
 
 
 def test_every_move_leads_to_a_valid_model():
