@@ -241,7 +241,7 @@ class Check:
     def mardia(self) -> Mardia | None:
         """Multivariate skewness and kurtosis; None for a matrix, ordinal items, or too few complete rows."""
         rows = self.sample.rows
-        if rows is None or "continuous" not in self.sample.kinds or "ordinal" in self.sample.kinds:
+        if rows is None or "ordinal" in self.sample.kinds:
             return None
         rows = rows[~np.isnan(rows).any(axis=1)]
         return mardia(rows) if len(rows) > 2 * rows.shape[1] else None
@@ -390,6 +390,12 @@ class Check:
         if not len(odd) and m.relative_kurtosis < _HEAVY:
             return Finding("Gaussian", True, f"Near enough: {numbers}.")
         which = f" Far from Gaussian themselves: {listing(map(str, odd))}." if len(odd) else ""
+        if "scores" in self.sample.kinds:
+            return Finding(
+                "Gaussian",
+                True,
+                f"Not as they are: {numbers}.{which} Gaussian scores of their ranks are taken instead.",
+            )
         return Finding(
             "Gaussian",
             False,

@@ -103,10 +103,11 @@ def test_collinear_variables_are_named() -> None:
 
 def test_skewed_variables_are_named_and_ranks_proposed() -> None:
     rows = np.exp(1.5 * factor_rows())
-    check = um.check(rows)
+    check = um.check(rows, cor="pearson")
     assert "'0', '1'" in finding(check, "Gaussian").text
     assert "cor='spearman-normal'" in finding(check, "Gaussian").text
-    assert um.check(rows, cor="spearman-normal").mardia is None
+    assert "ranks are taken instead" in finding(um.check(rows), "Gaussian").text
+    assert set(um.check(rows).sample.kinds) == {"scores"}
 
 
 def test_mardia_by_its_definition() -> None:

@@ -31,6 +31,7 @@ import pandas as pd
 from unmeasured import metrics, simulate
 from unmeasured.benchmark.experiment import Assignment
 from unmeasured.benchmark.records import Circumstances, Outcome, Record, Task
+from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem.fit import fit
@@ -72,7 +73,8 @@ def attempt(task: Task, truth: DAG, rows: pd.DataFrame) -> Outcome:
             estimator.fit(rows.copy())
         if task.time_limit is not None and clock.seconds > task.time_limit:
             raise TimeIsUp  # where there is no alarm, or a compiled call slept through it
-        return _judged(truth, _graph_of(estimator), rows, clock.seconds)
+        # The scores of the truth and of what was found are on the moments the method itself looked at.
+        return _judged(truth, _graph_of(estimator), getattr(estimator, "sample_", rows), clock.seconds)
     except TimeIsUp:
         return Outcome(clock.seconds, failure=f"Stopped at the time limit of {task.time_limit:g} seconds.")
     except UnmeasuredError as error:
@@ -165,7 +167,7 @@ def _graph_of(estimator: Any) -> DAG | CPDAG:
     return graph
 
 
-def _judged(truth: DAG, found: DAG | CPDAG, rows: pd.DataFrame, seconds: float) -> Outcome:
+def _judged(truth: DAG, found: DAG | CPDAG, data: pd.DataFrame | Sample, seconds: float) -> Outcome:
     compared = metrics.compare(truth, found)
     return Outcome(
         seconds=seconds,
@@ -176,15 +178,15 @@ def _judged(truth: DAG, found: DAG | CPDAG, rows: pd.DataFrame, seconds: float) 
         shd_paper=compared.shd_paper,
         latents_true=compared.n_latents_true,
         latents_found=compared.n_latents_found,
-        score_true=_score(truth, rows),
-        score_found=_score(found, rows),
+        score_true=_score(truth, data),
+        score_found=_score(found, data),
     )
 
 
-def _score(graph: DAG | CPDAG, rows: pd.DataFrame) -> float | None:
+def _score(graph: DAG | CPDAG, data: pd.DataFrame | Sample) -> float | None:
     """BIC of a graph on the log-likelihood scale, larger is better; None where the fit did not reach an optimum."""
     try:
-        fitted = fit(graph, rows)
+        fitted = fit(graph, data)
         score = -0.5 * fitted.bic
     except Exception as error:  # the score is an extra; the run stands without it
         logger.warning("A graph could not be scored: %s", error)

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import lapack
 
-from unmeasured.arrays import Floats, Ints
+from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.columns import refuse_useless, suspicions
 from unmeasured.data.matrices import as_matrix, checked_cov, repaired, rescaled, sample_size, with_deviations
 from unmeasured.data.missing import (
@@ -39,7 +39,7 @@ from unmeasured.data.missing import (
 )
 from unmeasured.data.ordinal import MOST_CATEGORIES, is_ordinal, ordinal_moments, pairwise_correlations
 from unmeasured.data.rows import Rows, as_rows, frozen
-from unmeasured.data.transform import normal_scores
+from unmeasured.data.transform import are_skewed, normal_scores
 from unmeasured.errors import DataError, listing, nearest
 
 Cor = Literal["pearson", "auto", "polychoric", "spearman-normal"]
@@ -268,7 +268,9 @@ def as_sample(
         With rows, which correlations to take. "auto": a variable is ordinal if it has at most 7 different values, each
         with 10 rows or more on average, or if its type says so (ordered categories, truth values); two ordinal
         variables get a polychoric correlation, an ordinal and a continuous one a polyserial, two continuous ones
-        Pearson's. "polychoric": all are ordinal. "spearman-normal": Pearson's of Gaussian scores of the ranks.
+        Pearson's; if the continuous ones are skewed beyond chance (p < .0001), all of them
+        are replaced by Gaussian scores of their ranks. "polychoric": all are ordinal. "spearman-normal": Pearson's of
+        Gaussian scores of the ranks.
         ``Sample.pairs`` says which was used for each pair.
     missing : "ml", "listwise" or "pairwise"
         What to do about holes: maximum likelihood from all values seen, complete rows only, or each correlation from
@@ -306,8 +308,11 @@ def _moments(rows: Rows, cor: Cor, missing: Missing) -> tuple[Moments, tuple[Kin
     """The matrix asked for, and how each variable was taken."""
     n = len(rows.names)
     ordinal = np.ones(n, dtype=bool) if cor == "polychoric" else is_ordinal(rows) & (cor == "auto")
+    other: Kind = "continuous"
+    if cor == "auto" and are_skewed(rows.values, ~ordinal):
+        rows, other = _scored(rows, ~ordinal), "scores"
     if ordinal.any():
-        kinds: tuple[Kind, ...] = tuple("ordinal" if o else "continuous" for o in ordinal)
+        kinds = tuple[Kind, ...]("ordinal" if o else other for o in ordinal)
         return ordinal_moments(rows, ordinal), kinds
     if cor == "spearman-normal":
         rows = Rows(rows.names, normal_scores(rows.values), rows.ordered)
@@ -320,7 +325,16 @@ def _moments(rows: Rows, cor: Cor, missing: Missing) -> tuple[Moments, tuple[Kin
         sd = np.sqrt(np.diag(moments.cov))
         moments = Moments(np.zeros(n), moments.cov / np.outer(sd, sd), moments.counts, moments.n, moments.remarks)
         return moments, tuple[Kind, ...](["scores"] * n)
-    return moments, tuple[Kind, ...](["continuous"] * n)
+    return moments, tuple[Kind, ...]([other] * n)
+
+
+def _scored(rows: Rows, columns: Bools) -> Rows:
+    """Some columns as Gaussian scores of their ranks, with the mean and spread they had."""
+    values = rows.values.copy()
+    centre, spread = np.nanmean(values[:, columns], axis=0), np.nanstd(values[:, columns], axis=0)
+    scores = normal_scores(values[:, columns])
+    values[:, columns] = centre + spread * scores / np.nanstd(scores, axis=0)
+    return Rows(rows.names, values, rows.ordered)
 
 
 def _complete_moments(rows: Rows) -> Moments:
@@ -343,16 +357,20 @@ def _pairwise_moments(rows: Rows) -> Moments:
     return Moments(centre, rescaled(corr, scale), counts, worth(counts), (done, *changed))
 
 
+_SCORED = "Continuous variables are taken as Gaussian scores of their ranks (van der Waerden)."
+
+
 def _kind_remarks(rows: Rows, kinds: tuple[Kind, ...]) -> tuple[str, ...]:
     """Which correlations were taken, and for which variables others would suit better."""
     ordinal = [x for x, kind in zip(rows.names, kinds) if kind == "ordinal"]
     if ordinal:
         serial = ", polyserial with the others" if len(ordinal) < len(kinds) else ""
-        return (f"{len(ordinal)} variables taken as ordinal ({listing(ordinal)}): polychoric correlations{serial}.",)
+        done = f"{len(ordinal)} variables taken as ordinal ({listing(ordinal)}): polychoric correlations{serial}."
+        return (done, *([_SCORED] if "scores" in kinds else []))
     coarse = [x for x, is_coarse in zip(rows.names, is_ordinal(rows)) if is_coarse]
     remarks = []
     if "scores" in kinds:
-        remarks.append("Correlations of Gaussian scores of the ranks (van der Waerden).")
+        remarks.append(_SCORED)
     if coarse:
         remarks.append(
             f"{len(coarse)} variables have no more than {MOST_CATEGORIES} values ({listing(coarse)}) and were taken as "
@@ -362,8 +380,9 @@ def _kind_remarks(rows: Rows, kinds: tuple[Kind, ...]) -> tuple[str, ...]:
 
 
 def _pair_kind(a: Kind, b: Kind) -> str:
-    names = {"ordinal": "polychoric", "continuous": "pearson", "scores": "spearman-normal"}
-    return names[a] if a == b else "polyserial"
+    if "ordinal" in (a, b):
+        return "polychoric" if a == b else "polyserial"
+    return "spearman-normal" if "scores" in (a, b) else "pearson"
 
 
 def _check_option(name: str, value: object, known: tuple[str, ...]) -> None:

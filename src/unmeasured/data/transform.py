@@ -3,10 +3,38 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import chdtrc, ndtri
 from scipy.stats import rankdata
 
-from unmeasured.arrays import Floats
+from unmeasured.arrays import Bools, Floats
+
+# auto: variables count as skewed if chance makes them so less often than this.
+SKEWED = 1e-4
+
+
+def are_skewed(values: Floats, columns: Bools) -> bool:
+    """Whether these columns are skewed beyond chance, taken together; one alone shows it too late.
+
+    For Gaussian variables ``N skewness^2 / 6`` is chi-square with one degree of freedom, and two of them are correlated
+    as the sixth power of the variables' correlation. Their mean is then nearly chi-square over its degrees of freedom,
+    of which there are as many as the mean of those sixth powers leaves (Satterthwaite).
+
+    >>> x = np.random.default_rng(0).normal(size=(500, 3))
+    >>> are_skewed(x, np.ones(3, dtype=bool)), are_skewed(np.exp(x), np.ones(3, dtype=bool))
+    (False, True)
+    """
+    if not columns.any():
+        return False
+    chosen = values[:, columns]
+    seen = ~np.isnan(chosen)
+    largest = np.nanmax(np.abs(chosen), axis=0)  # columns of 1e200 would overflow
+    z = chosen / np.where(largest > 0, largest, 1.0)
+    z = np.where(seen, z - np.nanmean(z, axis=0), 0.0)
+    n = seen.sum(axis=0)
+    z /= np.maximum(np.sqrt((z**2).sum(axis=0) / n), 1e-300)
+    chances = ((z**3).sum(axis=0) / n) ** 2 * n / 6.0
+    degrees = 1.0 / float(((z.T @ z / len(z)) ** 6).mean())
+    return bool(chdtrc(degrees, degrees * float(chances.mean())) < SKEWED)
 
 
 def normal_scores(values: Floats) -> Floats:

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from unmeasured.answer.result import Result
-from unmeasured.data.sample import Sample, as_sample
+from unmeasured.data.missing import Missing
+from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import DataError, UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.sem.fit import Fit
@@ -34,6 +35,8 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """The face of every search; see :class:`unmeasured.LGES` for what its attributes hold."""
 
     n_jobs: int
+    cor: Cor
+    missing: Missing
 
     graph_: CPDAG
     groups_: tuple[tuple[str, ...], ...]
@@ -50,13 +53,13 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
         Parameters
         ----------
-        X : DataFrame or array
-            One row per sample.
+        X : DataFrame, array or Sample
+            One row per sample; a hole is NaN. Options ``cor`` and ``missing`` say what to make of them.
         y
             Not used; scikit-learn's pipelines pass it.
         """
         _refuse_other_tables(X)
-        return self._fit(as_sample(X), X)
+        return self._fit(as_sample(X, cor=self.cor, missing=self.missing), X)
 
     def fit_cov(self, cov: Any, n_samples: float, names: Sequence[str] | None = None) -> Self:
         """Search the structure behind a covariance or correlation matrix.
@@ -84,6 +87,7 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
     def _fit(self, sample: Sample, source: Any) -> Self:
         self._search(sample)
+        self.remarks_ = (*sample.remarks, *self.remarks_)
         self.sample_ = sample
         self.groups_ = self.graph_.groups
         self.n_features_in_ = len(sample.names)

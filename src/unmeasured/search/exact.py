@@ -48,7 +48,8 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from unmeasured.arrays import Floats, Ints
-from unmeasured.data.sample import Sample
+from unmeasured.data.missing import Missing
+from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import DataError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs import CPDAG
 from unmeasured.search.base import Search
@@ -590,6 +591,10 @@ class ExactSearch(Search):
         cut short: a second for 9 variables, a quarter of a minute for 10.
     n_best : int
         How many of the best classes to find, the best one included. All of them are proven, so more take longer.
+    cor : "auto", "pearson", "polychoric" or "spearman-normal"
+        What to make of rows; see :func:`unmeasured.as_sample`.
+    missing : "ml", "listwise" or "pairwise"
+        What to do about holes in rows.
     n_jobs : int
         Threads for fits, -1 for all cores; the result does not depend on it.
     verbose : bool
@@ -656,6 +661,8 @@ class ExactSearch(Search):
         max_group_size: int | None = None,
         time_limit: float | None = None,
         n_best: int = 10,
+        cor: Cor = "auto",
+        missing: Missing = "ml",
         n_jobs: int = 1,
         verbose: bool = False,
     ) -> None:
@@ -664,6 +671,8 @@ class ExactSearch(Search):
         self.max_group_size = max_group_size
         self.time_limit = time_limit
         self.n_best = n_best
+        self.cor = cor
+        self.missing = missing
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -18,7 +18,8 @@ from typing import Literal
 
 import numpy as np
 
-from unmeasured.data.sample import Sample
+from unmeasured.data.missing import Missing
+from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG, cpdag_of
 from unmeasured.score import BicScore, LikelihoodScore, default_delta
@@ -232,6 +233,10 @@ class LGES(Search):
         Largest number of latents that may share all their indicators; None: as many as the variables allow.
     prune : bool
         Refuse candidates by the closed-form bound without fitting them; the result is the same.
+    cor : "auto", "pearson", "polychoric" or "spearman-normal"
+        What to make of rows; see :func:`unmeasured.as_sample`.
+    missing : "ml", "listwise" or "pairwise"
+        What to do about holes in rows.
     n_jobs : int
         Threads for fits, -1 for all cores; the result does not depend on it.
     random_state : int
@@ -282,6 +287,8 @@ class LGES(Search):
         max_group_size: int | None = 3,
         knowledge: None = None,
         prune: bool = True,
+        cor: Cor = "auto",
+        missing: Missing = "ml",
         n_jobs: int = 1,
         random_state: int = 0,
         time_limit: float | None = None,
@@ -293,6 +300,8 @@ class LGES(Search):
         self.max_group_size = max_group_size
         self.knowledge = knowledge
         self.prune = prune
+        self.cor = cor
+        self.missing = missing
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.time_limit = time_limit

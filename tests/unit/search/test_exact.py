@@ -256,7 +256,7 @@ def test_options_are_only_stored():
     search = ExactSearch(penalty=2.0, max_group_size=1, time_limit=5.0, n_best=3, n_jobs=2, verbose=True)
     assert vars(search) == {
         "criterion": "bic", "penalty": 2.0, "max_group_size": 1, "time_limit": 5.0, "n_best": 3, "n_jobs": 2,
-        "verbose": True,
+        "verbose": True, "cor": "auto", "missing": "ml",
     }  # fmt: skip
     with pytest.raises(TypeError):
         ExactSearch("bic")

@@ -96,7 +96,10 @@ def test_every_move_leads_to_a_valid_model():
     assert {what for what, _ in several} <= {"dissolve", "exchange"}
     for other in [*relocated, *(other for _, other in others), *(other for _, other in several)]:
         assert other.is_valid
-        assert um.is_gnfm(other.member)
+        # A variable without parents belongs nowhere; without such variables it is a factor model.
+        verdict = um.is_gnfm(other.member)
+        alone = {x for x, mask in zip(other.observed, other.parents, strict=True) if not mask}
+        assert {failure.variable for failure in verdict.failures} == alone
     assert len({other.key for _, other in others}) > 3
 
 
