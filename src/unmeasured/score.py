@@ -6,11 +6,11 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from unmeasured.arrays import Bools, Floats, Marks
+from unmeasured.arrays import Bools, Floats, Ints, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import DAG
 from unmeasured.sem import kernels
@@ -23,6 +23,8 @@ from unmeasured.sem.solve import Problem, Solution, solve
 _SEARCH_GAIN = 1e-3
 # Steps to tell which models are in the running, how many of them are, and steps to fit those.
 _QUICK_STEPS, _IN_THE_RUNNING, _STEPS = 12, 12, 60
+# A fit that ends this far below what another start promises was trapped.
+_TRAPPED = 0.5
 # Other starts a population fit gets before a misfit is believed.
 _INSISTENCE = 12
 
@@ -70,6 +72,11 @@ class Measurement(Protocol):
         ...
 
     @property
+    def parents(self) -> tuple[int, ...]:
+        """For each observed variable the groups that cause it, as bits."""
+        ...
+
+    @property
     def signature(self) -> Hashable:
         """Equal for models that differ only in which variables play which role."""
         ...
@@ -86,6 +93,13 @@ class Measurement(Protocol):
 
 
 M = TypeVar("M", bound=Measurement)
+
+
+class Start(NamedTuple):
+    """Where a fit begins, and the score it will reach at least, if that is known."""
+
+    x: Floats
+    promise: float = -math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,25 +212,29 @@ class BicScore(Generic[M]):
     (:mod:`unmeasured.sem.savings`). The constant of the saturated model is left out.
     """
 
-    def __init__(self, sample: Sample, *, penalty: float = 1.0, n_threads: int | None = None) -> None:
+    def __init__(
+        self, sample: Sample, *, penalty: float = 1.0, extension: float = 1.0, n_threads: int | None = None
+    ) -> None:
         self.sample = sample
         self.price = 0.5 * penalty * math.log(sample.n)
+        self.extension = extension * penalty
         self.n_threads = n_threads
         self.n_fitted = 0
         self.n_remembered = 0
         self._memory: dict[Hashable, Fitted[M]] = {}
-        self._asked: dict[Hashable, tuple[M, Floats | None]] = {}  # where the fits remembered began
+        self._asked: dict[Hashable, tuple[M, Start | None]] = {}  # where the fits remembered began
         self._from_data: set[Hashable] = set()  # models that had a start from the data
         self._dimensions: dict[Hashable, int] = {}
 
-    def __call__(self, models: Sequence[M], starts: Sequence[Floats | None] | None = None) -> list[Fitted[M]]:
+    def __call__(self, models: Sequence[M], starts: Sequence[Start | None] | None = None) -> list[Fitted[M]]:
         """Fit many models in one batch; those met before are remembered. ``starts``: None, from the data.
 
         A start near by may lead into a trap that a start from the data avoids, and the other way round. So a model
-        first met with a start given is fitted again when it is met without one, and the better fit counts.
+        first met with a start given is fitted again when it is met without one, or with one that promises more than is
+        remembered, and the better fit counts.
         """
         asked = {m.key: (m, x) for m, x in zip(models, starts or [None] * len(models), strict=True)}
-        new = [ask for key, ask in asked.items() if self._is_new(key, ask[1] is None)]
+        new = [ask for key, ask in asked.items() if self._is_new(key, ask[1])]
         self.n_fitted += len(new)
         self.n_remembered += len(models) - len(new)
         self._fit(new, _QUICK_STEPS)
@@ -232,12 +250,14 @@ class BicScore(Generic[M]):
         """All models fitted so far."""
         return list(self._memory.values())
 
-    def _is_new(self, key: Hashable, from_data: bool) -> bool:
-        return key not in self._memory or (from_data and key not in self._from_data)
+    def _is_new(self, key: Hashable, start: Start | None) -> bool:
+        if key not in self._memory:
+            return True
+        return key not in self._from_data if start is None else start.promise > self._memory[key].value + _TRAPPED
 
-    def _fit(self, asks: Sequence[tuple[M, Floats | None]], max_steps: int) -> None:
+    def _fit(self, asks: Sequence[tuple[M, Start | None]], max_steps: int) -> None:
         """Fit and remember, where it is better than what is remembered."""
-        first = [np.full(model.pattern.n_free, np.nan) if start is None else start for model, start in asks]
+        first = [np.full(model.pattern.n_free, np.nan) if start is None else start.x for model, start in asks]
         solutions = self._solve([Problem(model.pattern, self.sample) for model, _ in asks], first, max_steps)
         for (model, start), solution in zip(asks, solutions, strict=True):
             finished = max_steps == _STEPS or solution.end != kernels.STEP_LIMIT
@@ -256,10 +276,27 @@ class BicScore(Generic[M]):
         n = len(model.observed)
         effects = np.zeros(model.mask.shape)
         effects[model.mask] = solution.x[:-n]
-        value = -0.5 * self.sample.n * max(solution.discrepancy, 0.0) - self.price * self.dimension(model)
+        value = -0.5 * self.sample.n * max(solution.discrepancy, 0.0)
+        value -= self.price * self.dimension(model) + self.surprise(model)
         fitted = Fitted(model, value, effects, solution.x[-n:], finished, np.empty((0, 0), np.uint8))
         arcs, saved = foretold_graph(fitted.latent_cov, model.sizes, self.sample.n, self.price)
         return replace(fitted, value=value + saved, arcs=arcs)
+
+    def surprise(self, model: Measurement) -> float:
+        """What it takes to say who measures what: the logarithm of the number of choices.
+
+        The best of 2^17 ways to split a factor in two gains more than one dimension costs, by chance. So every variable
+        pays for the choice of its group, and every group beyond its first one for being one of all the loadings there
+        might be (extended BIC; Chen and Chen 2008).
+        """
+        n_parents = np.array([mask.bit_count() for mask in model.parents])
+        return float(self.surprises(n_parents, len(model.sizes)).sum())
+
+    def surprises(self, n_parents: Ints, n_groups: int) -> Floats:
+        """The same for variables with so many groups as parents."""
+        n = len(self.sample.names)
+        extra = np.maximum(n_parents - 1, 0) * math.log(n * n_groups)
+        return np.asarray(self.extension * ((n_parents > 0) * math.log(n_groups) + extra))
 
     def dimension(self, model: Measurement) -> int:
         """Generic dimension; remembered by what it depends on, since it takes longer than a fit."""

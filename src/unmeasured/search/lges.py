@@ -130,10 +130,11 @@ def by_bic(
         likelihood = LikelihoodScore(sample, n_threads=n_threads, near=measured)
         connected = measured.model.state
         dimension = score.dimension(measured.model) - n_paths(connected)
+        surprise = score.surprise(measured.model) / sample.n
         foretold = replace(connected, between=cpdag_of(measured.arcs))
         for start in (connected, foretold) if len(connected.groups) <= _FEW_GROUPS else (foretold,):
             final = polish_edges(start, likelihood, price, measured.latent_cov, clocks[1])
-            value = final.value() - price * (dimension + n_paths(final.state))
+            value = final.value() - price * (dimension + n_paths(final.state)) - surprise
             if value > best_value:
                 best, best_value = final, value
         if clocks[1]():

@@ -20,7 +20,7 @@ from itertools import combinations
 import numpy as np
 
 from unmeasured.arrays import Floats, Ints
-from unmeasured.score import BicScore, Fitted
+from unmeasured.score import BicScore, Fitted, Start
 from unmeasured.search.measurement import Measurement, exchanges, restructured
 from unmeasured.search.propose import RankGains, proposals, rebuilds, splits
 from unmeasured.search.relocate import Relocations, relocations
@@ -34,7 +34,7 @@ _N_CLIMBS, _N_SETTLED, _N_REBUILT = 4, 2, 2
 # With more variables than this one climb takes seconds, and fewer are made.
 _FEW_VARIABLES = 24
 # Relocations fitted at a time, and how far below zero a promise may lie: it is a lower bound.
-_N_RELOCATED, _N_SEVERAL, _SLACK = 6, 12, 3.0
+_N_RELOCATED, _N_DROPPED, _N_SEVERAL, _SLACK = 6, 4, 12, 3.0
 # Settling within a trial stops after so many rounds.
 _TRIAL_ROUNDS = 6
 # Pairs that may become the indicators of a new latent, and merges and sizes that closed forms like best.
@@ -97,6 +97,8 @@ class Refinement:
         every = np.arange(len(now))
         rise = sample.n * (table.likelihoods - table.likelihoods[every, now][:, None])
         rise -= self.score.price * (sizes[None, :] - sizes[now][:, None])
+        surprises = self.score.surprises(np.bitwise_count(masks).astype(np.int64), len(model.sizes))
+        rise -= surprises[None, :] - surprises[now][:, None]
         rise[every, now] = -np.inf
         return table, rise
 
@@ -104,13 +106,15 @@ class Refinement:
         """The score, and what other parents would add to it if they did so independently."""
         return found.value + float(np.maximum(self._rises(found, 2)[1].max(axis=1), 0.0).sum())
 
-    def _relocated(self, found: Found) -> tuple[list[Measurement], list[Floats | None]]:
+    def _relocated(self, found: Found) -> tuple[list[Measurement], list[Start]]:
         """The models that closed forms like best: single relocations, exchanges, and all that improve at once."""
         model = found.model
         table, rise = self._rises(found)
         order = np.argsort(-rise, axis=None)[: 4 * len(rise)]
         single = [(int(j), int(c)) for j, c in zip(*np.unravel_index(order, rise.shape), strict=True)]
         single = [(j, c) for j, c in single if rise[j, c] > -_SLACK]
+        # Dropping a parent may cost nothing once the others have met it, however little the bound promises.
+        single += [drop for drop in self._drops(model, table, rise) if drop not in single]
         changes = [[change] for change in single]
         together: list[tuple[int, int]] = []
         for j, c in single:
@@ -120,12 +124,20 @@ class Refinement:
         chosen = [together] if len(together) > 1 else []
         valid = [change for change in changes if self._applied(model, table, change).is_valid]
         stuck = [change[0] for change in changes if change not in valid][:_N_RELOCATED]
-        chosen += valid[:_N_RELOCATED] + self._exchanges(model, table, rise, stuck)
+        chosen += valid[: _N_RELOCATED + _N_DROPPED] + self._exchanges(model, table, rise, stuck)
         models = [self._applied(model, table, change) for change in chosen]
-        starts: list[Floats | None] = [
-            self._start(found, table, change, other) for change, other in zip(chosen, models, strict=True)
-        ]
+        starts = [self._start(found, table, rise, change, other) for change, other in zip(chosen, models, strict=True)]
         return models, starts
+
+    def _drops(self, model: Measurement, table: Relocations, rise: Floats) -> list[tuple[int, int]]:
+        """Common children with one parent less, those that promise most."""
+        drops = [
+            (j, table.column[mask & ~(1 << g)])
+            for j, mask in enumerate(model.parents)
+            for g in range(len(model.sizes))
+            if mask >> g & 1 and mask != 1 << g
+        ]
+        return sorted(drops, key=lambda drop: -rise[drop])[:_N_DROPPED]
 
     def _exchanges(
         self, model: Measurement, table: Relocations, rise: Floats, stuck: Sequence[tuple[int, int]]
@@ -156,14 +168,16 @@ class Refinement:
             model = model.with_parents(j, int(table.masks[c]))
         return model
 
-    def _start(self, found: Found, table: Relocations, change: Change, other: Measurement) -> Floats:
+    def _start(self, found: Found, table: Relocations, rise: Floats, change: Change, other: Measurement) -> Start:
         """The fit with the loadings and noise that closed forms give to the variables that change."""
         m = len(found.effects)
         effects, noise = found.effects.copy(), found.noise.copy()
         for j, c in change:
             effects[:, m + j] = table.loadings[j, c]
             noise[j] = table.noises[j, c]
-        return np.concatenate([effects[other.mask], noise])
+        # What several changes promise does not add up.
+        promise = found.value + float(rise[change[0]]) if len(change) == 1 else -np.inf
+        return Start(np.concatenate([effects[other.mask], noise]), promise)
 
     # Other groups -----------------------------------------------------------------------------------------
 
@@ -266,7 +280,7 @@ class Refinement:
         return best
 
     def _best(
-        self, candidates: Sequence[Measurement], value: float, starts: Sequence[Floats | None] | None = None
+        self, candidates: Sequence[Measurement], value: float, starts: Sequence[Start] | None = None
     ) -> Found | None:
         if not candidates:
             return None
@@ -307,7 +321,14 @@ def refine(
     n_climbs = _N_CLIMBS if len(score.sample.names) <= _FEW_VARIABLES else _N_CLIMBS // 2
     for found in ranked[:n_climbs]:
         search.climb(found.model)
-    valid = [found for found in score.met if found.model.is_valid]
-    best = max(found.value for found in valid)
+    # A later start may have shown that a model passed by is better than all that were climbed from.
+    while True:
+        valid = [found for found in score.met if found.model.is_valid]
+        top = max(valid, key=lambda found: found.value)
+        if top.model.key in search.summits or out_of_time():
+            break
+        search.climb(top.model)
+        search.summits.add(top.model.key)
+    best = top.value
     close = [found for found in valid if found.value > best - _CLOSE]
     return sorted(close, key=lambda found: -found.value)[:_N_CLOSE]
