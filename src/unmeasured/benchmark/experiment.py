@@ -132,11 +132,12 @@ class Experiment:
 
     @cached_property
     def assignments(self) -> tuple[Assignment, ...]:
-        """Every run, in the order of graphs, seeds, sample sizes, methods."""
+        """Every run, in the order of seeds, graphs, sample sizes, methods: stopped early, all graphs have been seen."""
+        structures = list(self.graphs.structures())
         return tuple(
             Assignment(self._task(method, structure, seed, n_samples), structure.dag)
-            for structure in self.graphs.structures()
             for seed in self.seeds
+            for structure in structures
             for n_samples in self.sample_sizes
             for method in self.methods
             if method.max_observed is None or len(structure.dag.observed) <= method.max_observed

@@ -11,8 +11,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -24,6 +23,7 @@ from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG, cpdag_of
 from unmeasured.score import BicScore, LikelihoodScore, default_delta
 from unmeasured.search.base import Search
+from unmeasured.search.clock import Clock
 from unmeasured.search.measurement import Measurement
 from unmeasured.search.phase1 import run_phase1
 from unmeasured.search.phase2 import n_paths, polish_edges, run_phase2
@@ -71,22 +71,21 @@ def discover(
     """Recover the CPDAG over latent groups and observed variables."""
     initial_state(sample.names)  # refuses what no factor model can describe
     steps = Steps(verbose)
-    # Most of the time is for the measurement model; without some for the latent graph it would stay complete.
-    measuring, out_of_time = _clock(time_limit, 0.7), _clock(time_limit)
+    clock = Clock(time_limit)
     # In a population the price of a dimension vanishes against the likelihood: what is left is the paper's rule.
     if criterion == "delta" or math.isinf(sample.n):
         tolerance = default_delta(sample.n) if delta is None else delta
         state, leftover = by_tolerance(sample, tolerance, max_group_size, prune, n_threads, steps)
     else:
-        state = by_bic(sample, penalty, max_group_size, n_threads, (measuring, out_of_time), steps)
+        state = by_bic(sample, penalty, max_group_size, n_threads, clock, steps)
         leftover = ()
     if state is None:
         return nothing_latent(sample, Trace(steps))
     cpdag = with_isolated(state.cpdag, sample.names)
     (fit,) = fit_many([cpdag], sample, n_threads=n_threads)
     remarks = [*remarks_on(cpdag), *remarks_on_leftover(leftover), *remarks_on_fit(fit)]
-    if measuring() and criterion == "bic":
-        remarks.append("The time limit was reached: this is the best found so far, not the end of the search.")
+    if clock.stopped:
+        remarks.append(f"{clock.stopped}: this is the best found so far, not the end of the search.")
     return Discovery(cpdag, fit, Trace(steps), tuple(remarks))
 
 
@@ -116,7 +115,7 @@ def by_bic(
     penalty: float,
     max_group_size: int | None,
     n_threads: int | None,
-    clocks: tuple[Callable[[], bool], Callable[[], bool]],
+    clock: Clock,
     steps: list[Step],
 ) -> State | None:
     """Past the paper: proposals from closed forms, moves over the measurement model, then the edges between groups."""
@@ -125,24 +124,27 @@ def by_bic(
     best = None
     # Without latents: independent variables, each with its variance.
     best_value = 0.5 * sample.log_det_corr - price * len(sample.names)
+    measured = refine(score, max_group_size or len(sample.names) // 2, steps, clock)
     # What the latent graph will save was only foretold so far; the closest few models are put to the test.
-    for measured in refine(score, max_group_size or len(sample.names) // 2, steps, clocks[0]):
-        likelihood = LikelihoodScore(sample, n_threads=n_threads, near=measured)
-        connected = measured.model.state
-        dimension = score.dimension(measured.model) - n_paths(connected)
-        surprise = score.surprise(measured.model) / sample.n
-        foretold = replace(connected, between=cpdag_of(measured.arcs))
-        for start in (connected, foretold) if len(connected.groups) <= _FEW_GROUPS else (foretold,):
-            final = polish_edges(start, likelihood, price, measured.latent_cov, clocks[1])
-            value = final.value() - price * (dimension + n_paths(final.state)) - surprise
-            if value > best_value:
-                best, best_value = final, value
-        if clocks[1]():
+    for found in measured:
+        likelihood = LikelihoodScore(sample, n_threads=n_threads, near=found)
+        connected = found.model.state
+        dimension = score.dimension(found.model) - n_paths(connected)
+        foretold = replace(connected, between=cpdag_of(found.arcs))
+        with clock.heeding_the_keyboard():
+            for start in (connected, foretold) if len(connected.groups) <= _FEW_GROUPS else (foretold,):
+                final = polish_edges(start, likelihood, price, found.latent_cov, clock.is_over)
+                value = final.value() - price * (dimension + n_paths(final.state))
+                value -= score.surprise(found.model) / sample.n
+                if value > best_value:
+                    best, best_value = final, value
+        if clock.is_over():
             break
-    if best is None:
-        return None
-    steps += best.trace
-    return best.state
+    if best is not None:
+        steps += best.trace
+        return best.state
+    # Stopped before the first test: what was foretold is the best there is.
+    return replace(measured[0].model.state, between=cpdag_of(measured[0].arcs)) if clock.stopped and measured else None
 
 
 def independent_variables(sample: Sample) -> tuple[str, ...]:
@@ -313,7 +315,7 @@ class LGES(Search):
             raise UnmeasuredError(f"criterion must be 'bic' or 'delta'; got {self.criterion!r}.")
         if self.knowledge is not None:
             raise UnmeasuredError("Background knowledge cannot be given yet; leave knowledge out.")
-        _clock(self.time_limit)  # a limit that makes no sense is refused before anything is done
+        Clock(self.time_limit)  # a limit that makes no sense is refused before anything is done
         found = discover(
             sample,
             criterion=self.criterion,
@@ -327,16 +329,6 @@ class LGES(Search):
         )
         self.graph_, self.sem_ = found.cpdag, found.fit
         self.trace_, self.remarks_ = found.trace, found.remarks
-
-
-def _clock(time_limit: float | None, part: float = 1.0) -> Callable[[], bool]:
-    """Tells whether that part of the time is over."""
-    if time_limit is None:
-        return lambda: False
-    if not time_limit > 0:
-        raise UnmeasuredError(f"time_limit is a positive number of seconds; got {time_limit!r}.")
-    end = time.monotonic() + part * time_limit
-    return lambda: time.monotonic() > end
 
 
 def _checked_penalty(penalty: float) -> float:

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, count
 
 import numpy as np
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.score import BicScore, Fitted, Start
+from unmeasured.search.clock import Clock
 from unmeasured.search.measurement import Measurement, exchanges, restructured
 from unmeasured.search.propose import RankGains, proposals, rebuilds, splits
 from unmeasured.search.relocate import Relocations, relocations
@@ -32,7 +33,7 @@ Change = list[tuple[int, int]]  # variables and the column of their new parents
 # From how many proposals we climb; how many restructured and how many rebuilt models are settled before one is chosen.
 _N_CLIMBS, _N_SETTLED, _N_REBUILT = 4, 2, 2
 # With more variables than this one climb takes seconds, and fewer are made.
-_FEW_VARIABLES = 24
+_FEW_VARIABLES = 34
 # Relocations fitted at a time, and how far below zero a promise may lie: it is a lower bound.
 _N_RELOCATED, _N_DROPPED, _N_SEVERAL, _SLACK = 6, 4, 12, 3.0
 # Settling within a trial stops after so many rounds.
@@ -57,10 +58,12 @@ class Refinement:
     steps: list[Step]
     out_of_time: Callable[[], bool]
     summits: set[Hashable] = field(default_factory=set)  # settled models whose groups were worked on
+    n_climbs: int = 0
 
     def climb(self, model: Measurement) -> Found:
         """To an optimum that no move improves."""
         (found,) = self.score([model])
+        self.n_climbs += 1
         while not self.out_of_time():
             found = self.settle(found) or found
             if found.model.key in self.summits:
@@ -74,16 +77,21 @@ class Refinement:
 
     # Other parents ----------------------------------------------------------------------------------------
 
-    def settle(self, found: Found, rounds: int | None = None) -> Found | None:
-        """Give variables other parents until that improves nothing; None if it never did."""
+    def settle(self, found: Found, is_trial: bool = False) -> Found | None:
+        """Give variables other parents until that improves nothing; None if it never did.
+
+        In a trial only for a while, and nothing is written down.
+        """
         best = found
-        while not self.out_of_time() and (rounds is None or rounds > 0):
-            rounds = None if rounds is None else rounds - 1
+        for _ in range(_TRIAL_ROUNDS) if is_trial else count():
+            if self.out_of_time():
+                break
             candidates, starts = self._relocated(best)
             better = self._best(candidates, best.value, starts)
             if better is None:
                 break
-            self._record("other parents", len(candidates), best.value, better.value)
+            if not is_trial:
+                self._record("other parents", len(candidates), best.value, better.value)
             best = better
         return best if best is not found else None
 
@@ -259,7 +267,9 @@ class Refinement:
 
     # Choosing ---------------------------------------------------------------------------------------------
 
-    def _settled_best(self, candidates: Sequence[tuple[str, Measurement]], value: float, count: int) -> Found | None:
+    def _settled_best(
+        self, candidates: Sequence[tuple[str, Measurement]], value: float, n_settled: int
+    ) -> Found | None:
         """Of many models the best few, each settled; the best of them if it improves.
 
         Started from the data, not from the present fit: near it, models this different end in its valleys.
@@ -268,11 +278,11 @@ class Refinement:
         fitted = self.score([other for _, other in candidates])
         # The best as they are, and those that promise most: a promise adds up what may not go together.
         fitted = list(dict.fromkeys(fitted))
-        by_value = sorted(fitted, key=lambda other: -other.value)[:count]
-        by_promise = sorted(fitted, key=self._promise, reverse=True)[: 2 * count]
+        by_value = sorted(fitted, key=lambda other: -other.value)[:n_settled]
+        by_promise = sorted(fitted, key=self._promise, reverse=True)[: 2 * n_settled]
         best, what = None, ""
         for other in dict.fromkeys([*by_value, *by_promise]):
-            settled = self.settle(other, _TRIAL_ROUNDS) or other
+            settled = self.settle(other, is_trial=True) or other
             if settled.value > (best.value if best else value + _LEAST_RISE) and settled.model.is_valid:
                 best, what = settled, name[other.model.key]
         if best is not None:
@@ -290,7 +300,7 @@ class Refinement:
     def _record(self, what: str, n_candidates: int, before: float, after: float) -> None:
         self.steps.append(
             Step(
-                phase="Measurement model",
+                phase=f"Measurement model, climb {self.n_climbs}",
                 what=what,
                 n_candidates=n_candidates,
                 n_bounded=0,
@@ -305,30 +315,26 @@ class Refinement:
         )
 
 
-def refine(
-    score: BicScore[Measurement],
-    max_group_size: int,
-    steps: list[Step],
-    out_of_time: Callable[[], bool] = lambda: False,
-) -> list[Found]:
+def refine(score: BicScore[Measurement], max_group_size: int, steps: list[Step], clock: Clock) -> list[Found]:
     """The best measurement models found from several proposals, best first; none where nothing can be proposed."""
     gains = RankGains(score.sample, score.price)
-    search = Refinement(score, gains, max_group_size, steps, out_of_time)
+    search = Refinement(score, gains, max_group_size, steps, clock.measuring_is_over)
     starts = proposals(gains, max_group_size)
     if not starts:
         return []
     ranked = sorted(score(starts), key=lambda found: -found.value)
     n_climbs = _N_CLIMBS if len(score.sample.names) <= _FEW_VARIABLES else _N_CLIMBS // 2
-    for found in ranked[:n_climbs]:
-        search.climb(found.model)
-    # A later start may have shown that a model passed by is better than all that were climbed from.
-    while True:
-        valid = [found for found in score.met if found.model.is_valid]
-        top = max(valid, key=lambda found: found.value)
-        if top.model.key in search.summits or out_of_time():
-            break
-        search.climb(top.model)
-        search.summits.add(top.model.key)
-    best = top.value
-    close = [found for found in valid if found.value > best - _CLOSE]
+    with clock.heeding_the_keyboard():
+        for found in ranked[:n_climbs]:
+            search.climb(found.model)
+        # A later start may have shown that a model passed by is better than all that were climbed from.
+        while (top := _best_of(score)).model.key not in search.summits and not search.out_of_time():
+            search.climb(top.model)
+            search.summits.add(top.model.key)
+    best = _best_of(score).value
+    close = [found for found in score.met if found.model.is_valid and found.value > best - _CLOSE]
     return sorted(close, key=lambda found: -found.value)[:_N_CLOSE]
+
+
+def _best_of(score: BicScore[Measurement]) -> Found:
+    return max((found for found in score.met if found.model.is_valid), key=lambda found: found.value)

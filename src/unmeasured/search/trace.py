@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 
 import pandas as pd
@@ -39,12 +40,17 @@ class Steps(list[Step]):
     def __init__(self, verbose: bool = False) -> None:
         super().__init__()
         self._bar = tqdm(disable=not verbose, desc="steps", unit=" step")
+        self._best = -math.inf
 
     def append(self, step: Step) -> None:
         """Add a step and show it."""
         super().append(step)
         self._bar.update()
-        self._bar.set_postfix_str(f"{step.phase}: {step.what}, score {step.score_after:.2f}")
+        self._best = max(self._best, step.score_after)
+        self._bar.set_postfix_str(
+            f"{step.phase}: {step.what}; {step.n_candidates} candidates, score {step.score_after:.2f}, "
+            f"best {self._best:.2f}"
+        )
 
 
 class Trace(tuple[Step, ...]):

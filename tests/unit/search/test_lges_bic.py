@@ -69,6 +69,45 @@ def test_a_time_limit_returns_the_best_so_far_and_says_so():
     assert model.graph_.latents
 
 
+def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
+    _, rows = truth_and_rows(9, sizes=(1, 1, 1, 1), n_observed=14)
+    monkeypatch.setattr(Refinement, "restructure", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    model = um.LGES().fit(rows)
+    assert model.remarks_[-1].startswith("Stopped by the keyboard: this is the best found so far")
+    assert model.graph_.latents
+
+
+def test_the_trace_climbs():
+    """Within a climb every step improves the score; trials that came to nothing are not in it."""
+    _, rows = truth_and_rows(6, sizes=(1, 2, 1), n_observed=13)
+    trace = um.LGES().fit(rows).trace_
+    climbs = {step.phase for step in trace if step.phase.startswith("Measurement")}
+    assert climbs
+    for climb in climbs:
+        steps = [step for step in trace if step.phase == climb]
+        assert all(step.score_after > step.score_before for step in steps)
+        assert all(a.score_after == b.score_before for a, b in itertools.pairwise(steps))
+
+
+def test_noise_has_no_latents_and_one_factor_is_one():
+    rng = np.random.default_rng(0)
+    noise = um.LGES().fit(rng.normal(size=(500, 8)))
+    assert not noise.graph_.latents
+    assert noise.remarks_[-1].startswith("No latent variables were found")
+    # The best of 2^13 ways to split a factor gains more than a dimension costs.
+    one = um.simulate.random_gnfm(group_sizes=[1], n_observed=13, rng=4)
+    found = um.LGES().fit(um.simulate.sample(one, 100_000, rng=5, parameters="realistic"))
+    assert um.metrics.compare(one, found.graph_).shd == 0
+
+
+def test_a_variable_may_belong_nowhere():
+    _truth, rows = truth_and_rows(3, n=2000)
+    rows["stranger"] = np.random.default_rng(1).normal(size=len(rows))
+    model = um.LGES().fit(rows)
+    assert model.graph_.member().parents("stranger") == ()
+    assert any("without a latent cause: stranger" in remark for remark in model.remarks_)
+
+
 def restructurings(model, sample):
     """All models a step away from this one: pairs and merges as the search would choose them."""
     score = BicScore(sample)
