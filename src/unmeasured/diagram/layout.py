@@ -267,7 +267,7 @@ def latent_layout(blocks: Sequence[Block], edges: Sequence[Edge]) -> Picture:
     if not blocks:
         return Picture((), (), 2 * _MARGIN, 2 * _MARGIN)
     rows = _rows(blocks, edges)
-    slots = 2 * max([*(len(row) for row in rows), min(len(blocks), 4)], default=1)
+    slots = 2 * max([*(len(row) for row in rows), min(len(blocks), 4)])
     start = tuple(slot for row in rows for slot in _spread(len(row), slots))
     order = [b for row in rows for b in row]
     level = {b: r for r, row in enumerate(rows) for b in row}
@@ -287,13 +287,13 @@ def latent_layout(blocks: Sequence[Block], edges: Sequence[Edge]) -> Picture:
         lambda places: _cost_of_rows(centre(places), size, links),
     )
     at = centre(best)
-    shift_x = _MARGIN - min((at[b][0] - blocks[b].node.width / 2 for b in at), default=0.0)
-    shift_y = _MARGIN - min((at[b][1] - blocks[b].node.height / 2 for b in at), default=0.0)
+    shift_x = _MARGIN - min(at[b][0] - blocks[b].node.width / 2 for b in at)
+    shift_y = _MARGIN - min(at[b][1] - blocks[b].node.height / 2 for b in at)
     nodes: dict[str, Node] = {}
     for b, (x, y) in at.items():
         bare = replace(blocks[b], items=())
         nodes |= _block_at(bare, x + shift_x, 0.0, y + shift_y - bare.height / 2, {}, ())
-    width = max((n.x + n.width / 2 for n in nodes.values())) + _MARGIN
+    width = max(n.x + n.width / 2 for n in nodes.values()) + _MARGIN
     height = max(n.y + n.height / 2 for n in nodes.values()) + _MARGIN
     return Picture(tuple(nodes.values()), tuple(_labelled(edges, set(), nodes)), width, height)
 
