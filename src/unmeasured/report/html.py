@@ -23,7 +23,7 @@ from unmeasured.answer.words import cautions, indices_in_words, node, number, pr
 from unmeasured.diagram.picture import Edge, Picture
 from unmeasured.diagram.style import Paint, edge_paint, node_paint
 from unmeasured.report.charts import heat_map, largest_residuals, step_charts
-from unmeasured.report.run import Comparison, Run
+from unmeasured.report.run import Comparison, Run, model_text
 
 # More steps than this are for the trace itself.
 _MOST_STEPS = 400
@@ -56,7 +56,7 @@ def html_page(run: Run) -> str:
         n_left_out=max(len(run.trace) - _MOST_STEPS, 0),
         identified=list(what_is_identified(result)),
         cautions=[*about.notes, *cautions(result)],
-        lavaan=result.to_lavaan(),
+        lavaan=model_text(result),
         paper=_PAPER,
         # "<" would let a name such as "</script>" end the element it stands in.
         diagram=Markup(json.dumps(_diagram(run), ensure_ascii=False).replace("<", "\\u003c")),

@@ -16,7 +16,7 @@ from typing import Any
 
 from unmeasured.answer.compare import ModelComparison, compare_models
 from unmeasured.answer.result import Result
-from unmeasured.errors import UnmeasuredError
+from unmeasured.errors import GraphError, UnmeasuredError
 from unmeasured.search.base import Search
 from unmeasured.search.trace import Step, Trace
 
@@ -86,6 +86,14 @@ class Run:
             raise UnmeasuredError(
                 f'The part "run" of this result is damaged ({error!r}). Give the file as it was written.'
             ) from None
+
+
+def model_text(result: Result) -> str:
+    """The model for lavaan; where lavaan cannot read it, the reason as a comment: a report does not fail over a name."""
+    try:
+        return result.to_lavaan()
+    except GraphError as error:
+        return f"# {error}\n"
 
 
 def run_of(

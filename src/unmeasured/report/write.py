@@ -9,7 +9,7 @@ from typing import Any
 from unmeasured.answer.result import Result
 from unmeasured.errors import UnmeasuredError
 from unmeasured.report.html import html_page
-from unmeasured.report.run import About, Run, run_of
+from unmeasured.report.run import About, Run, model_text, run_of
 from unmeasured.search.base import Search
 
 PAGE = "report.html"
@@ -63,7 +63,7 @@ def write_run(run: Run, folder: str | Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _put(folder / "result.json", run.to_json())
-        _put(folder / "model.lav", result.to_lavaan())
+        _put(folder / "model.lav", model_text(result))
         result.loadings.to_csv(folder / "loadings.csv", index=False)
         result.latent_paths.to_csv(folder / "paths.csv", index=False)
         drawing = result.plot()
