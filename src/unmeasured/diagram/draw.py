@@ -18,6 +18,7 @@ from matplotlib.path import Path
 
 from unmeasured.diagram.picture import FONT, LABEL_FONT, Edge, Node, Picture, arrow_head, curve, on_curve
 from unmeasured.diagram.style import Paint, Style, edge_paint, node_paint
+from unmeasured.errors import UnmeasuredError
 
 _POINTS_PER_INCH = 72.0
 _FACE = "DejaVu Sans"  # the one font that comes with matplotlib
@@ -51,6 +52,8 @@ def draw(picture: Picture, *, style: Style = "colour", width: float | None = Non
     width : float, optional
         Of the figure, in inches; letters and lines shrink or grow with it. Left out: letters of 10 points.
     """
+    if style not in ("colour", "print"):
+        raise UnmeasuredError(f"style must be 'colour' or 'print'; got {style!r}.")
     scale = 1.0 if width is None else width * _POINTS_PER_INCH / picture.width
     size = picture.width * scale / _POINTS_PER_INCH, picture.height * scale / _POINTS_PER_INCH
     figure = Drawing(figsize=size)

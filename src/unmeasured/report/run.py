@@ -89,7 +89,7 @@ class Run:
 
 
 def model_text(result: Result) -> str:
-    """The model for lavaan; where lavaan cannot read it, the reason as a comment: a report does not fail over a name."""
+    """The model for lavaan; where lavaan cannot read it, the reason as a comment: a name must not cost the report."""
     try:
         return result.to_lavaan()
     except GraphError as error:
