@@ -569,10 +569,8 @@ for _name in experiment.available():
 
 def main() -> NoReturn:
     """Entry point: a user's mistake is one sentence on standard error, never a trace."""
-    # A warning is a sentence too; the line of code it came from helps nobody here.
-    warnings.showwarning = lambda message, *_, **__: typer.echo(f"unmeasured: {message}", err=True)
     try:
-        code = app(prog_name="unmeasured", standalone_mode=False)
+        code = _called()
     except Interrupted as stopped:
         _leave(str(stopped), 130)
     except um.UnmeasuredError as error:
@@ -587,6 +585,13 @@ def main() -> NoReturn:
     if code == 130:
         _leave("stopped.", 130)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _called() -> Any:
+    with warnings.catch_warnings():
+        # A warning is a sentence too; the line of code it came from helps nobody here.
+        warnings.showwarning = lambda message, *_, **__: typer.echo(f"unmeasured: {message}", err=True)
+        return app(prog_name="unmeasured", standalone_mode=False)
 
 
 def _leave(sentence: str, code: int) -> NoReturn:
