@@ -9,13 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from unmeasured.answer.words import node as group_name
 from unmeasured.answer.words import number, probability
 from unmeasured.diagram.layout import Block, full_layout, latent_layout
-from unmeasured.diagram.picture import FONT, Edge, Node, Picture, View, coefficient, shortened, text_width, wrapped
+from unmeasured.diagram.picture import (
+    FONT,
+    LABEL_FONT,
+    Edge,
+    Node,
+    Picture,
+    View,
+    coefficient,
+    shortened,
+    text_width,
+    wrapped,
+)
 from unmeasured.errors import UnmeasuredError
 
 if TYPE_CHECKING:
@@ -28,6 +39,8 @@ _BOX = 20.0
 _RIM = 9.0
 
 
+# A report draws the same picture on its page and into its files.
+@lru_cache(maxsize=4)
 def picture_of(result: Result, view: View = "full", *, r2: bool = False, min_loading: float = 0.0) -> Picture:
     """The path diagram of a result, laid out.
 
@@ -166,7 +179,8 @@ class _Parts:
             explained.replace("0.", ".", 1) if self.r2 and self.items else n_items if alone and not self.items else ""
         )
         lines = wrapped(name)
-        width = max(62.0, max(text_width(line) for line in lines) * 1.12 + 22.0)
+        widest = max(*(text_width(line) for line in lines), text_width(note, LABEL_FONT))
+        width = max(62.0, 1.12 * widest + 22.0)
         height = 34.0 + 11.0 * (len(lines) - 1) + (10.0 if note else 0.0)
         hint = "\n".join(
             part for part in (name, n_items, explained and f"{explained}, explained by other latents") if part

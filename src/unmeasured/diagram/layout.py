@@ -23,6 +23,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeVar
 
+import numpy as np
+
+from unmeasured.arrays import Floats
 from unmeasured.diagram.picture import LABEL_FONT, Edge, Node, Picture, Point, curve, on_curve, text_width
 
 Place = TypeVar("Place")
@@ -35,6 +38,7 @@ _NOTE = 34.0  # room for R2 beside a box
 _INSIDE = 8.0  # from the rim of a group to its latents
 _MANY = 14  # indicators of a lonely latent that would make too long a column
 _ROW, _SLOT = 62.0, 76.0  # between rows of latents, and half the least distance within a row
+_PIECES = 24  # a curve is looked at in so many
 _BENDS = (0.0, 0.1, -0.1, 0.2, -0.2, 0.3, -0.3)  # to try for a loading that crosses the sheet
 _LABEL_PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.27, 0.73, 0.2, 0.8, 0.14, 0.86)
 
@@ -106,12 +110,12 @@ def _links(blocks: Sequence[Block], edges: Sequence[Edge]) -> list[tuple[int, in
     """What pulls two blocks together: paths, and common children; with a weight, and whether first causes second."""
     home = {item.id: b for b, block in enumerate(blocks) for item in block.items}
     home |= {block.node.id: b for b, block in enumerate(blocks)}
-    links = []
+    links: dict[tuple[int, int, bool], float] = {}
     for edge in edges:
         if edge.source in home and edge.target in home and home[edge.source] != home[edge.target]:
-            path = edge.kind == "path"
-            links.append((home[edge.source], home[edge.target], 1.0 if path else 0.7, path))
-    return links
+            key = home[edge.source], home[edge.target], edge.kind == "path"
+            links[key] = links.get(key, 0.0) + (1.0 if edge.kind == "path" else 0.7)
+    return [(a, b, weight, path) for (a, b, path), weight in links.items()]
 
 
 def _cost_of_sides(sides: Sides, blocks: Sequence[Block], links: Sequence[tuple[int, int, float, bool]]) -> float:
@@ -124,17 +128,17 @@ def _cost_of_sides(sides: Sides, blocks: Sequence[Block], links: Sequence[tuple[
             y += blocks[b].height + _GAP
         heights.append(y)
     cost = 4.0 * max(heights) / _STEP
-    lines = []
-    for a, b, weight, path in links:
-        (xa, ya), (xb, yb) = place[a], place[b]
+    lines: list[tuple[Point, Point, float]] = []
+    for first, second, weight, path in links:
+        (xa, ya), (xb, yb) = place[first], place[second]
         cost += weight * abs(ya - yb) / 100.0
         if xa == xb:  # along a column a line has to curve past whatever stands between
             between = sum(min(ya, yb) < place[c][1] < max(ya, yb) for c in sides[int(xa > 0)])
             cost += weight * (0.8 + 1.2 * between)
         if path and ya > yb + 1.0:
             cost += 0.6
-        lines.append((place[a], place[b]))
-    return cost + 1.5 * sum(_cross(*first, *second) for first, second in combinations(lines, 2))
+        lines.append((place[first], place[second], weight))
+    return cost + 1.5 * sum(v * w for (a, b, v), (c, d, w) in combinations(lines, 2) if _cross(a, b, c, d))
 
 
 def _placed(blocks: Sequence[Block], sides: Sides, edges: Sequence[Edge]) -> dict[str, Node]:
@@ -233,30 +237,31 @@ def _bent_along(edge: Edge, nodes: Mapping[str, Node]) -> Edge:
 
 def _bent_across(edges: Sequence[Edge], own: set[tuple[str, str]], nodes: Mapping[str, Node]) -> list[Edge]:
     """Loadings from afar curve where they would run over a latent, or along a path."""
-    paths = [_points(curve(nodes[e.source], nodes[e.target], e)) for e in edges if e.kind == "path"]
+    lines = [_points(curve(nodes[e.source], nodes[e.target], e)) for e in edges if e.kind == "path"]
+    paths = np.array(lines, dtype=float).reshape(len(lines), _PIECES + 1, 2)
+    boxes = np.array([_box(n.x, n.y, n.width + 4.0, n.height + 4.0) for n in nodes.values()])
+    sheet = 4.0, max(n.y + n.height / 2 for n in nodes.values()) + _MARGIN - 4.0
     result = []
     for edge in edges:
         if edge.kind == "loading" and (edge.source, edge.target) not in own:
             bends = (replace(edge, bend=bend) for bend in _BENDS)
-            edge = min(bends, key=lambda e: _obstructed(e, nodes, paths))
+            others = boxes[[name not in (edge.source, edge.target) for name in nodes]]
+            edge = min(bends, key=lambda e: _obstructed(e, nodes, others, paths, sheet))
         result.append(edge)
     return result
 
 
-def _obstructed(edge: Edge, nodes: Mapping[str, Node], paths: Sequence[Sequence[Point]]) -> float:
-    """How much of an edge runs over nodes or along paths; straight is preferred."""
-    points = _points(curve(nodes[edge.source], nodes[edge.target], edge))[1:-1]
-    ends = (edge.source, edge.target)
-    boxes = [_box(n.x, n.y, n.width + 4.0, n.height + 4.0) for n in nodes.values() if n.id not in ends]
-    cost = 5.0 * abs(edge.bend)
-    for point in points:
-        cost += 3.0 * sum(_inside(point, box) for box in boxes)
-        cost += sum(any(math.dist(point, other) < 9.0 for other in path) for path in paths)
-    return cost
+def _obstructed(edge: Edge, nodes: Mapping[str, Node], boxes: Floats, paths: Floats, sheet: Point) -> float:
+    """How much of an edge runs over boxes (k, 4), along paths (m, pieces, 2) or off the sheet; straight is best."""
+    points = np.array(_points(curve(nodes[edge.source], nodes[edge.target], edge))[1:-1])[:, None]
+    inside = (points >= boxes[:, :2]).all(axis=-1) & (points <= boxes[:, 2:]).all(axis=-1)
+    near = (((points[:, :, None] - paths) ** 2).sum(axis=-1) < 81.0).any(axis=-1)
+    off = (points[..., 1] < sheet[0]) | (points[..., 1] > sheet[1])
+    return 5.0 * abs(edge.bend) + 3.0 * float(inside.sum()) + float(near.sum()) + 50.0 * float(off.sum())
 
 
 def _points(line: tuple[Point, Point, Point]) -> list[Point]:
-    return [on_curve(line, k / 24) for k in range(25)]
+    return [on_curve(line, k / _PIECES) for k in range(_PIECES + 1)]
 
 
 # The latents alone ------------------------------------------------------------------------------------------
@@ -395,6 +400,7 @@ def _labelled(edges: Sequence[Edge], own: set[tuple[str, str]], nodes: Mapping[s
     A loading from afar whose figure would cover another stays without: pictures are read, tables looked up.
     """
     lines = [curve(nodes[edge.source], nodes[edge.target], edge) for edge in edges]
+    points = [_points(line) for line in lines]
     taken = [_box(node.x, node.y, node.width, node.height) for node in nodes.values() if not node.parent]
     rank = [0 if (edge.source, edge.target) in own else 1 if edge.kind == "path" else 2 for edge in edges]
     result = list(edges)
@@ -404,7 +410,7 @@ def _labelled(edges: Sequence[Edge], own: set[tuple[str, str]], nodes: Mapping[s
         if rank[i] == 0:
             at = 1.0 - (text_width(edge.label, LABEL_FONT) / 2 + 15.0) / max(abs(line[2][0] - line[0][0]), 1.0)
         else:
-            others = [lines[j] for j in range(len(edges)) if j != i and rank[j]]
+            others = [points[j] for j in range(len(edges)) if j != i and rank[j]]
             at, cost = min(
                 ((t, _covered(edge, line, t, taken, others)) for t in _LABEL_PLACES), key=lambda choice: choice[1]
             )
@@ -421,12 +427,12 @@ def _covered(
     line: tuple[Point, Point, Point],
     t: float,
     taken: Sequence[Box],
-    others: Sequence[tuple[Point, Point, Point]],
+    others: Sequence[Sequence[Point]],
 ) -> float:
     """What a label would cover at that place; the middle is preferred."""
     box = _label_box(edge, on_curve(line, t))
     cost = _COVERS * sum(_overlap(box, other) for other in taken) + abs(t - 0.5)
-    return cost + sum(any(_inside(point, box) for point in _points(other)) for other in others)
+    return cost + sum(any(_inside(point, box) for point in other) for other in others)
 
 
 def _label_box(edge: Edge, at: Point) -> Box:

@@ -39,13 +39,15 @@ def node_paint(node: Node, style: Style) -> Paint:
 
 
 def edge_paint(edge: Edge, style: Style) -> Paint:
-    """Width says how strong, a dashed line that it is negative; loadings wear the colour of their group."""
+    """Width and depth of colour say how strong, dashes that it is negative; loadings wear the colour of their group."""
     width = 0.7 + 2.4 * min(edge.strength, 1.0)
     if style == "print":
         return Paint(_INK if edge.kind == "path" else "#555555", width=width, dashed=edge.negative)
     if edge.kind == "path" or edge.colour < 0:
         return Paint(_NEGATIVE if edge.negative else _INK, width=width, dashed=edge.negative)
-    return Paint(_mixed(PALETTE[edge.colour % len(PALETTE)], "#000000", 0.1), width=width, dashed=edge.negative)
+    # Weak loadings step back: there may be many of them.
+    colour = _mixed(PALETTE[edge.colour % len(PALETTE)], "#000000", 0.1)
+    return Paint(_mixed(colour, "#FFFFFF", 0.5 * (1.0 - edge.strength)), width=width, dashed=edge.negative)
 
 
 def _mixed(colour: str, other: str, part: float) -> str:

@@ -68,6 +68,9 @@ def test_nothing_is_cut_off_and_nothing_overlaps(size, view, sixty):
         assert top >= 0
         assert right <= picture.width
         assert bottom <= picture.height
+    for edge in picture.edges:
+        line = curve(picture.node(edge.source), picture.node(edge.target), edge)
+        assert all(0 <= on_curve(line, k / 20)[1] <= picture.height for k in range(21))
     assert not any(overlap(a, b) for a, b in combinations(rectangles, 2))
     assert not any(overlap(a, b) for a, b in combinations(list(labels(picture)), 2))
 
