@@ -59,8 +59,9 @@ def picture_of(result: Result, view: View = "full", *, r2: bool = False, min_loa
         raise UnmeasuredError(f"min_loading is a standardised loading from 0 to 1; got {min_loading!r}.")
     parts = _Parts(result, r2=r2, items=view == "full")
     if view == "latents":
-        return latent_layout(parts.blocks, parts.paths)
-    loadings = [e for e in parts.loadings if e.strength >= min_loading or parts.home[e.target] == e.source]
+        drawn = {block.node.id for block in parts.blocks}
+        return latent_layout(parts.blocks, [e for e in parts.paths if {e.source, e.target} <= drawn])
+    loadings = [e for e in parts.loadings if e.strength >= min_loading or parts.home[e.target] == e.colour]
     return full_layout(parts.blocks, parts.loose, [*loadings, *parts.paths])
 
 
@@ -143,14 +144,14 @@ class _Parts:
     # Nodes ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def home(self) -> dict[str, str]:
+    def home(self) -> dict[str, int]:
         """For each indicator the group it is drawn beside: the one it measures best."""
-        best: dict[str, tuple[float, str]] = {}
+        best: dict[str, tuple[float, int]] = {}
         for (k, indicator), rows in self._bundles.items():
             strength = math.sqrt(sum(row["std"] ** 2 for row in rows))
             if indicator not in best or strength > best[indicator][0]:
-                best[indicator] = strength, group_name(self.groups[k])
-        return {indicator: group for indicator, (_, group) in best.items()}
+                best[indicator] = strength, k
+        return {indicator: k for indicator, (_, k) in best.items()}
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -159,7 +160,7 @@ class _Parts:
 
     def _block(self, k: int, group: Group, layers: Mapping[str, int]) -> Block:
         name = group_name(group)
-        items = [self._observed(x) for x in self.result.graph.observed if self.home.get(x) == name and self.items]
+        items = [self._observed(x) for x in self.result.graph.observed if self.home.get(x) == k and self.items]
         latents = [self._latent(x, k, "" if len(group) == 1 else name) for x in group]
         if len(group) == 1:
             return Block(latents[0], (), tuple(items), layers[name])
@@ -199,14 +200,11 @@ class _Parts:
             (label,),
             max(34.0, text_width(label, FONT) + 14.0),
             _BOX,
-            colour=self.of[self._first_latent(self.home[name])] if name in self.home else -1,
+            colour=self.home.get(name, -1),
             shared=len(causes) > 1,
             note=explained if self.r2 else "",
             hint="\n".join([*hint, *([f"R² {explained}"] if explained else [])]),
         )
-
-    def _first_latent(self, group: str) -> str:
-        return next(members[0] for members in self.groups if group_name(members) == group)
 
     @property
     def loose(self) -> list[Node]:
