@@ -59,7 +59,7 @@
   };
 
   const paint = (look) => ({
-    stroke: look.stroke, fill: look.fill, "stroke-width": look.width, ...(look.dashed ? { "stroke-dasharray": "4 2.5" } : {}),
+    stroke: look.stroke, fill: look.fill, "stroke-width": look.width, ...(look.dashed ? { "stroke-dasharray": `${4 * look.width} ${2.2 * look.width}` } : {}),
   });
 
   const drawNode = (node, parent) => {
