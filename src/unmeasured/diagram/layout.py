@@ -236,14 +236,23 @@ def _bent_along(edge: Edge, nodes: Mapping[str, Node]) -> Edge:
 
 
 def _bent_across(edges: Sequence[Edge], own: set[tuple[str, str]], nodes: Mapping[str, Node]) -> list[Edge]:
-    """Loadings from afar curve where they would run over a latent, or along a path."""
-    lines = [_points(curve(nodes[e.source], nodes[e.target], e)) for e in edges if e.kind == "path"]
+    """Loadings from afar curve where they would run over a node, or along a path."""
+    paths = [edge for edge in edges if edge.kind == "path"]
+    far = [edge for edge in edges if edge.kind == "loading" and (edge.source, edge.target) not in own]
+    return _bent_where(edges, set(far), paths, nodes)
+
+
+def _bent_where(
+    edges: Sequence[Edge], movable: set[Edge], fixed: Sequence[Edge], nodes: Mapping[str, Node]
+) -> list[Edge]:
+    """The movable edges with the bend that keeps them off nodes, off the fixed edges and on the sheet."""
+    lines = [_points(curve(nodes[e.source], nodes[e.target], e)) for e in fixed]
     paths = np.array(lines, dtype=float).reshape(len(lines), _PIECES + 1, 2)
     boxes = np.array([_box(n.x, n.y, n.width + 4.0, n.height + 4.0) for n in nodes.values()])
-    sheet = 4.0, max(n.y + n.height / 2 for n in nodes.values()) + _MARGIN - 4.0
+    sheet = np.concatenate([boxes[:, :2].min(axis=0) - 8.0, boxes[:, 2:].max(axis=0) + 8.0])
     result = []
     for edge in edges:
-        if edge.kind == "loading" and (edge.source, edge.target) not in own:
+        if edge in movable:
             bends = (replace(edge, bend=bend) for bend in _BENDS)
             others = boxes[[name not in (edge.source, edge.target) for name in nodes]]
             edge = min(bends, key=lambda e: _obstructed(e, nodes, others, paths, sheet))
@@ -251,12 +260,12 @@ def _bent_across(edges: Sequence[Edge], own: set[tuple[str, str]], nodes: Mappin
     return result
 
 
-def _obstructed(edge: Edge, nodes: Mapping[str, Node], boxes: Floats, paths: Floats, sheet: Point) -> float:
+def _obstructed(edge: Edge, nodes: Mapping[str, Node], boxes: Floats, paths: Floats, sheet: Floats) -> float:
     """How much of an edge runs over boxes (k, 4), along paths (m, pieces, 2) or off the sheet; straight is best."""
     points = np.array(_points(curve(nodes[edge.source], nodes[edge.target], edge))[1:-1])[:, None]
     inside = (points >= boxes[:, :2]).all(axis=-1) & (points <= boxes[:, 2:]).all(axis=-1)
     near = (((points[:, :, None] - paths) ** 2).sum(axis=-1) < 81.0).any(axis=-1)
-    off = (points[..., 1] < sheet[0]) | (points[..., 1] > sheet[1])
+    off = ((points < sheet[:2]) | (points > sheet[2:])).any(axis=-1)
     return 5.0 * abs(edge.bend) + 3.0 * float(inside.sum()) + float(near.sum()) + 50.0 * float(off.sum())
 
 
@@ -300,7 +309,10 @@ def latent_layout(blocks: Sequence[Block], edges: Sequence[Edge]) -> Picture:
         nodes |= _block_at(bare, x + shift_x, 0.0, y + shift_y - bare.height / 2, {}, ())
     width = max(n.x + n.width / 2 for n in nodes.values()) + _MARGIN
     height = max(n.y + n.height / 2 for n in nodes.values()) + _MARGIN
-    return Picture(tuple(nodes.values()), tuple(_labelled(edges, set(), nodes)), width, height)
+    # Rows leave little choice: a line that still runs over a latent goes around it.
+    whole = {name: node for name, node in nodes.items() if not node.parent}
+    bent = _bent_where(edges, set(edges), (), whole)
+    return Picture(tuple(nodes.values()), tuple(_labelled(bent, set(), nodes)), width, height)
 
 
 def _rows(blocks: Sequence[Block], edges: Sequence[Edge]) -> list[list[int]]:

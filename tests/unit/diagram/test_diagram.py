@@ -75,6 +75,17 @@ def test_nothing_is_cut_off_and_nothing_overlaps(size, view, sixty):
     assert not any(overlap(a, b) for a, b in combinations(list(labels(picture)), 2))
 
 
+def test_paths_keep_off_latents_they_do_not_belong_to(sixty):
+    picture = picture_of(sixty, "latents")
+    for edge in picture.edges:
+        line = curve(picture.node(edge.source), picture.node(edge.target), edge)
+        for node in picture.nodes:
+            if node.kind == "latent" and not node.parent and node.id not in (edge.source, edge.target):
+                points = (on_curve(line, k / 40) for k in range(41))
+                reach = [((x - node.x) / node.width, (y - node.y) / node.height) for x, y in points]
+                assert min(x * x + y * y for x, y in reach) > 0.25, (edge.source, edge.target, node.id)
+
+
 def test_the_full_view_has_every_variable_and_the_other_only_latents(pair):
     full, latents = picture_of(pair), picture_of(pair, "latents")
     assert {node.id for node in full.nodes if node.kind != "group"} == set(pair.graph.names)
