@@ -12,6 +12,7 @@ from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import DataError, GraphError, ModelError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
 from unmeasured.precheck import Check, check
+from unmeasured.report.write import write_report
 from unmeasured.search.enumerate import count_gnfm
 from unmeasured.search.exact import ExactSearch
 from unmeasured.search.lges import LGES
@@ -54,4 +55,5 @@ __all__ = [
     "read",
     "read_matrix",
     "simulate",
+    "write_report",
 ]

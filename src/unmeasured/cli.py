@@ -1,23 +1,48 @@
-"""The command line: parses, calls the library, prints."""
+"""The command line: parses, calls the library, prints.
+
+Exit codes: 0 done; 1 done, but the answer is not one to lean on (no latents, no proper fit, a check that failed); 2 a
+mistake in what was asked; 130 interrupted.
+"""
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
-from collections.abc import Callable
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn
 
 import pandas as pd
 import typer
+from sklearn.base import clone
 
 import unmeasured as um
+from unmeasured.answer.compare import ModelComparison
 from unmeasured.benchmark import consistency, engine, experiment, records, runner, tables
+from unmeasured.errors import listing, nearest
+from unmeasured.report.run import About, Comparison, Run, run_of
+from unmeasured.report.screen import screen
+from unmeasured.report.write import write_run
+from unmeasured.sem.lavaan import parse
 
-Read = TypeVar("Read")
-
-app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    epilog="Exit codes: 0 done; 1 done, but not an answer to lean on; 2 a mistake in what was asked; 130 interrupted.",
+)
 bench = typer.Typer(no_args_is_help=True, help="Measure what we claim, anew.")
 app.add_typer(bench, name="bench")
+
+
+class Interrupted(Exception):
+    """Ctrl-C where there is something to say about it."""
 
 
 @app.callback()
@@ -25,63 +50,423 @@ def about() -> None:
     """Find the causes nobody measured."""
 
 
+FileArgument = Annotated[
+    Path, typer.Argument(help="Rows: CSV, TSV, text, SPSS, Stata. With --n, a covariance or correlation matrix.")
+]
+ModelArgument = Annotated[Path, typer.Argument(help="Model text in lavaan syntax, or a result.json.")]
+ResultArgument = Annotated[Path, typer.Argument(help="The result.json of a run.")]
+ColumnsOption = Annotated[
+    list[str] | None,
+    typer.Option("--columns", "-c", help="Variables by name or pattern, such as 'q*,mood'; may be given again."),
+]
+SamplesOption = Annotated[
+    float | None, typer.Option("--n", help="The file is a matrix made from so many samples (inf: a population).")
+]
+CorOption = Annotated[
+    str,
+    typer.Option(
+        help="Correlations of rows: pearson, auto (ordinal items by themselves), polychoric, spearman-normal."
+    ),
+]
+MissingOption = Annotated[str, typer.Option(help="What to do about holes: ml, listwise or pairwise.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but mistakes.")]
+PublishedOption = Annotated[
+    list[Path] | None, typer.Option("--published", help="A model to compare with, as a file; may be given again.")
+]
+
+
+# Discovery --------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def discover(
+    file: FileArgument,
+    columns: ColumnsOption = None,
+    n: SamplesOption = None,
+    cor: CorOption = "pearson",
+    missing: MissingOption = "ml",
+    penalty: Annotated[
+        float, typer.Option(help="Price of a dimension in units of BIC's; more gives sparser graphs.")
+    ] = 1.0,
+    max_group_size: Annotated[int, typer.Option(help="Most latents that may share all their indicators.")] = 3,
+    n_jobs: Annotated[int, typer.Option(help="Threads; -1 for one per core.")] = 1,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds after which the best so far is the answer.")] = None,
+    seed: Annotated[int, typer.Option(help="Kept in the report; this search draws nothing at random.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the report and its files.")] = None,
+    title: Annotated[str, typer.Option(help="The heading of the report.")] = "",
+    published: PublishedOption = None,
+    plain_names: Annotated[bool, typer.Option("--plain-names", help="Call latents L1, L2, ...")] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find the latent variables behind a file, what measures them, and how they cause one another.
+
+    Example: unmeasured discover answers.csv --columns 'q*' --cor auto --out report
+    """
+    sample = _sample(file, columns, n, cor, missing)
+    search = um.LGES(
+        penalty=penalty, max_group_size=max_group_size, n_jobs=n_jobs, random_state=seed, time_limit=time_limit
+    )
+    # Models that cannot be read should not wait for the search to say so.
+    others = {path.stem: _model(path) for path in published or ()}
+    about = About(title=title, data=file.name, command=_command())
+    run = _searched(search, sample, about, others, plain_names=plain_names, quiet=quiet or as_json)
+    _finish(run, out, as_json=as_json, quiet=quiet)
+
+
+def _searched(
+    search: um.LGES, sample: um.Sample, about: About, others: dict[str, Any], *, plain_names: bool, quiet: bool
+) -> Run:
+    _compile()
+    begun = time.perf_counter()
+    # A bar is for people who watch, not for logs.
+    watched = clone(search).set_params(verbose=not quiet and sys.stderr.isatty())
+    try:
+        watched.fit(sample)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            "stopped before there was an answer; --time-limit ends a search with the best so far."
+        ) from None
+    about = replace(about, seconds=time.perf_counter() - begun)
+    run = run_of(watched, about=about, published=others)
+    # Whether somebody watched is nothing a reader of the result needs to know.
+    method = " ".join(repr(search).split())
+    result = replace(run.result, method=method, options=search.get_params())
+    return replace(run, result=result if plain_names else result.rename())
+
+
+def _compile() -> None:
+    """Compile the kernels before the clock of a search starts: with a time limit, little would be left of it."""
+    um.fit("f =~ a + b + c", cov=[[1.0, 0.5, 0.4], [0.5, 1.0, 0.3], [0.4, 0.3, 1.0]], n_samples=100, names=list("abc"))
+
+
+def _finish(run: Run, out: Path | None, *, as_json: bool, quiet: bool) -> None:
+    """Write what was asked for, print the answer, and leave with a code that says whether there is one."""
+    page = write_run(run, out) if out is not None else None
+    if as_json:
+        typer.echo(run.to_json())
+    elif not quiet:
+        typer.echo(screen(run.result, run.about.seconds))
+        typer.echo(f"\n{_where(page)}")
+    if not run.result.graph.latents or not (run.result.sem.converged and run.result.sem.admissible):
+        raise typer.Exit(1)
+
+
+def _where(page: Path | None) -> str:
+    if page is None:
+        return "Nothing was written; --out FOLDER makes a report."
+    return f"Report: {page} (open it in a browser); model, tables and pictures are beside it."
+
+
 @app.command()
 def demo(
     data: Annotated[
         str, typer.Argument(help="A bundled data set; `unmeasured datasets` lists them.")
     ] = "teacher_burnout",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the report.")] = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds for the search.")] = 45.0,
 ) -> None:
-    """Fit the published models of a bundled data set and compare them.
+    """Search a bundled data set, compare with the published models, and write a report.
 
     Example: unmeasured demo multitasking
     """
     dataset = um.datasets.load(data)
-    compared = um.compare_models(dict(dataset.models), cov=dataset.frame(), n_samples=dataset.n_samples)
     typer.echo(f"{dataset.title}: {len(dataset.names)} variables, N = {dataset.n_samples}")
     typer.echo(f"Source: {dataset.source}\n")
-    typer.echo(str(compared))
+    sample = um.as_sample(cov=dataset.frame(), n_samples=dataset.n_samples)
+    published = um.compare_models(dict(dataset.models), sample)
+    about = About(title=dataset.title, data=dataset.title, source=dataset.source, command=_command())
+    run = _searched(um.LGES(n_jobs=-1, time_limit=time_limit), sample, about, {}, plain_names=False, quiet=False)
+    compared = um.compare_models({"found": run.result, **published.fits})
+    run = replace(run, comparison=Comparison.of(compared))
+    typer.echo(f"{screen(run.result, run.about.seconds)}\n\nBeside the published models\n{compared}\n")
+    typer.echo(_where(write_run(run, out or Path(f"unmeasured-{data}"))))
 
 
-@app.command("datasets")
-def list_datasets() -> None:
-    """List the bundled data sets and their published models."""
-    for name in um.datasets.available():
-        data = um.datasets.load(name)
-        typer.echo(f"{name}: {data.title}; {len(data.names)} variables, N = {data.n_samples}")
-        for model in data.models.values():
-            typer.echo(f"    {model.name}: {model.source}")
+@app.command("report")
+def remake_report(
+    result: ResultArgument,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder; by default that of the result.")] = None,
+    title: Annotated[str, typer.Option(help="Another heading.")] = "",
+    name: Annotated[
+        list[str] | None, typer.Option("--name", help="A latent's new name, as old=new; may be given again.")
+    ] = None,
+    published: PublishedOption = None,
+) -> None:
+    """Make the report of a result again, with other names, another heading or models to compare with.
+
+    Example: unmeasured report report/result.json --name L1=Speed --published theirs.lav
+    """
+    run = _run(result)
+    if name:
+        run = replace(run, result=run.result.rename(dict(_renaming(pair) for pair in name)))
+    if title:
+        run = replace(run, about=replace(run.about, title=title))
+    if published:
+        models = {path.stem: _model(path) for path in published}
+        run = replace(run, comparison=Comparison.of(um.compare_models({"found": run.result, **models})))
+    typer.echo(_where(write_run(run, out or result.parent)))
+
+
+def _renaming(pair: str) -> tuple[str, str]:
+    old, mark, new = (part.strip() for part in pair.partition("="))
+    if not (old and mark and new):
+        raise um.UnmeasuredError(f"--name takes old=new, such as L1=Speed; got {pair!r}.")
+    return old, new
+
+
+# Models -----------------------------------------------------------------------------------------------------
 
 
 @app.command("fit")
 def fit_file(
-    model: Annotated[Path, typer.Argument(help="A text file with the model in lavaan syntax.")],
-    file: Annotated[Path, typer.Argument(help="CSV: rows of samples, or with --n a covariance or correlation matrix.")],
-    n: Annotated[float | None, typer.Option("--n", help="Number of samples behind a matrix.")] = None,
+    model: ModelArgument,
+    file: FileArgument,
+    n: SamplesOption = None,
+    cor: CorOption = "pearson",
+    missing: MissingOption = "ml",
     correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
     first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Fit a model to a file and print estimates and fit indices.
 
     Example: unmeasured fit model.lav matrix.csv --n 301
     """
+    asked = _model(model)
     result = um.fit(
-        _read(model, Path.read_text),
-        None if n is not None else _read(file, pd.read_csv),
-        cov=_read(file, lambda path: pd.read_csv(path, index_col=0)) if n is not None else None,
-        n_samples=n,
+        asked.graph if isinstance(asked, um.Result) else asked,
+        _sample(file, None, n, cor, missing, models=[asked]),
         correlate_exogenous=correlate_exogenous,
         scale_latents="first-indicator" if first_indicator else "variance",
     )
-    typer.echo(result.summary())
+    typer.echo(_fit_as_json(result) if as_json else result.summary())
+    if not (result.converged and result.admissible):
+        raise typer.Exit(1)
 
 
-def _read(path: Path, reader: Callable[[Path], Read]) -> Read:
+def _fit_as_json(fit: um.Fit) -> str:
+    indices = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic", "loglik")
+    record = {name: getattr(fit, name) for name in indices}
+    record |= {"converged": fit.converged, "admissible": fit.admissible, "status": fit.status}
+    return _as_json({**record, "parameters": json.loads(fit.parameters.to_json(orient="records"))})
+
+
+@app.command()
+def compare(
+    models: Annotated[list[Path], typer.Argument(help="Model files: lavaan text, or a result.json.")],
+    file: FileArgument,
+    n: SamplesOption = None,
+    cor: CorOption = "pearson",
+    missing: MissingOption = "ml",
+    correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit several models to a file and set them side by side, with difference tests where they are nested.
+
+    Example: unmeasured compare mine.lav theirs.lav report/result.json matrix.csv --n 301
+    """
+    asked = {_model_name(path, models): _model(path) for path in models}
+    sample = _sample(file, None, n, cor, missing, models=asked.values())
+    compared = um.compare_models(asked, sample, correlate_exogenous=correlate_exogenous)
+    typer.echo(_comparison_as_json(compared) if as_json else str(compared))
+
+
+def _model_name(path: Path, others: Sequence[Path]) -> str:
+    """The name of a file, with its folder where two are called the same."""
+    return path.stem if sum(other.stem == path.stem for other in others) == 1 else str(path)
+
+
+def _comparison_as_json(compared: ModelComparison) -> str:
+    kept = Comparison.of(compared)
+    return _as_json({"models": list(kept.rows), "tests": list(kept.tests), "notes": list(kept.notes)})
+
+
+@app.command("check")
+def check_file(
+    file: FileArgument,
+    columns: ColumnsOption = None,
+    n: SamplesOption = None,
+    cor: CorOption = "auto",
+    missing: MissingOption = "ml",
+    as_json: JsonOption = False,
+) -> None:
+    """Look at data before a search: enough samples, a latent model warranted, Gaussian, collinear?
+
+    Example: unmeasured check answers.csv --columns 'q*'
+    """
+    checked = um.check(_sample(file, columns, n, cor, missing))
+    if as_json:
+        findings = [{"topic": f.topic, "ok": f.ok, "text": f.text} for f in checked.findings]
+        typer.echo(_as_json({"ok": checked.ok, "findings": findings, "remarks": list(checked.sample.remarks)}))
+    else:
+        typer.echo(str(checked))
+    if not checked.ok:
+        raise typer.Exit(1)
+
+
+# Data and exports -------------------------------------------------------------------------------------------
+
+
+@app.command("simulate")
+def simulate_file(
+    out: Annotated[Path, typer.Argument(help="The CSV file to write; the graph goes beside it as NAME.truth.json.")],
+    latents: Annotated[int, typer.Option(help="Latent variables.")] = 3,
+    observed: Annotated[int, typer.Option(help="Observed variables.")] = 12,
+    samples: Annotated[int, typer.Option("--samples", "--n", help="Rows.")] = 1000,
+    common_children: Annotated[int, typer.Option(help="Indicators of several groups among them.")] = 0,
+    max_group_size: Annotated[int, typer.Option(help="Most latents that may share all their indicators.")] = 1,
+    parameters: Annotated[str, typer.Option(help="realistic, as in questionnaires, or paper.")] = "realistic",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same file.")] = 0,
+) -> None:
+    """Draw a random factor model and rows from it, to try a search on data whose truth is known.
+
+    Example: unmeasured simulate rows.csv --latents 4 --observed 16 --seed 1
+    """
+    truth = um.simulate.random_gnfm(
+        n_latents=latents,
+        n_observed=observed,
+        n_common_children=common_children,
+        max_group_size=max_group_size,
+        rng=seed,
+    )
+    rows = um.simulate.sample(truth, samples, parameters=parameters, rng=seed + 1)  # type: ignore[arg-type]
+    graph = out.with_suffix(".truth.json")
+    rows.to_csv(out, index=False, float_format="%.6g")
+    graph.write_text(truth.to_json(), encoding="utf-8")
+    typer.echo(f"{len(rows)} rows of {len(rows.columns)} variables: {out}; the truth: {graph}")
+
+
+_TEXTS = ("lavaan", "semopy", "dot", "dagitty", "graphml", "gml", "tetrad", "json")
+_PICTURES = ("svg", "pdf", "png")
+
+
+@app.command("export")
+def export_result(
+    result: ResultArgument,
+    to: Annotated[str, typer.Option("--to", help=f"One of {', '.join((*_TEXTS, *_PICTURES))}.")] = "lavaan",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A file; texts go to the screen without one.")] = None,
+    view: Annotated[str, typer.Option(help="Of a picture: full or latents.")] = "full",
+    style: Annotated[str, typer.Option(help="Of a picture: colour or print.")] = "colour",
+    r2: Annotated[bool, typer.Option("--r2", help="Write explained variances into a picture.")] = False,
+) -> None:
+    """Take a result to another program, or draw it.
+
+    Example: unmeasured export report/result.json --to dot
+    """
+    if to not in (*_TEXTS, *_PICTURES):
+        hint = nearest(to, (*_TEXTS, *_PICTURES)) or "."
+        raise um.UnmeasuredError(f"There is no export {to!r}{hint} There are {listing((*_TEXTS, *_PICTURES), 20)}.")
+    found = _run(result).result
+    if to in _PICTURES:
+        path = out or Path(f"diagram.{to}")
+        found.plot(view, style=style, r2=r2).savefig(path, format=to, dpi=200)  # type: ignore[arg-type]
+        typer.echo(f"Written: {path}", err=True)
+        return
+    text = getattr(found if to in ("lavaan", "semopy") else found.graph, f"to_{to}")()
+    if out is None:
+        typer.echo(text)
+    else:
+        out.write_text(text, encoding="utf-8")
+
+
+@app.command("datasets")
+def list_datasets(
+    name: Annotated[str | None, typer.Argument(help="One of them: print its correlation matrix as CSV.")] = None,
+) -> None:
+    """List the bundled data sets and their published models, or print the matrix of one.
+
+    Example: unmeasured datasets multitasking > matrix.csv
+    """
+    if name is not None:
+        typer.echo(um.datasets.load(name).frame().to_csv().rstrip("\n"))
+        return
+    for known in um.datasets.available():
+        data = um.datasets.load(known)
+        typer.echo(f"{known}: {data.title}; {len(data.names)} variables, N = {data.n_samples}")
+        for model in data.models.values():
+            typer.echo(f"    {model.name}: {model.source}")
+
+
+# What commands share ----------------------------------------------------------------------------------------
+
+
+def _sample(
+    file: Path,
+    columns: list[str] | None,
+    n: float | None,
+    cor: str,
+    missing: str,
+    *,
+    models: Iterable[Any] = (),
+) -> um.Sample:
+    """The data of a file: the columns asked for, or those that the models are about, or all."""
+    frame = um.read_matrix(file) if n is not None else um.read(file)
+    frame.columns = pd.Index([str(name) for name in frame.columns])
+    chosen = _chosen(columns, list(frame.columns)) if columns else _used(models, list(frame.columns))
+    if n is None:
+        return um.as_sample(frame[chosen], cor=cor, missing=missing)  # type: ignore[arg-type]
+    frame.index = frame.columns
+    # A matrix is taken as it is; "auto" and "pearson" both mean nothing to it.
+    cor = "pearson" if cor == "auto" else cor
+    return um.as_sample(cov=frame.loc[chosen, chosen], n_samples=n, cor=cor, missing=missing)  # type: ignore[arg-type]
+
+
+def _chosen(patterns: Iterable[str], known: list[str]) -> list[str]:
+    """Columns by name or pattern, in the order of the file; a pattern that matches nothing is a mistake."""
+    wanted: set[str] = set()
+    for pattern in (part.strip() for given in patterns for part in given.split(",")):
+        found = [name for name in known if name == pattern] or [name for name in known if fnmatchcase(name, pattern)]
+        if not found:
+            hint = nearest(pattern, known) or "."
+            raise um.DataError(f"No column is called {pattern!r}, nor matches it{hint} The file has {listing(known)}.")
+        wanted.update(found)
+    return [name for name in known if name in wanted]
+
+
+def _used(models: Iterable[Any], known: list[str]) -> list[str]:
+    """The columns that models speak of, so that others, such as names of people, do no harm; without models, all."""
+    used: set[str] = set()
+    for model in models:
+        graph = model.graph if isinstance(model, um.Result) else parse(model, observed=known)
+        used.update(graph.observed)
+    unknown = sorted(used - set(known))
+    if unknown:
+        raise um.DataError(f"The file does not have these variables of the model: {listing(unknown)}.")
+    return [name for name in known if name in used] or known
+
+
+def _model(path: Path) -> str | um.Result:
+    text = _text(path)
+    return um.Result.from_json(text) if path.suffix == ".json" else text
+
+
+def _run(path: Path) -> Run:
+    return Run.from_json(_text(path))
+
+
+def _text(path: Path) -> str:
     try:
-        return reader(path)
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise um.DataError(f"There is no file {str(path)!r}.") from None
-    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise um.DataError(f"{str(path)!r} could not be read: {error}") from None
+    except UnicodeDecodeError:
+        raise um.DataError(f"{str(path)!r} is not text in UTF-8.") from None
+
+
+def _command() -> str:
+    """What was typed, for the report."""
+    return shlex.join(["unmeasured", *sys.argv[1:]])
+
+
+def _as_json(record: dict[str, Any]) -> str:
+    """JSON text; numbers that are none, such as the p-value of a saturated model, are null."""
+    text = json.dumps(record, default=lambda value: value.item())
+    return json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False, allow_nan=False)
+
+
+# Benchmarks -------------------------------------------------------------------------------------------------
 
 
 @bench.command("fit")
@@ -157,8 +542,7 @@ def _make_runs(asked: experiment.Experiment, path: Path, n_jobs: int, retry_fail
     try:
         tally = runner.run(asked, path, n_jobs=n_jobs, retry_failed=retry_failed)
     except runner.Stopped as stopped:
-        typer.echo(f"unmeasured: {stopped}", err=True)
-        raise typer.Exit(130) from None
+        raise Interrupted(str(stopped)) from None
     failed = f", {tally.n_failed} failed (--retry-failed makes them again)" if tally.n_failed else ""
     typer.echo(f"{tally.n_new} new runs of {tally.n_planned}{failed}.\n", err=True)
 
@@ -186,11 +570,40 @@ for _name in experiment.available():
 def main() -> NoReturn:
     """Entry point: a user's mistake is one sentence on standard error, never a trace."""
     try:
-        app(standalone_mode=True)
+        code = _called()
+    except Interrupted as stopped:
+        _leave(str(stopped), 130)
     except um.UnmeasuredError as error:
-        typer.echo(f"unmeasured: {error}", err=True)
+        _leave(str(error), 2)
+    except OSError as error:
+        _leave(f"{error.filename or 'A file'}: {error.strerror or error}.", 2)
+    except Exception as error:
+        # typer carries its own copy of click, whose exceptions have no public name.
+        if not hasattr(error, "format_message"):
+            raise
+        _leave_usage(error)
+    if code == 130:
+        _leave("stopped.", 130)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _called() -> Any:
+    with warnings.catch_warnings():
+        # A warning is a sentence too; the line of code it came from helps nobody here.
+        warnings.showwarning = lambda message, *_, **__: typer.echo(f"unmeasured: {message}", err=True)
+        return app(prog_name="unmeasured", standalone_mode=False)
+
+
+def _leave(sentence: str, code: int) -> NoReturn:
+    typer.echo(f"unmeasured: {sentence}", err=True)
+    sys.exit(code)
+
+
+def _leave_usage(error: Any) -> NoReturn:
+    """A command that was typed wrongly: what is wrong, and where help is; a bare command: the help itself."""
+    message = str(error.format_message()).strip()
+    if message.startswith("Usage"):
+        typer.echo(message, err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("unmeasured: stopped.", err=True)
-        sys.exit(130)
-    sys.exit(0)
+    path = error.ctx.command_path if getattr(error, "ctx", None) else "unmeasured"
+    _leave(f"{message.rstrip('.')}. See {path} --help.", 2)

@@ -26,8 +26,10 @@ ORDER = [
     "simulate",
     "metrics",
     "score",
+    "diagram",
     "answer",
     "search",
+    "report",
     "benchmark",
     "cli",
     "__main__",
@@ -77,7 +79,7 @@ def test_every_public_name_is_documented():
     assert undocumented == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/answer.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/answer.md", "docs/report.md"])
 def test_the_pages_run_and_print_what_they_say(page):
     blocks = re.findall(r"```(python|text)\n(.*?)```", (ROOT / page).read_text(), flags=re.S)
     scope: dict[str, object] = {}

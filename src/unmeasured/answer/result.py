@@ -4,6 +4,7 @@
 
     search.result_ ──► summary()                              text to read
                   ──► loadings, latent_paths, parameters, edges    tidy tables
+                  ──► plot("full" | "latents")                     a path diagram
                   ──► rename({"L1": "speed"})                      the same with other names
                   ──► to_lavaan(), to_semopy(), to_json(), graph.to_...()
 
@@ -16,22 +17,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy.linalg import qr
 
 from unmeasured.answer import records
+from unmeasured.answer.drawing import picture_of
 from unmeasured.answer.naming import suggest_names
 from unmeasured.answer.standard import covariance_root, standardised_errors
 from unmeasured.answer.summary import html_summary, text_summary
 from unmeasured.answer.turn import Anchors, member_of, turned, zero_loadings
+from unmeasured.diagram.picture import View
+from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
 from unmeasured.sem.fit import Fit
 from unmeasured.sem.parameters import Model, pattern_of
 from unmeasured.sem.solve import Problem
+
+if TYPE_CHECKING:
+    from unmeasured.diagram.draw import Drawing
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +217,43 @@ class Result:
 
     def _repr_html_(self) -> str:
         return html_summary(self)
+
+    # Pictures ---------------------------------------------------------------------------------------------
+
+    def plot(
+        self,
+        view: View = "full",
+        *,
+        style: Style = "colour",
+        r2: bool = False,
+        min_loading: float = 0.0,
+        width: float | None = None,
+    ) -> Drawing:
+        """The path diagram as a matplotlib figure; ``savefig("diagram.pdf")`` writes SVG, PDF or PNG.
+
+        Parameters
+        ----------
+        view : "full" or "latents"
+            With the observed variables, or the latents alone.
+        style : "colour" or "print"
+            Colours that colour-blind readers tell apart, or black and white.
+        r2 : bool
+            Whether explained variances are written beside the variables.
+        min_loading : float
+            Loadings smaller than this are left out, but never the largest of an indicator.
+        width : float, optional
+            Of the figure in inches; letters and lines go with it. Left out: letters of 10 points.
+        """
+        # matplotlib takes a good part of a second to load, which those who want no picture need not wait for.
+        from unmeasured.diagram.draw import draw
+
+        return draw(picture_of(self, view, r2=r2, min_loading=min_loading), style=style, width=width)
+
+    def to_svg(
+        self, view: View = "full", *, style: Style = "colour", r2: bool = False, min_loading: float = 0.0
+    ) -> str:
+        """The path diagram as SVG text; the options are those of :meth:`plot`."""
+        return self.plot(view, style=style, r2=r2, min_loading=min_loading).to_svg()
 
     # Elsewhere --------------------------------------------------------------------------------------------
 

@@ -1,0 +1,64 @@
+"""Colours, line widths and dashes: one style for screens that colour-blind readers can use too, one for print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from unmeasured.diagram.picture import Edge, Node
+
+Style = Literal["colour", "print"]
+
+# Paul Tol's "muted" scheme (2021): nine colours that all common kinds of colour vision tell apart. A tenth group
+# begins anew: groups are told apart by their place first.
+PALETTE = (
+    "#332288", "#CC6677", "#117733", "#DDCC77", "#88CCEE", "#AA4499", "#44AA99", "#999933", "#882255",
+)  # fmt: skip
+_INK, _NEGATIVE, _SHARED = "#222222", "#B23A00", "#ECECEC"
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """How a node or an edge looks."""
+
+    stroke: str
+    fill: str = "none"
+    width: float = 1.0
+    dashed: bool = False
+
+
+def node_paint(node: Node, style: Style) -> Paint:
+    """A latent is tinted with the colour of its group, a common child is grey; in print, grey is all there is."""
+    colour = PALETTE[node.colour % len(PALETTE)] if node.colour >= 0 and style == "colour" else _INK
+    if node.kind == "group":
+        return Paint(_mixed(colour, "#000000", 0.2), _mixed(colour, "#FFFFFF", 0.9), 1.0, dashed=True)
+    if node.kind == "observed":
+        return Paint(_mixed(colour, "#000000", 0.2), _SHARED if node.shared else "#FFFFFF", 1.0)
+    fill = _mixed(colour, "#FFFFFF", 0.75) if style == "colour" else "#FFFFFF"
+    return Paint(_mixed(colour, "#000000", 0.2), fill, 1.4)
+
+
+def edge_paint(edge: Edge, style: Style) -> Paint:
+    """Width and depth of colour say how strong, dashes that it is negative; loadings wear the colour of their group."""
+    width = 0.7 + 2.4 * min(edge.strength, 1.0)
+    if style == "print":
+        return Paint(_INK if edge.kind == "path" else "#555555", width=width, dashed=edge.negative)
+    if edge.kind == "path" or edge.colour < 0:
+        return Paint(_NEGATIVE if edge.negative else _INK, width=width, dashed=edge.negative)
+    # Weak loadings step back: there may be many of them.
+    colour = _mixed(PALETTE[edge.colour % len(PALETTE)], "#000000", 0.1)
+    return Paint(_mixed(colour, "#FFFFFF", 0.5 * (1.0 - edge.strength)), width=width, dashed=edge.negative)
+
+
+def _mixed(colour: str, other: str, part: float) -> str:
+    """A colour with that part of another.
+
+    >>> _mixed("#000000", "#FFFFFF", 0.5)
+    '#808080'
+    """
+    pairs = zip(_channels(colour), _channels(other))
+    return "#" + "".join(f"{round(a * (1 - part) + b * part):02X}" for a, b in pairs)
+
+
+def _channels(colour: str) -> tuple[int, ...]:
+    return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))

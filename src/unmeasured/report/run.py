@@ -1,0 +1,159 @@
+"""A run: a result and what a reader must know to repeat it, kept in one JSON file.
+
+The file is the result's own JSON (:meth:`unmeasured.Result.to_json`) with one more key, "run". So
+:meth:`unmeasured.Result.from_json` reads it as well, and the page can be made again from it alone.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from unmeasured.answer.compare import ModelComparison, compare_models
+from unmeasured.answer.result import Result
+from unmeasured.errors import GraphError, UnmeasuredError
+from unmeasured.search.base import Search
+from unmeasured.search.trace import Step, Trace
+
+# What the figures depend on.
+_PACKAGES = ("numpy", "scipy", "numba")
+
+
+@dataclass(frozen=True)
+class About:
+    """What was asked, of which data, and with what."""
+
+    title: str = ""
+    data: str = ""  # a file or a data set, in words
+    source: str = ""
+    notes: tuple[str, ...] = ()  # what was done to the data
+    command: str = ""
+    seconds: float | None = None
+    made: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Other models of the same data beside the one found: rows of the table, difference tests, notes."""
+
+    rows: tuple[Mapping[Any, Any], ...]
+    tests: tuple[Mapping[Any, Any], ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, compared: ModelComparison) -> Comparison:
+        """What a report keeps of a comparison."""
+        rows = compared.table.reset_index(names="model").to_dict(orient="records")
+        return cls(tuple(rows), tuple(compared.tests.to_dict(orient="records")), compared.notes)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A result, how it was reached, and what it was made from."""
+
+    result: Result
+    about: About = About()
+    trace: Trace = Trace()  # noqa: RUF009 (an empty tuple)
+    comparison: Comparison | None = None
+
+    def to_json(self) -> str:
+        """The result as JSON, and the rest under "run"."""
+        record = json.loads(self.result.to_json())
+        compared = asdict(self.comparison) if self.comparison else None
+        record["run"] = {
+            "about": asdict(self.about),
+            "trace": [_plain(asdict(step)) for step in self.trace],
+            "comparison": compared and {key: [_plain(row) for row in rows] for key, rows in compared.items()},
+        }
+        return json.dumps(record, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Run:
+        """The run behind JSON text; that of a bare result is a run of which nothing else is known."""
+        result = Result.from_json(text)
+        kept = json.loads(text).get("run")
+        if kept is None:
+            return cls(result, About(versions=versions()))
+        try:
+            return cls(result, *_read(kept))
+        except (KeyError, TypeError, ValueError) as error:
+            raise UnmeasuredError(
+                f'The part "run" of this result is damaged ({error!r}). Give the file as it was written.'
+            ) from None
+
+
+def model_text(result: Result) -> str:
+    """The model for lavaan; where lavaan cannot read it, the reason as a comment: a name must not cost the report."""
+    try:
+        return result.to_lavaan()
+    except GraphError as error:
+        return f"# {error}\n"
+
+
+def run_of(
+    found: Search | Result,
+    *,
+    about: About | None = None,
+    published: Mapping[str, Any] | None = None,
+) -> Run:
+    """What there is to report of a fitted search, or of a result alone.
+
+    Parameters
+    ----------
+    about
+        What is known of the data and the question; versions, the date and what was done to the data are added.
+    published
+        Models to compare with, by name, as :func:`unmeasured.compare_models` takes them.
+    """
+    about = about or About()
+    trace = Trace()
+    if isinstance(found, Search):
+        if not hasattr(found, "result_"):
+            raise UnmeasuredError("The search was not fitted yet, so there is nothing to report. Call its fit first.")
+        about = replace(about, notes=(*about.notes, *found.sample_.remarks))
+        trace = Trace(step for step in found.trace_ if isinstance(step, Step))
+        found = found.result_
+    about = replace(about, versions=versions(), made=about.made or f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+    compared = Comparison.of(compare_models({"found": found, **published})) if published else None
+    return Run(found, about, trace, compared)
+
+
+def versions() -> dict[str, str]:
+    """What the figures were made with."""
+    from unmeasured import __version__
+
+    known = {name: version(name) for name in _PACKAGES}
+    return {"unmeasured": __version__, "Python": platform.python_version(), **known}
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no infinity and no missing number: they are spelled as words."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if hasattr(value, "item"):
+        value = value.item()
+    return str(value) if isinstance(value, float) and (value != value or abs(value) == float("inf")) else value
+
+
+def _read(kept: Mapping[str, Any]) -> tuple[About, Trace, Comparison | None]:
+    about = About(**{**kept["about"], "notes": tuple(kept["about"]["notes"])})
+    trace = Trace(
+        Step(**{**step, **_numbers(step, ("score_before", "score_after", "tolerance"))}) for step in kept["trace"]
+    )
+    compared = kept["comparison"]
+    if compared is None:
+        return about, trace, None
+    numbers = ("chi2", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic")
+    rows, tests = ([{**row, **_numbers(row, numbers)} for row in compared[key]] for key in ("rows", "tests"))
+    return about, trace, Comparison(tuple(rows), tuple(tests), tuple(compared["notes"]))
+
+
+def _numbers(row: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, float]:
+    """Those entries of a row as numbers, also where JSON had to spell them."""
+    return {key: float(row[key]) for key in keys if key in row}

@@ -1,0 +1,115 @@
+"""A finished run on one screen of a terminal: groups, paths, fit, and what to mind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import wrap
+
+from unmeasured.answer.result import Result
+from unmeasured.answer.summary import title
+from unmeasured.answer.words import cautions, indices_in_words, node
+from unmeasured.diagram.picture import coefficient
+
+WIDTH = 96
+_MOST_GROUPS, _MOST_LINES, _MOST_REMARKS = 14, 6, 3
+
+
+def screen(result: Result, seconds: float | None = None) -> str:
+    """The answer in at most forty lines; ``Result.summary`` and the report have all of it.
+
+    Examples
+    --------
+    >>> import unmeasured as um
+    >>> data = um.datasets.load("multitasking")
+    >>> print(screen(um.LGES().fit_cov(data.frame(), data.n_samples).result_.rename()))
+    LGES(): 3 latent variables behind 9 observed variables
+    <BLANKLINE>
+    What measures what (standardised loadings; * also measures another)
+      AverageQus_Par  AverageQus_Par2 .82, AverageQus_Par3 .76, AverageQus_Par1 .93*
+      Error           Error_Letter .78, Error_Figure .72, Error_Number .67
+      Speed           Speed_Figure .92, Speed_Letter .91, Speed_Number .87, AverageQus_Par1 −.29*
+    <BLANKLINE>
+    Paths between latents (→ told by the data, – direction open)
+      AverageQus_Par – Error .59; AverageQus_Par – Speed .73; Error – Speed −.23
+    <BLANKLINE>
+    Fit
+      chi-square   45.00 on 23 df, p = 0.004  exact fit is rejected at 5%
+      RMSEA (90%)  0.069 (0.038 to 0.098)     acceptable, up to .08
+      CFI          0.978                      good, from .95
+      TLI          0.965                      good, from .95
+      SRMR         0.031                      good, up to .08
+      BIC, AIC     4297.2, 4224.4             to compare models of the same data; smaller is better
+    <BLANKLINE>
+    Mind
+      - Standard errors and p-values take the graph as given. It was chosen with the same data, so
+        they are too small: confirm it on new data.
+    """
+    took = "" if seconds is None else f"; {seconds:.1f} s"
+    return "\n".join(
+        [
+            f"{title(result)}{took}",
+            *_section("What measures what (standardised loadings; * also measures another)", _groups(result)),
+            *_section("Paths between latents (→ told by the data, – direction open)", _paths(result)),
+            *_section("Fit", _fit(result)),
+            *_section("Mind", _remarks(result)),
+        ]
+    )
+
+
+def _section(heading: str, lines: Iterator[str]) -> list[str]:
+    found = list(lines)
+    return ["", heading, *found] if found else []
+
+
+def _groups(result: Result) -> Iterator[str]:
+    groups = list(result.indicators.items())
+    widest = min(max((len(node(group)) for group, _ in groups), default=0), 24)
+    for group, items in groups[:_MOST_GROUPS]:
+        line = f"  {node(group):<{widest}}  " + ", ".join(_loading(result, group, item) for item in items)
+        yield line if len(line) <= WIDTH else _cut(line, ", ")
+    if len(groups) > _MOST_GROUPS:
+        yield f"  and {len(groups) - _MOST_GROUPS} more groups"
+
+
+def _loading(result: Result, group: tuple[str, ...], item: str) -> str:
+    shared = "*" * (sum(item in items for items in result.indicators.values()) > 1)
+    if len(group) > 1:  # single loadings depend on the rotation
+        return f"{item}{shared}"
+    rows = result.loadings
+    std = rows["std"][(rows["latent"] == group[0]) & (rows["indicator"] == item)]
+    return f"{item} {coefficient(float(std.iloc[0]))}{shared}"
+
+
+def _paths(result: Result) -> Iterator[str]:
+    of = {name: group for group in result.graph.groups for name in group}
+    said: dict[str, str] = {}
+    for row in result.latent_paths.to_dict(orient="records"):
+        ends = [of.get(row[key], (row[key],)) for key in ("source", "target")]
+        arrow = "→" if row["directed"] else "–"
+        figure = f" {coefficient(row['std'])}" if len(ends[0]) == len(ends[1]) == 1 else ""
+        said.setdefault(f"{node(ends[0])} {arrow} {node(ends[1])}", figure)
+    # A name may hold blanks, and should not be broken at them.
+    entries = [(path + figure).replace(" ", "\0") for path, figure in said.items()]
+    lines = wrap("; ".join(entries), WIDTH - 2, break_long_words=False, break_on_hyphens=False)
+    yield from (f"  {line}".replace("\0", " ") for line in lines[:_MOST_LINES])
+    if len(lines) > _MOST_LINES:
+        yield f"  and more: {len(said)} in all"
+
+
+def _fit(result: Result) -> Iterator[str]:
+    rows = indices_in_words(result.sem)
+    first, second = (max(len(row[k]) for row in rows) for k in (0, 1))
+    yield from (f"  {name:<{first}}  {value:<{second}}  {words}" for name, value, words in rows)
+
+
+def _remarks(result: Result) -> Iterator[str]:
+    for sentence in list(cautions(result))[:_MOST_REMARKS]:
+        yield from wrap(sentence, WIDTH - 2, initial_indent="  - ", subsequent_indent="    ")[:3]
+
+
+def _cut(line: str, mark: str) -> str:
+    """A line without its last entries, and how many they are."""
+    entries = line.split(mark)
+    while len(mark.join(entries)) > WIDTH - 14 and len(entries) > 1:
+        entries.pop()
+    return f"{mark.join(entries)} and {line.count(mark) + 1 - len(entries)} more"

@@ -1,0 +1,81 @@
+"""Writing a report: the page and the files beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from unmeasured.answer.result import Result
+from unmeasured.errors import UnmeasuredError
+from unmeasured.report.html import html_page
+from unmeasured.report.run import About, Run, model_text, run_of
+from unmeasured.search.base import Search
+
+PAGE = "report.html"
+
+
+def write_report(
+    found: Search | Result,
+    folder: str | Path,
+    *,
+    title: str = "",
+    data: str = "",
+    source: str = "",
+    command: str = "",
+    seconds: float | None = None,
+    published: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a report of a fitted search, or of a result, into a folder, and return the path of its page.
+
+    Beside the page, which needs no network and no other file, are ``result.json``, ``model.lav``, ``diagram.svg`` and
+    ``.png``, ``loadings.csv`` and ``paths.csv``. Files of that name that are there already are replaced.
+
+    Parameters
+    ----------
+    found
+        A fitted search; or a result, which knows nothing of the steps that led to it.
+    title
+        The heading of the page.
+    data, source, command, seconds
+        What to say of the data, where they are from, how the run was started and how long it took.
+    published
+        Models to compare with, by name: lavaan text or anything else :func:`unmeasured.compare_models` takes.
+
+    Examples
+    --------
+    >>> import tempfile, unmeasured as um
+    >>> data = um.datasets.load("multitasking")
+    >>> search = um.LGES().fit_cov(data.frame(), data.n_samples)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = um.write_report(search, folder.name, data=data.title, source=data.source)
+    >>> sorted(p.name for p in path.parent.iterdir())
+    ['diagram.png', 'diagram.svg', 'loadings.csv', 'model.lav', 'paths.csv', 'report.html', 'result.json']
+    >>> folder.cleanup()
+    """
+    about = About(title=title, data=data, source=source, command=command, seconds=seconds)
+    return write_run(run_of(found, about=about, published=published), folder)
+
+
+def write_run(run: Run, folder: str | Path) -> Path:
+    """Write the page of a run and the files beside it; return the path of the page."""
+    folder, result = Path(folder), run.result
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _put(folder / "result.json", run.to_json())
+        _put(folder / "model.lav", model_text(result))
+        result.loadings.to_csv(folder / "loadings.csv", index=False)
+        result.latent_paths.to_csv(folder / "paths.csv", index=False)
+        drawing = result.plot()
+        _put(folder / "diagram.svg", drawing.to_svg())
+        drawing.savefig(folder / "diagram.png", dpi=150)
+        _put(folder / PAGE, html_page(run))
+    except OSError as error:
+        raise UnmeasuredError(
+            f"The report could not be written to {str(folder)!r}: {error.strerror or error}."
+        ) from None
+    return folder / PAGE
+
+
+def _put(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

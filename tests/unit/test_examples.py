@@ -1,0 +1,40 @@
+"""The examples run as they are, in a folder of their own, and end where they say."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+LAST_WORDS = {
+    "first_discovery": "confirm it on new data.",
+    "questionnaire_to_report": "report.html result.json",
+    "published_matrix": "maths",
+    "compare_with_published": "The page has a section for the comparison: True",
+    "likert_with_holes": "edges that differ from the truth: 0",
+    "reading_a_trace": "True",
+}
+
+
+def test_every_example_is_run_and_linked():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(LAST_WORDS)
+    page = (EXAMPLES.parent / "docs" / "report.md").read_text("utf-8")
+    for name in LAST_WORDS:
+        assert f"examples/{name}.py" in page
+
+
+@pytest.mark.parametrize("name", sorted(LAST_WORDS))
+def test_an_example_runs(name, tmp_path):
+    out = io.StringIO()
+    with contextlib.chdir(tmp_path), contextlib.redirect_stdout(out):
+        runpy.run_path(str(EXAMPLES / f"{name}.py"))
+    assert LAST_WORDS[name] in out.getvalue()[-400:]
+
+
+def test_the_first_is_ten_lines_long():
+    lines = (EXAMPLES / "first_discovery.py").read_text("utf-8").splitlines()
+    assert sum(bool(line) and not line.startswith("#") for line in lines) <= 10
