@@ -11,6 +11,12 @@ from unmeasured.data.files import read, read_matrix
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import DataError, GraphError, ModelError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
+from unmeasured.peers.fofc import FOFC
+from unmeasured.peers.ges import GES
+from unmeasured.peers.gin import GIN
+from unmeasured.peers.rank_clusters import RankClusters
+from unmeasured.peers.rlcd import RLCD
+from unmeasured.peers.two_stage import TwoStage
 from unmeasured.precheck import Check, check
 from unmeasured.search.enumerate import count_gnfm
 from unmeasured.search.exact import ExactSearch
@@ -24,7 +30,11 @@ __version__ = "0.1.0"
 __all__ = [
     "CPDAG",
     "DAG",
+    "FOFC",
+    "GES",
+    "GIN",
     "LGES",
+    "RLCD",
     "Check",
     "DataError",
     "ExactSearch",
@@ -35,8 +45,10 @@ __all__ = [
     "ModelComparison",
     "ModelError",
     "Parameter",
+    "RankClusters",
     "Result",
     "Sample",
+    "TwoStage",
     "UnmeasuredError",
     "UnmeasuredWarning",
     "Variables",

@@ -28,6 +28,7 @@ ORDER = [
     "score",
     "answer",
     "search",
+    "peers",
     "benchmark",
     "cli",
     "__main__",
