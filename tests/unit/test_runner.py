@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -500,7 +500,7 @@ def test_every_cell_of_the_paper_is_there():
 
 
 def test_measures_are_figures_of_an_outcome():
-    assert set(MEASURES) <= set(asdict(Outcome(0.0)))
+    assert all(hasattr(Outcome(0.0), name) for name in MEASURES)
 
 
 # --------------------------------------------------------------------------------------- other processes, CLI

@@ -68,7 +68,7 @@ def rank_clusters(R: Floats, n_samples: float, alpha: float, max_rank: int) -> l
     dependent = rank_pvalues(R, np.arange(len(R))[:, None], 0, n_samples) <= alpha
     left = np.flatnonzero(dependent).tolist()
     clusters: list[Cluster] = []
-    for k in range(1, max_rank + 1):
+    for k in range(1, min(max_rank, len(R) // 2 - 1) + 1):  # k + 1 against k + 1, or the rank cannot be above k
         while len(left) >= 2 * k:
             items = _best_cluster(R, left, k, n_samples, alpha)
             if items is None:
@@ -92,13 +92,26 @@ def _best_cluster(R: Floats, left: list[int], k: int, n_samples: float, alpha: f
 
 
 def _grown(R: Floats, cluster: list[int], left: list[int], k: int, n_samples: float, alpha: float) -> list[int]:
+    """With every variable that keeps the rank, the best first.
+
+    A chain L1 → L2 → L3 has rank 1 between the indicators of L1 and L2, together, and those of L3. What tells the two
+    apart is that single sets of k + 1 from both do not have rank k: most of those that the variable makes with k of
+    the cluster must.
+    """
     while True:
         others = [j for j in left if j not in cluster]
-        # With k variables or fewer outside, any set has rank k at most: growing would say nothing.
-        if not others or len(R) - len(cluster) - 1 <= k:
+        if not others:
             return cluster
-        pvalues = rank_pvalues(R, np.array([[*cluster, j] for j in others]), k, n_samples)
-        best = int(np.argmax(pvalues))
-        if pvalues[best] <= alpha:
+        # With k variables or fewer outside the whole set this test says nothing; the single sets still do.
+        whole = rank_pvalues(R, np.array([[*cluster, j] for j in others]), k, n_samples)
+        joining = [
+            j for p, j in sorted(zip(-whole, others)) if -p > alpha and _is_alike(R, cluster, j, k, n_samples, alpha)
+        ]
+        if not joining:
             return cluster
-        cluster = [*cluster, others[best]]
+        cluster = [*cluster, joining[0]]
+
+
+def _is_alike(R: Floats, cluster: list[int], j: int, k: int, n_samples: float, alpha: float) -> bool:
+    subsets = np.array([[*some, j] for some in combinations(cluster, k)])
+    return float(np.mean(rank_pvalues(R, subsets, k, n_samples) > alpha)) > 0.5
