@@ -199,6 +199,44 @@ def test_drawn_structures_differ_and_fewer_are_the_first_of_more():
         drawn.reduced(40).structures()
 
 
+def test_a_method_has_a_time_limit_and_seeds_of_its_own():
+    text = tiny_text(("slow", "FakeOracle"), ("fast", "FakeOracle"))
+    text = text.replace('label = "slow"', 'label = "slow"\ntime_limit = 5\nseeds = [1]')
+    trial = experiment.parse(text, "tiny.toml")
+    assert {(a.task.method, a.task.seed, a.task.time_limit) for a in trial.assignments} == {
+        ("slow", 1, 5), ("fast", 0, 30), ("fast", 1, 30),
+    }  # fmt: skip
+    assert "slow: seeds 1 only." in make_table(trial, []).notes
+    with pytest.raises(
+        um.UnmeasuredError, match=r"'slow' has seeds \[3\] that the experiment has not; it has \[0, 1\]"
+    ):
+        experiment.parse(text.replace("seeds = [1]", "seeds = [3]"), "tiny.toml")
+
+
+def test_graphs_without_latents_come_in_two_families():
+    text = tiny_text(("blank", "FakeBlank"))
+    graphs = text[text.index("[graphs]") : text.index("[[methods]]")]
+    text = text.replace(graphs, "[graphs]\nlatents = false\nn_observed = 5\nn_graphs = 3\nseed = 1\n\n")
+    text = text.replace('rows = "n_samples"', 'rows = "family"').replace("[100, 200]", "[100]")
+    text = text.replace('["f1", "shd"]', '["reports_latents", "f1"]')
+    trial = experiment.parse(text, "tiny.toml")
+    assert all(not a.truth.latents for a in trial.assignments)
+    assert len({a.task.graph for a in trial.assignments}) == 6
+    assert len({a.task.graph for a in replace(trial, graphs=trial.graphs.reduced(1)).assignments}) == 2
+    reports, f1 = make_table(trial, [perform(a) for a in trial.assignments]).blocks
+    assert [[entry.text for entry in row] for row in reports.rows] == [
+        ["dag", "0.00 (0.00)"], ["independent", "0.00 (0.00)"],
+    ]  # fmt: skip
+    assert f1.rows[1][1].text == "1.00 (0.00)"  # nothing is there, and nothing was found
+
+
+@pytest.mark.parametrize("name", experiment.available())
+def test_every_method_of_a_bundled_experiment_is_there_and_takes_its_options(name):
+    for method in experiment.load(name).methods:
+        assert hasattr(getattr(um, method.constructor)(**method.options), "fit")
+        assert method.time_limit or experiment.load(name).time_limit
+
+
 # ----------------------------------------------------------------------------------------------------- runs
 
 
