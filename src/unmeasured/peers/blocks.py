@@ -17,6 +17,7 @@ import numpy as np
 from unmeasured.arrays import Floats, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, cpdag_of
+from unmeasured.peers.climb import LatentBic, climbed_graph
 from unmeasured.search.lges import nothing_latent, with_isolated
 from unmeasured.search.measurement import Measurement
 from unmeasured.sem.fit import fit_many
@@ -24,6 +25,7 @@ from unmeasured.sem.savings import foretold_graph
 
 # In a population a path is dropped when it is worth less than this, per sample: what fits leave of zero.
 _POPULATION_PRICE = 1e-6
+_EXACT = 12  # groups; the exact search looks at every set of them
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,13 @@ def latent_cov(part: Sample, model: Measurement) -> Floats:
 
 
 def best_latent_graph(Phi: Floats, sizes: tuple[int, ...], n_samples: float) -> Marks:
-    """The graph over groups that is best by BIC if the latents have been observed; exact for up to twelve groups."""
+    """The graph over groups that is best by BIC if the latents have been observed.
+
+    Exact for up to twelve groups; beyond, by hill climbing.
+    """
     unit = np.sqrt(np.diag(Phi))
     Phi = Phi / np.outer(unit, unit)
-    if math.isinf(n_samples):
-        return foretold_graph(Phi, sizes, 1.0, _POPULATION_PRICE)[0]
-    return foretold_graph(Phi, sizes, n_samples, 0.5 * math.log(n_samples))[0]
+    n, price = (1.0, _POPULATION_PRICE) if math.isinf(n_samples) else (n_samples, 0.5 * math.log(n_samples))
+    if len(sizes) <= _EXACT:
+        return foretold_graph(Phi, sizes, n, price)[0]
+    return climbed_graph(LatentBic(Phi, sizes, n, price))

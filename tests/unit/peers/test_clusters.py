@@ -13,9 +13,11 @@ from statsmodels.multivariate.cancorr import CanCorr
 
 import unmeasured as um
 from graphs_zoo import group_collider, latent_chain, shared_child, two_group_chain
+from unmeasured.peers.climb import LatentBic, climbed_graph
 from unmeasured.peers.fofc import pure_triples
 from unmeasured.peers.ranks import rank_pvalues, vanishing_tetrads
 from unmeasured.peers.two_stage import most_factors, n_factors, unrotated_loadings
+from unmeasured.sem.savings import foretold_graph
 
 
 def population(search, dag, seed, parameters=um.simulate.realistic_parameters):
@@ -74,6 +76,15 @@ def test_fofc_finds_every_one_factor_model_in_its_population(seed):
     )
 
 
+@pytest.mark.parametrize("suite", [um.simulate.paper_suite, um.simulate.realistic_suite], ids=["paper", "realistic"])
+def test_fofc_finds_what_is_in_its_reach_and_nothing_else(suite):
+    """Single latents with three pure indicators or more, whatever groups and common children stand beside them."""
+    for seed, dag in enumerate(suite()):
+        found, _ = population(um.FOFC(latent_edges=False), dag, seed)
+        pure = [tuple(x for x in dag.observed if dag.parents(x) == group) for group in dag.groups if len(group) == 1]
+        assert sorted(found.clusters_) == sorted(items for items in pure if len(items) >= 3)
+
+
 def test_fofc_without_edges_gives_clusters_alone():
     found, _ = population(um.FOFC(latent_edges=False), latent_chain, 0)
     assert {len(items) for items in found.clusters_} == {3}
@@ -111,6 +122,12 @@ def test_rank_clusters_finds_groups_of_several_latents(dag):
     found, compared = population(um.RankClusters(), dag, 1)
     assert compared.shd == 0
     assert sorted(map(len, found.groups_)) == sorted(map(len, dag.groups))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rank_clusters_finds_every_factor_model_without_common_children(seed):
+    dag = um.simulate.random_gnfm(n_latents=2 + seed % 4, n_observed=14, rng=seed)
+    assert population(um.RankClusters(), dag, seed)[1].shd == 0
 
 
 def test_rank_clusters_at_a_finite_sample_and_with_variables_that_belong_nowhere():
@@ -164,6 +181,38 @@ def test_parallel_analysis_counts_factors_that_hardly_correlate(eigenvalues):
 
 def test_no_more_factors_than_degrees_of_freedom():
     assert [(9 - m) ** 2 >= 9 + m for m in (most_factors(9), most_factors(9) + 1)] == [True, False]
+
+
+# -------------------------------------------------------------------------------------------- many groups
+
+
+def test_hill_climbing_never_beats_the_exact_search_and_mostly_meets_it():
+    sizes, met = (1, 2, 1, 2), 0  # six latents in four groups
+    for seed in range(30):
+        dag = um.simulate.random_dag(n_observed=6, density=0.4, rng=seed)
+        Phi = um.simulate.paper_parameters(dag, rng=seed).cov()
+        Phi /= np.sqrt(np.outer(np.diag(Phi), np.diag(Phi)))
+        score = LatentBic(Phi, sizes, 500.0, 3.0)
+        exact = foretold_graph(Phi, sizes, 500.0, 3.0)[0]
+        climbed, best, kept = (
+            total_score(score, arcs) for arcs in (climbed_graph(score), exact, climbed_graph(score, exact))
+        )
+        assert climbed <= best + 1e-6
+        assert kept == pytest.approx(best)  # no move leads on from the best graph
+        met += climbed > best - 1e-6
+    assert met > 30 / 2
+
+
+def total_score(score, arcs):
+    return sum(score(g, frozenset(np.flatnonzero(arcs[:, g]).tolist())) for g in range(len(arcs)))
+
+
+def test_many_latents_are_connected_by_hill_climbing():
+    dag = um.simulate.random_one_factor(n_latents=14, n_observed=42, shape="chain", rng=0)
+    rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng=0), 20_000, rng=0)
+    compared = um.metrics.compare(dag, um.FOFC(alpha=1e-6).fit(rows).graph_)
+    assert compared.n_latents_found == 14
+    assert compared.f1 > 0.95
 
 
 # ----------------------------------------------------------------------------------------------- bad options
