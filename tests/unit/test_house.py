@@ -78,7 +78,7 @@ def test_every_public_name_is_documented():
     assert undocumented == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/answer.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/answer.md", "docs/peers.md"])
 def test_the_pages_run_and_print_what_they_say(page):
     blocks = re.findall(r"```(python|text)\n(.*?)```", (ROOT / page).read_text(), flags=re.S)
     scope: dict[str, object] = {}

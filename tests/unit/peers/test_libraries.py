@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import sys
 import warnings
+from dataclasses import replace
 from importlib import import_module
 from itertools import combinations
 
@@ -236,3 +238,16 @@ def test_a_peer_that_is_not_installed_is_a_record_that_says_how_to_get_it(name, 
     table = experiment.load("no-latents").quickened()
     assignment = next(a for a in table.assignments if a.task.constructor == name)
     assert perform(assignment).outcome.failure == advice
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no alarm")
+@pytest.mark.parametrize("label", ["GIN (mended)", "RLCD"])
+def test_a_slow_peer_is_stopped_and_leaves_the_library_as_it_was(label):
+    library = import_module("causallearn.search.HiddenCausal.GIN.GIN")
+    before = library.cal_e_with_gin
+    assignment = next(a for a in experiment.load("runtime").assignments if a.task.method == label)
+    outcome = perform(replace(assignment, task=replace(assignment.task, time_limit=0.3))).outcome
+    assert outcome.failure == "Stopped at the time limit of 0.3 seconds."
+    assert outcome.seconds < 5.0
+    assert library.cal_e_with_gin is before
+    assert "LOKY_MAX_CPU_COUNT" not in os.environ
