@@ -100,37 +100,41 @@ def rows_with_moments(sample: Sample) -> Floats:
     return np.asarray(math.sqrt(n) * Q @ np.linalg.cholesky(sample.cov).T)
 
 
-def class_of_marks(marks: Marks, observed: Sequence[str], who: str) -> CPDAG:
-    """The class of a graph in which ``marks[i, j]`` is i → j, or i – j where ``marks[j, i]`` is set too.
+def class_of_marks(marks: Marks, observed: Sequence[str], who: str) -> tuple[CPDAG, tuple[str, ...]]:
+    """The class of a graph in which ``marks[i, j]`` is i → j, or i – j where ``marks[j, i]`` is set too; and remarks.
 
     The observed variables come first, then latents, which get names. Peers return all sorts of half-directed graphs;
-    the class is that of a DAG which agrees with the edges and, where there is one, adds no v-structure. Latents that
-    share all their edges, and have an observed child, are a group (Def. 2).
+    the class is that of a DAG which agrees with the edges and, where there is one, adds no v-structure. Edges of a
+    cycle are turned along an order, which the remark says: the skeleton stays as it was found. Latents that share all
+    their edges, and have an observed child, are a group (Def. 2).
 
-    >>> print(class_of_marks(np.array([[0, 0, 0], [0, 0, 0], [1, 1, 0]], dtype=np.uint8), ["a", "b"], "It"))
+    >>> graph, _ = class_of_marks(np.array([[0, 0, 0], [0, 0, 0], [1, 1, 0]], dtype=np.uint8), ["a", "b"], "It")
+    >>> print(graph)
     L1 → a, b
     """
     n, d = len(observed), len(marks)
     latents = latent_names(observed, d - n)
-    arcs = consistent_extension(marks)
-    arcs = _along_an_order(marks, who) if arcs is None else arcs
+    arcs, n_turned = consistent_extension(marks), 0
+    if arcs is None:
+        arcs, n_turned = _along_an_order(marks)
     order = [*range(n, d), *range(n)]
     dag = DAG(Variables.of((*latents, *observed), latents), arcs[np.ix_(order, order)])
-    return class_over_groups(dag, alike_latents(dag))
+    remark = f"{who} returned a cycle of directed edges; {n_turned} of them were turned to have a class."
+    return class_over_groups(dag, alike_latents(dag)), (remark,) if n_turned else ()
 
 
-def _along_an_order(marks: Marks, who: str) -> Marks:
-    """Undirected edges turned along an order that the directed ones allow."""
+def _along_an_order(marks: Marks) -> tuple[Marks, int]:
+    """All edges along one order, which turns as few directed ones as a greedy choice can; and how many it turned."""
     directed = marks & ~marks.T
     left, order = list(range(len(marks))), []
     while left:
-        first = next((i for i in left if not directed[left, i].any()), None)
-        if first is None:
-            raise UnmeasuredError(f"{who} returned a graph with a cycle of directed edges, which stands for no class.")
+        first = min(left, key=lambda i: (int(directed[left, i].sum()), -i))  # latents, which come last, first
         order.append(first)
         left.remove(first)
     rank = np.argsort(order)
-    return np.where(rank[:, None] < rank[None, :], marks, directed).astype(np.uint8)
+    skeleton = marks | marks.T
+    arcs = np.where(rank[:, None] < rank[None, :], skeleton, 0).astype(np.uint8)
+    return arcs, int((directed & arcs.T).sum())
 
 
 def alike_latents(dag: DAG) -> tuple[tuple[str, ...], ...]:

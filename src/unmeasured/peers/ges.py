@@ -34,7 +34,7 @@ class GES(Peer):
         with quiet():
             # causal-learn's own unit: half a logarithm of N for each parameter is its default, 0.5.
             record = ges(cov=np.array(sample.corr), n=round(sample.n), lambda_value=0.5 * self.penalty)
-        self._keep(sample, class_of_marks(marks_of(record["G"].graph), sample.names, "causal-learn's GES"))
+        self._keep(sample, *class_of_marks(marks_of(record["G"].graph), sample.names, "causal-learn's GES"))
 
 
 def marks_of(graph: object) -> Marks:

@@ -70,7 +70,7 @@ class GIN(Peer):
                 if self.mended
                 else library.GIN(standard, self.test, alpha)
             )
-        self._keep(sample, class_of_marks(_marks(graph, len(sample.names)), sample.names, "causal-learn's GIN"))
+        self._keep(sample, *class_of_marks(_marks(graph, len(sample.names)), sample.names, "causal-learn's GIN"))
 
 
 class _Meant(np.ndarray):

@@ -7,8 +7,10 @@ what lies outside keeps the edges of GES, so that observed variables may cause o
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Iterator
+from numbers import Real
 
 import numpy as np
 
@@ -27,6 +29,9 @@ class RLCD(Peer):
         Significance level of the rank tests, the same for every rank.
     max_rank : int
         Largest rank looked for.
+    sparsity : float
+        Price of an edge in the first stage, GES over the observed variables; 0.5 is BIC's and causal-learn's default.
+        Less makes a denser graph and larger parts in which latents are looked for.
 
     Notes
     -----
@@ -35,21 +40,30 @@ class RLCD(Peer):
     Only second moments are used: rows with holes, and covariances, are served by rows made up to have them.
     """
 
-    def __init__(self, *, alpha: float = 0.01, max_rank: int = 3) -> None:
+    def __init__(self, *, alpha: float = 0.01, max_rank: int = 3, sparsity: float = 0.5) -> None:
         self.alpha = alpha
         self.max_rank = max_rank
+        self.sparsity = sparsity
 
     def _search(self, sample: Sample) -> None:
         alpha = checked_alpha(self.alpha)
         if not isinstance(self.max_rank, int) or self.max_rank < 1:
             raise UnmeasuredError(f"max_rank is a whole number, one or more; got {self.max_rank!r}.")
+        if not isinstance(self.sparsity, Real) or not 0 < self.sparsity < math.inf:
+            raise UnmeasuredError(f"sparsity is a positive number; got {self.sparsity!r}. 0.5 is BIC's.")
         rows = rows_with_moments(sample)
         rlcd = imported("causallearn.search.HiddenCausal.RLCD", "causal-learn", "RLCD").RLCD
         levels = dict.fromkeys(range(self.max_rank + 1), alpha)
         with quiet(), _one_process():
             # Names of its own, X1, X2, ...: it takes a name that begins with L for a latent.
-            found = rlcd(np.array(rows), stage1_method="ges", alpha_dict=levels, maxk=self.max_rank)
-        self._keep(sample, class_of_marks(marks_of(found.G.graph), sample.names, "causal-learn's RLCD"))
+            found = rlcd(
+                np.array(rows),
+                stage1_method="ges",
+                stage1_ges_sparsity=self.sparsity,
+                alpha_dict=levels,
+                maxk=self.max_rank,
+            )
+        self._keep(sample, *class_of_marks(marks_of(found.G.graph), sample.names, "causal-learn's RLCD"))
 
 
 @contextlib.contextmanager

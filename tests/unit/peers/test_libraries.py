@@ -172,20 +172,22 @@ def test_undirected_edges_without_an_extension_are_turned_along_an_order():
     square = np.zeros((4, 4), dtype=np.uint8)  # an undirected square has no extension without a v-structure
     for a, b in ((0, 1), (1, 2), (2, 3), (3, 0)):
         square[a, b] = square[b, a] = 1
-    graph = class_of_marks(square, list("abcd"), "It")
+    graph, remarks = class_of_marks(square, list("abcd"), "It")
+    assert remarks == ()
     assert {frozenset(edge) for edge in graph.member().edges} == {frozenset(pair) for pair in ("ab", "bc", "cd", "ad")}
 
 
-def test_a_cycle_is_an_error_that_names_who_made_it():
+def test_a_cycle_keeps_its_skeleton_and_is_remarked_on():
     cycle = np.roll(np.eye(3, dtype=np.uint8), 1, axis=1)
-    with pytest.raises(um.UnmeasuredError, match="It returned a graph with a cycle of directed edges"):
-        class_of_marks(cycle, list("abc"), "It")
+    graph, remarks = class_of_marks(cycle, list("abc"), "It")
+    assert len(graph.undirected_edges) == 3
+    assert remarks == ("It returned a cycle of directed edges; 1 of them were turned to have a class.",)
 
 
 def test_latents_that_share_all_their_edges_are_a_group():
     marks = np.zeros((6, 6), dtype=np.uint8)
     marks[4:, :4] = 1
-    graph = class_of_marks(marks, ["L1", "b", "c", "d"], "It")
+    graph, _ = class_of_marks(marks, ["L1", "b", "c", "d"], "It")
     assert graph.groups == (("latent 1", "latent 2"),)
 
 
@@ -200,6 +202,7 @@ def test_latents_that_share_all_their_edges_are_a_group():
         (um.GIN(mended="no"), "mended is True or False; got 'no'"),
         (um.RLCD(alpha=-1), "alpha is a significance level between 0 and 1; got -1"),
         (um.RLCD(max_rank=2.5), "max_rank is a whole number, one or more; got 2.5"),
+        (um.RLCD(sparsity=0), "sparsity is a positive number; got 0. 0.5 is BIC's"),
         (um.GES(penalty=0), "penalty must be a positive number; got 0. 1 is BIC's"),
     ],
 )
