@@ -29,9 +29,11 @@ class RLCD(Peer):
         Significance level of the rank tests, the same for every rank.
     max_rank : int
         Largest rank looked for.
+    observed_are_leaves : bool
+        Tell it that observed variables cause nothing, which all factor models say; causal-learn's default is False.
     sparsity : float
         Price of an edge in the first stage, GES over the observed variables; 0.5 is BIC's and causal-learn's default.
-        Less makes a denser graph and larger parts in which latents are looked for.
+        Less makes a denser graph and larger parts in which latents are looked for. Ours did better with both suites.
 
     Notes
     -----
@@ -40,15 +42,20 @@ class RLCD(Peer):
     Only second moments are used: rows with holes, and covariances, are served by rows made up to have them.
     """
 
-    def __init__(self, *, alpha: float = 0.01, max_rank: int = 3, sparsity: float = 0.5) -> None:
+    def __init__(
+        self, *, alpha: float = 0.01, max_rank: int = 3, observed_are_leaves: bool = True, sparsity: float = 0.02
+    ) -> None:
         self.alpha = alpha
         self.max_rank = max_rank
+        self.observed_are_leaves = observed_are_leaves
         self.sparsity = sparsity
 
     def _search(self, sample: Sample) -> None:
         alpha = checked_alpha(self.alpha)
         if not isinstance(self.max_rank, int) or self.max_rank < 1:
             raise UnmeasuredError(f"max_rank is a whole number, one or more; got {self.max_rank!r}.")
+        if not isinstance(self.observed_are_leaves, bool):
+            raise UnmeasuredError(f"observed_are_leaves is True or False; got {self.observed_are_leaves!r}.")
         if not isinstance(self.sparsity, Real) or not 0 < self.sparsity < math.inf:
             raise UnmeasuredError(f"sparsity is a positive number; got {self.sparsity!r}. 0.5 is BIC's.")
         rows = rows_with_moments(sample)
@@ -60,6 +67,7 @@ class RLCD(Peer):
                 np.array(rows),
                 stage1_method="ges",
                 stage1_ges_sparsity=self.sparsity,
+                allow_nonleafx=not self.observed_are_leaves,
                 alpha_dict=levels,
                 maxk=self.max_rank,
             )

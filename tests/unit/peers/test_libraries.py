@@ -107,6 +107,13 @@ def test_rlcd_finds_a_chain_and_says_no_more_than_data_can(normal_rows):
     assert len(found.graph_.undirected_edges) == 2  # causal-learn directs both
 
 
+def test_rlcd_as_released_leaves_edges_between_observed_variables(normal_rows):
+    """They are its answer: the first stage's edges where the second found no latent."""
+    found = um.RLCD(observed_are_leaves=False, sparsity=5.0).fit(normal_rows.iloc[:300])
+    assert any(a in found.graph_.observed and b in found.graph_.observed for a, b in found.graph_.member().edges)
+    assert found.result_.summary()
+
+
 def test_rlcd_takes_a_covariance_as_well(normal_rows):
     rows, cov = um.RLCD().fit(normal_rows), um.RLCD().fit_cov(normal_rows.cov(), len(normal_rows))
     assert um.metrics.compare(rows.graph_, cov.graph_).shd == 0
@@ -202,6 +209,7 @@ def test_latents_that_share_all_their_edges_are_a_group():
         (um.GIN(mended="no"), "mended is True or False; got 'no'"),
         (um.RLCD(alpha=-1), "alpha is a significance level between 0 and 1; got -1"),
         (um.RLCD(max_rank=2.5), "max_rank is a whole number, one or more; got 2.5"),
+        (um.RLCD(observed_are_leaves=None), "observed_are_leaves is True or False; got None"),
         (um.RLCD(sparsity=0), "sparsity is a positive number; got 0. 0.5 is BIC's"),
         (um.GES(penalty=0), "penalty must be a positive number; got 0. 1 is BIC's"),
     ],
