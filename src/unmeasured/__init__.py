@@ -11,6 +11,12 @@ from unmeasured.data.files import read, read_matrix
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import DataError, GraphError, ModelError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
+from unmeasured.peers.fofc import FOFC
+from unmeasured.peers.ges import GES
+from unmeasured.peers.gin import GIN
+from unmeasured.peers.rank_clusters import RankClusters
+from unmeasured.peers.rlcd import RLCD
+from unmeasured.peers.two_stage import TwoStage
 from unmeasured.precheck import Check, check
 from unmeasured.report.write import write_report
 from unmeasured.search.enumerate import count_gnfm
@@ -25,7 +31,11 @@ __version__ = "0.1.0"
 __all__ = [
     "CPDAG",
     "DAG",
+    "FOFC",
+    "GES",
+    "GIN",
     "LGES",
+    "RLCD",
     "Check",
     "DataError",
     "ExactSearch",
@@ -36,8 +46,10 @@ __all__ = [
     "ModelComparison",
     "ModelError",
     "Parameter",
+    "RankClusters",
     "Result",
     "Sample",
+    "TwoStage",
     "UnmeasuredError",
     "UnmeasuredWarning",
     "Variables",

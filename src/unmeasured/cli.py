@@ -513,6 +513,7 @@ QuickOption = Annotated[bool, typer.Option("--quick", help="Some of the runs onl
 JobsOption = Annotated[int, typer.Option("--n-jobs", help="Runs at once; -1 for one per core.")]
 TableOnlyOption = Annotated[bool, typer.Option("--table-only", help="Run nothing; print what the records say.")]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")]
+MethodOption = Annotated[list[str] | None, typer.Option("--method", help="Only this method; may be repeated.")]
 RetryOption = Annotated[bool, typer.Option("--retry-failed", help="Make failed runs again.")]
 
 
@@ -525,10 +526,12 @@ def bench_run(
     table_only: TableOnlyOption = False,
     markdown: MarkdownOption = False,
     retry_failed: RetryOption = False,
+    method: MethodOption = None,
 ) -> None:
     """Run an experiment where its records are missing, then print its table."""
     asked = experiment.load(name)
     asked = asked.quickened() if quick else asked
+    asked = asked.restricted(method) if method else asked
     path = records_file or runner.default_path(asked.name)
     if not table_only:
         _make_runs(asked, path, n_jobs, retry_failed)
@@ -557,8 +560,9 @@ def _add_experiment(name: str) -> None:
         table_only: TableOnlyOption = False,
         markdown: MarkdownOption = False,
         retry_failed: RetryOption = False,
+        method: MethodOption = None,
     ) -> None:
-        bench_run(name, records_file, quick, n_jobs, table_only, markdown, retry_failed)
+        bench_run(name, records_file, quick, n_jobs, table_only, markdown, retry_failed, method)
 
     bench.command(name, help=f"Run experiment {name} and print our figures beside the paper's.")(command)
 

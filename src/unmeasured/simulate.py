@@ -153,6 +153,19 @@ def random_one_factor(
     return _assemble((1,) * n_latents, _edges_between(n_latents, shape, density, rng), n_pure, [])
 
 
+def random_dag(*, n_observed: int, density: float = 0.3, rng: Rng) -> DAG:
+    """A random DAG over observed variables: nothing is hidden. Density 0 makes all of them independent.
+
+    >>> dag = random_dag(n_observed=4, density=1.0, rng=0)
+    >>> dag.latents, len(dag.edges)
+    ((), 6)
+    """
+    _at_least("n_observed", n_observed, 1)
+    names = [f"X{i + 1}" for i in range(n_observed)]
+    pairs = _edges_between(n_observed, "random", density, np.random.default_rng(rng))
+    return DAG.from_edges([(names[a], names[b]) for a, b in pairs], names=names)
+
+
 def _assemble(
     sizes: Sequence[int],
     between: Iterable[tuple[int, int]],

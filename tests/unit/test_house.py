@@ -30,6 +30,7 @@ ORDER = [
     "answer",
     "search",
     "report",
+    "peers",
     "benchmark",
     "cli",
     "__main__",
@@ -79,7 +80,7 @@ def test_every_public_name_is_documented():
     assert undocumented == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/answer.md", "docs/report.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/answer.md", "docs/report.md", "docs/peers.md"])
 def test_the_pages_run_and_print_what_they_say(page):
     blocks = re.findall(r"```(python|text)\n(.*?)```", (ROOT / page).read_text(), flags=re.S)
     scope: dict[str, object] = {}

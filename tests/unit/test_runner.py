@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -197,6 +197,44 @@ def test_drawn_structures_differ_and_fewer_are_the_first_of_more():
     assert [s.digest for s in drawn.reduced(2).structures()] == [s.digest for s in structures[:2]]
     with pytest.raises(um.UnmeasuredError, match="40 different structures with 6 observed variables"):
         drawn.reduced(40).structures()
+
+
+def test_a_method_has_a_time_limit_and_seeds_of_its_own():
+    text = tiny_text(("slow", "FakeOracle"), ("fast", "FakeOracle"))
+    text = text.replace('label = "slow"', 'label = "slow"\ntime_limit = 5\nseeds = [1]')
+    trial = experiment.parse(text, "tiny.toml")
+    assert {(a.task.method, a.task.seed, a.task.time_limit) for a in trial.assignments} == {
+        ("slow", 1, 5), ("fast", 0, 30), ("fast", 1, 30),
+    }  # fmt: skip
+    assert "slow: seeds 1 only." in make_table(trial, []).notes
+    with pytest.raises(
+        um.UnmeasuredError, match=r"'slow' has seeds \[3\] that the experiment has not; it has \[0, 1\]"
+    ):
+        experiment.parse(text.replace("seeds = [1]", "seeds = [3]"), "tiny.toml")
+
+
+def test_graphs_without_latents_come_in_two_families():
+    text = tiny_text(("blank", "FakeBlank"))
+    graphs = text[text.index("[graphs]") : text.index("[[methods]]")]
+    text = text.replace(graphs, "[graphs]\nlatents = false\nn_observed = 5\nn_graphs = 3\nseed = 1\n\n")
+    text = text.replace('rows = "n_samples"', 'rows = "family"').replace("[100, 200]", "[100]")
+    text = text.replace('["f1", "shd"]', '["reports_latents", "f1"]')
+    trial = experiment.parse(text, "tiny.toml")
+    assert all(not a.truth.latents for a in trial.assignments)
+    assert len({a.task.graph for a in trial.assignments}) == 6
+    assert len({a.task.graph for a in replace(trial, graphs=trial.graphs.reduced(1)).assignments}) == 2
+    reports, f1 = make_table(trial, [perform(a) for a in trial.assignments]).blocks
+    assert [[entry.text for entry in row] for row in reports.rows] == [
+        ["dag", "0.00 (0.00)"], ["independent", "0.00 (0.00)"],
+    ]  # fmt: skip
+    assert f1.rows[1][1].text == "1.00 (0.00)"  # nothing is there, and nothing was found
+
+
+@pytest.mark.parametrize("name", experiment.available())
+def test_every_method_of_a_bundled_experiment_is_there_and_takes_its_options(name):
+    for method in experiment.load(name).methods:
+        assert hasattr(getattr(um, method.constructor)(**method.options), "fit")
+        assert method.time_limit or experiment.load(name).time_limit
 
 
 # ----------------------------------------------------------------------------------------------------- runs
@@ -500,7 +538,7 @@ def test_every_cell_of_the_paper_is_there():
 
 
 def test_measures_are_figures_of_an_outcome():
-    assert set(MEASURES) <= set(asdict(Outcome(0.0)))
+    assert all(hasattr(Outcome(0.0), name) for name in MEASURES)
 
 
 # --------------------------------------------------------------------------------------- other processes, CLI
@@ -560,6 +598,15 @@ def test_an_experiment_through_the_entry_point(folder, cli_here):
     assert steady(path) == steady(folder / "alone.jsonl")
     assert out.split("\n\n")[:-1] == alone.split("\n\n")[:-1]  # but for the note on runs at once
     assert cli_here("run", "tiny.toml", "--records", "alone.jsonl", "--table-only")[1] == alone
+
+
+def test_an_experiment_may_be_restricted_to_some_methods(tmp_path):
+    trial = tiny(("oracle", "FakeOracle"), ("bad", "FakeFailing"))
+    only = trial.restricted(["oracle"])
+    assert [method.label for method in only.methods] == ["oracle"]
+    assert runner.run(only, tmp_path / "r.jsonl", progress=False).n_new == 8
+    with pytest.raises(um.UnmeasuredError, match="has no method 'orakle'; did you mean 'oracle'"):
+        trial.restricted(["orakle"])
 
 
 def test_ctrl_c_on_the_command_line_says_how_to_go_on(folder, cli_here, monkeypatch):

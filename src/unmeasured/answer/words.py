@@ -104,9 +104,10 @@ def node(group: tuple[str, ...]) -> str:
 
 
 def group_edges(result: Result) -> tuple[list[str], list[str]]:
-    """Edges between groups, each once: those whose direction the data tell, and the others."""
-    of = {name: group for group in result.graph.groups for name in group}
-    told = [(of[a], of[b]) for a, b in result.graph.directed_edges if a in of and b in of]
+    """Edges between groups, or between observed variables, each once: direction told by the data, and the others."""
+    latent = {name: group for group in result.graph.groups for name in group}
+    of = {name: latent.get(name, (name,)) for name in result.graph.names}
+    told = [(of[a], of[b]) for a, b in result.graph.directed_edges if (a in latent) == (b in latent)]
     open_ = [(of[a], of[b]) for a, b in result.graph.undirected_edges]
     return (
         [f"{node(a)} → {node(b)}" for a, b in dict.fromkeys(told)],

@@ -12,7 +12,7 @@ A file of ``benchmark/experiments/`` reads like this; a key it should not have i
     seeds = [0, 1, 2, 3, 4]       # each one: new parameters and new rows for every graph
     time_limit = 600              # seconds a run may take; left out: any
 
-    [graphs]                      # suite = "paper" | "realistic", or structures drawn from a seed
+    [graphs]                      # suite = "paper" | "realistic", latents = false, or structures drawn from a seed
     n_observed = [5, 6]
     n_latents = [[2], [2, 3]]     # for each size, taken in turn
     n_graphs = 4                  # of each size
@@ -25,9 +25,11 @@ A file of ``benchmark/experiments/`` reads like this; a key it should not have i
     paper = "LGES"                # its column in the paper's table
     max_observed = 9              # not run on larger graphs
     noise = "uniform"             # rows of its own; left out: the experiment's
+    time_limit = 120              # seconds for this method; left out: the experiment's
+    seeds = [0, 1]                # for a slow method, some of the seeds; left out: all
 
     [table]
-    rows = "n_observed"           # or "n_samples", "method"
+    rows = "n_observed"           # or "n_samples", "method", "family" (graphs by the first part of their name)
     measures = ["f1", "shd_paper", "shd", "seconds"]
     paper = "table4"              # the paper's table to print beside ours
 
@@ -41,7 +43,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
@@ -70,7 +72,7 @@ from unmeasured.errors import UnmeasuredError, listing, nearest
 from unmeasured.graphs import DAG
 from unmeasured.simulate import Noise, Nonlinearity, Setting
 
-Rows = Literal["n_observed", "n_samples", "method"]
+Rows = Literal["n_observed", "n_samples", "method", "family"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class Method:
     paper: str | None = None
     max_observed: int | None = None
     noise: Noise | None = None
+    time_limit: float | None = None
+    seeds: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,7 @@ class Experiment:
             for n_samples in self.sample_sizes
             for method in self.methods
             if method.max_observed is None or len(structure.dag.observed) <= method.max_observed
+            if method.seeds is None or seed in method.seeds
         )
 
     def _task(self, method: Method, structure: Structure, seed: int, n_samples: int) -> Task:
@@ -158,8 +163,19 @@ class Experiment:
             parameters=self.parameters,
             noise=method.noise or self.noise,
             nonlinearity=self.nonlinearity,
-            time_limit=self.time_limit,
+            time_limit=method.time_limit or self.time_limit,
         )
+
+    def restricted(self, labels: Sequence[str]) -> Experiment:
+        """The same runs for some of the methods."""
+        known = [method.label for method in self.methods]
+        for label in labels:
+            if label not in known:
+                raise UnmeasuredError(
+                    f"Experiment {self.name!r} has no method {label!r}{nearest(label, known) or '.'} "
+                    f"It has {listing(known)}."
+                )
+        return replace(self, methods=tuple(method for method in self.methods if method.label in labels))
 
     def quickened(self) -> Experiment:
         """The quick version: some of the same runs."""
@@ -252,6 +268,7 @@ def parse(text: str, where: str = "experiment") -> Experiment:
 
 
 def _read_method(section: Section) -> Method:
+    seeds = section.take_or("seeds", SEEDS, None)
     method = Method(
         label=section.take("label", TEXT),
         constructor=section.take("constructor", TEXT),
@@ -259,6 +276,8 @@ def _read_method(section: Section) -> Method:
         paper=section.take_or("paper", TEXT, None),
         max_observed=section.take_or("max_observed", COUNT, None),
         noise=section.take_or("noise", one_of(*get_args(Noise)), None),
+        time_limit=section.take_or("time_limit", POSITIVE, None),
+        seeds=tuple(seeds) if seeds else None,
     )
     section.end()
     try:
@@ -306,6 +325,13 @@ def _check(experiment: Experiment, where: str) -> None:
         raise UnmeasuredError(
             f"{where}, [quick]: no method has the label {listing(strangers)}; there are {listing(labels)}."
         )
+    for method in experiment.methods:
+        strange = sorted(set(method.seeds or ()) - set(experiment.seeds))
+        if strange:
+            raise UnmeasuredError(
+                f"{where}: {method.label!r} has seeds {strange} that the experiment has not; it has "
+                f"{list(experiment.seeds)}."
+            )
     if experiment.layout.rows != "n_samples" and len(experiment.sample_sizes) > 1:
         raise UnmeasuredError(
             f'{where}: a table with rows = "{experiment.layout.rows}" has one sample size, or its cells would mix '

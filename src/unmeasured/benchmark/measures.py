@@ -29,6 +29,8 @@ _ALL = (
     Measure("shd_paper", "SHD, the paper's way", 2, False),
     Measure("shd", "SHD over the class", 2, False),
     Measure("seconds", "seconds", 2, False),
+    Measure("score_found", "BIC of the graph found, as a log-likelihood", 1, True),
+    Measure("reports_latents", "part of the runs that report latents", 2, None),
     Measure("latents_found", "latents found", 2, None),
 )
 MEASURES = {measure.name: measure for measure in _ALL}

@@ -92,6 +92,11 @@ class Outcome:
     score_found: float | None = None
     failure: str | None = None
 
+    @property
+    def reports_latents(self) -> float | None:
+        """1 where latents are reported, 0 where none; a mean of it is how often they are."""
+        return None if self.latents_found is None else float(self.latents_found > 0)
+
 
 @dataclass(frozen=True)
 class Record:

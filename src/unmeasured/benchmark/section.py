@@ -34,6 +34,7 @@ def _are_distinct_counts(value: Any) -> bool:
 
 
 TEXT = Kind("a text that is not empty", lambda v: isinstance(v, str) and bool(v))
+BOOLEAN = Kind("true or false", lambda v: isinstance(v, bool))
 TABLE = Kind("a table", lambda v: isinstance(v, dict))
 TABLES = Kind("an array of tables, at least one", lambda v: _is_list_of(v, lambda item: isinstance(item, dict)))
 POSITIVE = Kind("a number above zero", _is_positive)

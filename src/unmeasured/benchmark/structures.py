@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from unmeasured import simulate
-from unmeasured.benchmark.section import COUNT, COUNT_LISTS, COUNTS, FRACTION, WHOLE, Section, one_of
+from unmeasured.benchmark.section import BOOLEAN, COUNT, COUNT_LISTS, COUNTS, FRACTION, WHOLE, Section, one_of
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import DAG
 
@@ -116,7 +116,34 @@ class Drawn:
         )
 
 
-Graphs: TypeAlias = Suite | Drawn
+@dataclass(frozen=True)
+class WithoutLatents:
+    """Graphs with nothing hidden: random DAGs over observed variables, and as many data sets of independent ones."""
+
+    n_observed: int
+    n_graphs: int
+    seed: int
+    density: float = 0.3
+
+    def structures(self) -> tuple[Structure, ...]:
+        """The graphs, called ``dag-01``, ``dag-02``, ..., ``independent-01``, ..."""
+        empty = simulate.random_dag(n_observed=self.n_observed, density=0.0, rng=0)
+        numbers = range(1, self.n_graphs + 1)
+        return (
+            *(Structure(f"dag-{i:02d}", self._dag(i)) for i in numbers),
+            *(Structure(f"independent-{i:02d}", empty) for i in numbers),
+        )
+
+    def reduced(self, n_graphs: int) -> WithoutLatents:
+        """The first ``n_graphs`` of both kinds."""
+        return replace(self, n_graphs=n_graphs)
+
+    def _dag(self, i: int) -> DAG:
+        rng = np.random.default_rng((self.seed, self.n_observed, i))
+        return simulate.random_dag(n_observed=self.n_observed, density=self.density, rng=rng)
+
+
+Graphs: TypeAlias = Suite | Drawn | WithoutLatents
 
 
 def shape_of(dag: DAG) -> Shape:
@@ -143,14 +170,28 @@ def shape_of(dag: DAG) -> Shape:
 
 
 def read_graphs(section: Section) -> Graphs:
-    """The ``[graphs]`` table: ``suite = ...``, or the numbers to draw from."""
-    graphs = _read_suite(section) if "suite" in section.content else _read_drawn(section)
+    """The ``[graphs]`` table: ``suite = ...``, or the numbers to draw from, with latents or without."""
+    if "suite" in section.content:
+        graphs: Graphs = _read_suite(section)
+    elif section.take_or("latents", BOOLEAN, True):
+        graphs = _read_drawn(section)
+    else:
+        graphs = _read_without_latents(section)
     section.end()
     return graphs
 
 
 def _read_suite(section: Section) -> Suite:
     return Suite(section.take("suite", one_of(*get_args(SuiteName))), section.take_or("n_graphs", COUNT, None))
+
+
+def _read_without_latents(section: Section) -> WithoutLatents:
+    return WithoutLatents(
+        n_observed=section.take("n_observed", COUNT),
+        n_graphs=section.take("n_graphs", COUNT),
+        seed=section.take("seed", WHOLE),
+        density=section.take_or("density", FRACTION, 0.3),
+    )
 
 
 def _read_drawn(section: Section) -> Drawn:

@@ -13,6 +13,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from unmeasured.benchmark import paper
 from unmeasured.benchmark.experiment import Experiment, Layout, Method
@@ -20,7 +21,8 @@ from unmeasured.benchmark.measures import MEASURES, Measure
 from unmeasured.benchmark.records import Outcome, Record, Task, latest
 
 NOTHING = "-"
-AXIS_TITLES = {"n_observed": "observed", "n_samples": "N", "method": "method"}
+AXIS_TITLES = {"n_observed": "observed", "n_samples": "N", "method": "method", "family": "graphs"}
+Row: TypeAlias = int | str  # a number of samples or variables, or a family of graphs
 MOST_REASONS = 3  # reasons of failure printed for each method
 
 
@@ -109,16 +111,18 @@ class _Cells:
         self.methods: tuple[Method, ...] = experiment.methods
         self.n_samples = experiment.sample_sizes[0]  # where the rows are not sample sizes there is one only
         self._planned = Counter((self.row_of(task), task.method) for task in tasks)
-        self._outcomes: dict[tuple[int, str], list[Outcome]] = {}
+        self._outcomes: dict[tuple[Row, str], list[Outcome]] = {}
         for record in records:  # in any order: the means and deviations below are summed exactly
             self._outcomes.setdefault((self.row_of(record.task), record.task.method), []).append(record.outcome)
-        self.rows = sorted({row for row, _ in self._planned})
+        self.rows = sorted({row for row, _ in self._planned}, key=lambda row: (isinstance(row, str), row))
 
-    def row_of(self, task: Task) -> int:
+    def row_of(self, task: Task) -> Row:
         """The row a task falls in; in a table of methods all have the same, the sample size."""
+        if self.layout.rows == "family":
+            return task.graph.rpartition("-")[0]
         return task.n_observed if self.layout.rows == "n_observed" else task.n_samples
 
-    def cell(self, row: int, method: Method, measure: Measure) -> Cell:
+    def cell(self, row: Row, method: Method, measure: Measure) -> Cell:
         """Mean and standard error of a measure."""
         outcomes = self._outcomes.get((row, method.label), [])
         figures = [getattr(outcome, measure.name) for outcome in outcomes if outcome.failure is None]
@@ -127,9 +131,11 @@ class _Cells:
         error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
         return Cell(mean, error, len(values), self._planned[row, method.label])
 
-    def published(self, row: int, method: str, measure: Measure) -> Entry:
+    def published(self, row: Row, method: str, measure: Measure) -> Entry:
         """The paper's figure for a cell."""
-        figure = paper.cell(self.layout.paper, method, row, measure.name) if self.layout.paper else None
+        if self.layout.paper is None or not isinstance(row, int):
+            return Entry(NOTHING)
+        figure = paper.cell(self.layout.paper, method, row, measure.name)
         return Entry(figure.text if figure else NOTHING)
 
 
@@ -228,6 +234,10 @@ def _limits(experiment: Experiment, tasks: Sequence[Task]) -> list[str]:
         f"{m.label}: not run beyond {m.max_observed} observed variables."
         for m in experiment.methods
         if m.max_observed is not None and m.max_observed < largest
+    ] + [
+        f"{m.label}: seeds {', '.join(map(str, m.seeds))} only."
+        for m in experiment.methods
+        if m.seeds is not None and set(m.seeds) < set(experiment.seeds)
     ]
 
 

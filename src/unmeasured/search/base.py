@@ -35,8 +35,8 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """The face of every search; see :class:`unmeasured.LGES` for what its attributes hold."""
 
     n_jobs: int
-    cor: Cor
-    missing: Missing
+    cor: Cor = "pearson"  # for methods that offer no choice
+    missing: Missing = "ml"
 
     graph_: CPDAG
     groups_: tuple[tuple[str, ...], ...]

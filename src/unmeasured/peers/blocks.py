@@ -1,0 +1,81 @@
+"""From clusters of indicators to a graph: fit the measurement model, search the latent graph over its covariance.
+
+This is the second half of every method that first clusters and then connects: with clusters c1, c2, ... given, the
+model in which each has latents of its own and all latents are connected is fitted by maximum likelihood, and the graph
+over the groups is the best by BIC *as if the latents were observed with the covariance fitted*. (Tetrad's MIMBuild
+does the same.) What makes LGES different is that it judges whole models by the likelihood of what was observed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unmeasured.arrays import Floats, Marks
+from unmeasured.data.sample import Sample
+from unmeasured.graphs import CPDAG, cpdag_of
+from unmeasured.peers.climb import LatentBic, climbed_graph
+from unmeasured.search.lges import nothing_latent, with_isolated
+from unmeasured.search.measurement import Measurement
+from unmeasured.sem.fit import fit_many
+from unmeasured.sem.savings import foretold_graph
+
+# In a population a path is dropped when it is worth less than this, per sample: what fits leave of zero.
+_POPULATION_PRICE = 1e-6
+_EXACT = 12  # groups; the exact search looks at every set of them
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Observed variables, by their column, that ``n_latents`` latents cause."""
+
+    items: tuple[int, ...]
+    n_latents: int = 1
+
+
+def measured_by(sample: Sample, clusters: Sequence[Cluster]) -> tuple[Sample, Measurement]:
+    """The measurement model of clusters that share no variable, and the sample of the variables in it."""
+    group = {j: g for g, cluster in enumerate(clusters) for j in cluster.items}
+    kept = sorted(group)
+    names = tuple(sample.names[j] for j in kept)
+    sizes = tuple(cluster.n_latents for cluster in clusters)
+    return sample.select(names), Measurement(names, sizes, tuple(1 << group[j] for j in kept))
+
+
+def graph_of_clusters(sample: Sample, clusters: Sequence[Cluster], *, edges: bool = True) -> CPDAG:
+    """The class with a group of latents for each cluster; variables in none of them stand alone."""
+    if not clusters:
+        return nothing_latent(sample).cpdag
+    part, model = measured_by(sample, clusters)
+    return graph_of_measurement(sample, part, model, edges=edges)
+
+
+def graph_of_measurement(sample: Sample, part: Sample, model: Measurement, *, edges: bool = True) -> CPDAG:
+    """The same for a measurement model of the variables in ``part``, which may share indicators."""
+    between = np.zeros((len(model.sizes),) * 2, dtype=np.uint8)
+    if edges and len(model.sizes) > 1:
+        between = cpdag_of(best_latent_graph(latent_cov(part, model), model.sizes, sample.n))
+    return with_isolated(replace(model.state, between=between).cpdag, sample.names)
+
+
+def latent_cov(part: Sample, model: Measurement) -> Floats:
+    """Covariance of the latents, in the order of the groups, where all groups are connected."""
+    (fit,) = fit_many([model.member], part, n_threads=1)
+    order = [fit.causal_order.index(name) for name in model.state.latents]
+    return np.asarray(fit.full_cov[np.ix_(order, order)])
+
+
+def best_latent_graph(Phi: Floats, sizes: tuple[int, ...], n_samples: float) -> Marks:
+    """The graph over groups that is best by BIC if the latents have been observed.
+
+    Exact for up to twelve groups; beyond, by hill climbing.
+    """
+    unit = np.sqrt(np.diag(Phi))
+    Phi = Phi / np.outer(unit, unit)
+    n, price = (1.0, _POPULATION_PRICE) if math.isinf(n_samples) else (n_samples, 0.5 * math.log(n_samples))
+    if len(sizes) <= _EXACT:
+        return foretold_graph(Phi, sizes, n, price)[0]
+    return climbed_graph(LatentBic(Phi, sizes, n, price))

@@ -1,0 +1,88 @@
+"""RLCD (Dong et al. 2024): rank-based latent causal discovery, run by causal-learn.
+
+It first runs GES over the observed variables, then looks for latents inside dense parts of that graph by rank tests;
+what lies outside keeps the edges of GES, so that observed variables may cause one another in its answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Iterator
+from numbers import Real
+
+import numpy as np
+
+from unmeasured.data.sample import Sample
+from unmeasured.errors import UnmeasuredError
+from unmeasured.peers.base import Peer, checked_alpha, class_of_marks, imported, quiet, rows_with_moments
+from unmeasured.peers.ges import marks_of
+
+
+class RLCD(Peer):
+    """Rank-based latent causal discovery, by causal-learn; its graph is turned into a class.
+
+    Parameters
+    ----------
+    alpha : float
+        Significance level of the rank tests, the same for every rank.
+    max_rank : int
+        Largest rank looked for.
+    observed_are_leaves : bool
+        Tell it that observed variables cause nothing, which all factor models say; causal-learn's default is False.
+    sparsity : float
+        Price of an edge in the first stage, GES over the observed variables; 0.5 is BIC's and causal-learn's default.
+        Less makes a denser graph and larger parts in which latents are looked for. Ours did better with both suites.
+
+    Notes
+    -----
+    causal-learn directs every edge it finds between latents; which of them data can tell is for the class to say. It
+    walks through sets of names, so that two runs may differ where Python hashes text differently (``PYTHONHASHSEED``).
+    Only second moments are used: rows with holes, and covariances, are served by rows made up to have them.
+    """
+
+    def __init__(
+        self, *, alpha: float = 0.01, max_rank: int = 3, observed_are_leaves: bool = True, sparsity: float = 0.02
+    ) -> None:
+        self.alpha = alpha
+        self.max_rank = max_rank
+        self.observed_are_leaves = observed_are_leaves
+        self.sparsity = sparsity
+
+    def _search(self, sample: Sample) -> None:
+        alpha = checked_alpha(self.alpha)
+        if not isinstance(self.max_rank, int) or self.max_rank < 1:
+            raise UnmeasuredError(f"max_rank is a whole number, one or more; got {self.max_rank!r}.")
+        if not isinstance(self.observed_are_leaves, bool):
+            raise UnmeasuredError(f"observed_are_leaves is True or False; got {self.observed_are_leaves!r}.")
+        if not isinstance(self.sparsity, Real) or not 0 < self.sparsity < math.inf:
+            raise UnmeasuredError(f"sparsity is a positive number; got {self.sparsity!r}. 0.5 is BIC's.")
+        rows = rows_with_moments(sample)
+        rlcd = imported("causallearn.search.HiddenCausal.RLCD", "causal-learn", "RLCD").RLCD
+        levels = dict.fromkeys(range(self.max_rank + 1), alpha)
+        with quiet(), _one_process():
+            # Names of its own, X1, X2, ...: it takes a name that begins with L for a latent.
+            found = rlcd(
+                np.array(rows),
+                stage1_method="ges",
+                stage1_ges_sparsity=self.sparsity,
+                allow_nonleafx=not self.observed_are_leaves,
+                alpha_dict=levels,
+                maxk=self.max_rank,
+            )
+        self._keep(sample, *class_of_marks(marks_of(found.G.graph), sample.names, "causal-learn's RLCD"))
+
+
+@contextlib.contextmanager
+def _one_process() -> Iterator[None]:
+    """causal-learn asks for a process on every core; this is joblib's own way to have one only, and ours to time it."""
+    before = os.environ.get("LOKY_MAX_CPU_COUNT")
+    os.environ["LOKY_MAX_CPU_COUNT"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["LOKY_MAX_CPU_COUNT"]
+        else:
+            os.environ["LOKY_MAX_CPU_COUNT"] = before
