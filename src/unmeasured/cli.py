@@ -84,7 +84,7 @@ def discover(
     file: FileArgument,
     columns: ColumnsOption = None,
     n: SamplesOption = None,
-    cor: CorOption = "pearson",
+    cor: CorOption = "auto",
     missing: MissingOption = "ml",
     penalty: Annotated[
         float, typer.Option(help="Price of a dimension in units of BIC's; more gives sparser graphs.")
@@ -408,8 +408,6 @@ def _sample(
     if n is None:
         return um.as_sample(frame[chosen], cor=cor, missing=missing)  # type: ignore[arg-type]
     frame.index = frame.columns
-    # A matrix is taken as it is; "auto" and "pearson" both mean nothing to it.
-    cor = "pearson" if cor == "auto" else cor
     return um.as_sample(cov=frame.loc[chosen, chosen], n_samples=n, cor=cor, missing=missing)  # type: ignore[arg-type]
 
 

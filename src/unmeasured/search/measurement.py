@@ -120,15 +120,11 @@ class Measurement:
         """The same with other parents for one variable."""
         return Measurement(self.observed, self.sizes, (*self.parents[:j], mask, *self.parents[j + 1 :]))
 
-    def without_group(self, g: int, heirs: Sequence[int]) -> Measurement:
-        """Group g dissolved; its pure children go to the groups given (masks over the old groups), in order."""
+    def without_group(self, g: int) -> Measurement:
+        """Group g gone; its pure children are left without parents."""
         low = (1 << g) - 1
-        heir = iter(heirs)
-        parents = []
-        for mask in self.parents:
-            rest = next(heir) if mask == 1 << g else mask & ~(1 << g)
-            parents.append(rest & low | rest >> 1 & ~low)
-        return Measurement(self.observed, self.sizes[:g] + self.sizes[g + 1 :], tuple(parents))
+        parents = tuple(mask & low | mask >> 1 & ~low for mask in self.parents)
+        return Measurement(self.observed, self.sizes[:g] + self.sizes[g + 1 :], parents)
 
 
 def restructured(
@@ -138,23 +134,11 @@ def restructured(
     merges: Sequence[tuple[int, int, int]],
     sizes: Sequence[tuple[int, int]],
 ) -> Iterator[tuple[str, Measurement]]:
-    """Every valid model with one group more, one less, or one of another size, with the step in words.
+    """Models with one group more, one less, or one of another size, valid or not, with the step in words.
 
     ``pairs`` of variables may become the indicators of a new latent, ``merges`` (g, h, k) make groups g and h one of k,
     ``sizes`` (g, k) resize a group.
     """
-    for name, other in _restructured(model, max_group_size, pairs, merges, sizes):
-        if other.is_valid:
-            yield name, other
-
-
-def _restructured(
-    model: Measurement,
-    max_group_size: int,
-    pairs: Sequence[tuple[int, int]],
-    merges: Sequence[tuple[int, int, int]],
-    sizes: Sequence[tuple[int, int]],
-) -> Iterator[tuple[str, Measurement]]:
     for g in range(len(model.sizes)):
         yield from _absorbed(model, g, max_group_size)
         yield from _expelled(model, g)
@@ -214,6 +198,6 @@ def _merged(model: Measurement, g: int, h: int, k: int) -> Iterator[tuple[str, M
     """Two groups as one of size k; variables of both become pure."""
     bit = 1 << g
     joined = tuple(mask | bit if mask >> h & 1 else mask for mask in model.parents)
-    merged = Measurement(model.observed, model.sizes, joined).without_group(h, ())
+    merged = Measurement(model.observed, model.sizes, joined).without_group(h)
     at = g if g < h else g - 1
     yield "merge", Measurement(model.observed, (*merged.sizes[:at], k, *merged.sizes[at + 1 :]), merged.parents)

@@ -116,14 +116,8 @@ def assemble(gains: RankGains, clusters: Sequence[Cluster], known: dict[int, int
 
 
 def best_parents(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> int:
-    """The union of clusters whose rank constraint gains most when variable j joins it."""
-    ranked = ranked_parents(gains, j, clusters)
-    return ranked[0] if ranked else 0
-
-
-def ranked_parents(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> list[int]:
-    """Unions of clusters as parents of variable j, the largest gain first."""
-    found = []
+    """The union of clusters whose rank constraint gains most when variable j joins it; 0 where there is none."""
+    best, parents = -np.inf, 0
     for r in range(1, min(_MAX_PARENTS, len(clusters)) + 1):
         for union in combinations(range(len(clusters)), r):
             k = sum(clusters[g][0] for g in union)
@@ -131,8 +125,9 @@ def ranked_parents(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> lis
             if r > 1 and gains.n - len(items) - 1 <= k:
                 continue  # no rank is left to constrain: the gain would say nothing
             gain = float(gains(np.array([[j, *items]]), k)[0] - gains(np.array([items]), k)[0])
-            found.append((-gain, sum(1 << g for g in union)))
-    return [mask for _, mask in sorted(found)]
+            if gain > best:
+                best, parents = gain, sum(1 << g for g in union)
+    return parents
 
 
 def rebuilds(model: Measurement, gains: RankGains, max_group_size: int) -> Iterator[Measurement]:
@@ -155,7 +150,7 @@ def splits(model: Measurement, gains: RankGains, max_group_size: int) -> Iterato
     """The model with one group dissolved and its variables clustered anew."""
     for g in range(len(model.sizes)):
         for other in _rebuilt(model, gains, (g,), max_group_size):
-            if other.is_valid and other.key != model.key:
+            if other.key != model.key:
                 yield other
 
 

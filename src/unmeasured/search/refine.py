@@ -197,7 +197,7 @@ class Refinement:
             *(("split", other) for other in splits(model, self.gains, size)),
             *self._dissolved_and_exchanged(found),
         ]
-        return self._settled_best(candidates, found.value, _N_SETTLED)
+        return self._settled_best([c for c in candidates if c[1].is_valid], found.value, _N_SETTLED)
 
     def _dissolved_and_exchanged(self, found: Found) -> list[tuple[str, Measurement]]:
         """Moves of several variables at once that closed forms can rank: those that promise most."""
@@ -219,9 +219,8 @@ class Refinement:
             for _, g, change in sorted(options, key=lambda option: -option[0])[:_N_SEVERAL]:
                 other = self._applied(model, table, change)
                 if what == "dissolve":
-                    other = other.without_group(g, ())
-                if other.is_valid:
-                    out.append((what, other))
+                    other = other.without_group(g)
+                out.append((what, other))
         return out
 
     def _close_pairs(self, found: Found) -> list[tuple[int, int]]:

