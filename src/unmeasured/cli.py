@@ -165,7 +165,7 @@ def demo(
         str, typer.Argument(help="A bundled data set; `unmeasured datasets` lists them.")
     ] = "teacher_burnout",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the report.")] = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds for the search.")] = 45.0,
+    time_limit: Annotated[float, typer.Option(help="Seconds for the search.")] = 60.0,
 ) -> None:
     """Search a bundled data set, compare with the published models, and write a report.
 
