@@ -16,13 +16,15 @@ from unmeasured.graphs import DAG
 from unmeasured.sem import kernels
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import Pattern, pattern_of
-from unmeasured.sem.savings import foretold_graph
+from unmeasured.sem.savings import covariance_along, foretold_graph
 from unmeasured.sem.solve import Problem, Solution, solve
 
 # Fits of a search stop once a step promises less than this in total log-likelihood.
 _SEARCH_GAIN = 1e-3
 # Steps to tell which models are in the running, how many of them are, and steps to fit those.
 _QUICK_STEPS, _IN_THE_RUNNING, _STEPS = 12, 12, 60
+# How far a fit goes beyond its last step at most: so many times what that step promises (9 of 10 fits; measured).
+_REACH, _LEAST_REACH = 40.0, 2.0
 # What part of the logarithm of its choices a variable pays for its first group, and for every further one: chosen by
 # measurement (docs/search-notes.md). The usual half for cross-loadings too made real questionnaires fit worse.
 _FIRST_CHOICE, _FURTHER_CHOICE = 0.5, 0.25
@@ -114,7 +116,12 @@ class Fitted(Generic[M]):
     effects: Floats  # (m, m + n) of each latent on all latents and observed variables
     noise: Floats  # (n,) of the observed variables
     finished: bool  # whether it is fitted to the end, or was out of the running before
+    promised: float  # by how much one more step of the fit would raise the score
     arcs: Marks  # (G, G) the graph over its groups that is foretold
+
+    def may_reach(self, value: float) -> bool:
+        """Whether going on with the fit could bring the score this far."""
+        return not self.finished and self.value + max(_REACH * self.promised, _LEAST_REACH) > value
 
     @property
     def loadings(self) -> Floats:
@@ -124,9 +131,9 @@ class Fitted(Generic[M]):
     @cached_property
     def latent_cov(self) -> Floats:
         """(m, m) covariance of the latents."""
-        m = len(self.effects)
-        total = np.linalg.inv(np.eye(m) - self.effects[:, :m])
-        return np.asarray(total.T @ total)
+        Phi = np.empty((len(self.effects),) * 2)
+        covariance_along(self.effects, Phi)
+        return Phi
 
     @cached_property
     def implied(self) -> Floats:
@@ -242,7 +249,8 @@ class BicScore(Generic[M]):
         # A few steps tell which models are in the running; only those are fitted to the end. They begin anew: going
         # on with the damping forgotten ends in other valleys than an unbroken run.
         ranked = sorted(asked, key=lambda key: -self._memory[key].value)
-        open_still = [key for key in ranked[:_IN_THE_RUNNING] if not self._memory[key].finished]
+        best = self._memory[ranked[0]].value if ranked else 0.0
+        open_still = [key for key in ranked[:_IN_THE_RUNNING] if self._memory[key].may_reach(best)]
         self._fit([self._asked[key] for key in open_still], _STEPS)
         return [self._memory[model.key] for model in models]
 
@@ -279,25 +287,19 @@ class BicScore(Generic[M]):
         effects[model.mask] = solution.x[:-n]
         value = -0.5 * self.sample.n * max(solution.discrepancy, 0.0)
         value -= self.price * self.dimension(model) + self.surprise(model)
-        fitted = Fitted(model, value, effects, solution.x[-n:], finished, np.empty((0, 0), np.uint8))
+        promised = 0.5 * self.sample.n * solution.promised
+        fitted = Fitted(model, value, effects, solution.x[-n:], finished, promised, np.empty((0, 0), np.uint8))
         arcs, saved = foretold_graph(fitted.latent_cov, model.sizes, self.sample.n, self.price)
         return replace(fitted, value=value + saved, arcs=arcs)
 
     def surprise(self, model: Measurement) -> float:
-        """What it takes to say who measures what: the logarithm of the number of choices.
-
-        The best of 2^17 ways to split a factor in two gains more than one dimension costs, by chance. So every variable
-        pays for the choice of its group, and every group beyond its first one for being one of all the loadings there
-        might be (extended BIC; Chen and Chen 2008).
-        """
-        n_parents = np.array([mask.bit_count() for mask in model.parents])
-        return float(self.surprises(n_parents, len(model.sizes)).sum())
+        """What it takes to say who measures what (:func:`surprise`)."""
+        return self.penalty * surprise([mask.bit_count() for mask in model.parents], len(model.sizes))
 
     def surprises(self, n_parents: Ints, n_groups: int) -> Floats:
         """The same for variables with so many groups as parents."""
-        n = len(self.sample.names)
-        first, further = (n_parents > 0) * math.log(n_groups), np.maximum(n_parents - 1, 0) * math.log(n * n_groups)
-        return np.asarray(self.penalty * (_FIRST_CHOICE * first + _FURTHER_CHOICE * further))
+        first, further = _surprises(len(self.sample.names), n_groups)
+        return np.asarray(self.penalty * ((n_parents > 0) * first + np.maximum(n_parents - 1, 0) * further))
 
     def dimension(self, model: Measurement) -> int:
         """Generic dimension; remembered by what it depends on, since it takes longer than a fit."""
@@ -311,6 +313,28 @@ class BicScore(Generic[M]):
         if key not in self._dimensions:
             self._dimensions[key] = jacobian_rank(model.pattern)
         return self._dimensions[key]
+
+
+def surprise(n_parents: Sequence[int], n_groups: int) -> float:
+    """The logarithm of the number of choices in saying who measures what, for variables with so many groups as parents.
+
+    The best of 2^17 ways to split a factor in two gains more than one dimension costs, by chance. So every variable
+    pays for the choice of its group, and every group beyond its first one for being one of all the loadings there
+    might be (extended BIC; Chen and Chen 2008).
+
+    >>> surprise([1, 1, 1], 1)  # one group: nothing to choose
+    0.0
+    """
+    first, further = _surprises(len(n_parents), n_groups)
+    n_caused = sum(n > 0 for n in n_parents)
+    return first * n_caused + further * (sum(n_parents) - n_caused)
+
+
+def _surprises(n_observed: int, n_groups: int) -> tuple[float, float]:
+    """Of a first group, and of each further one."""
+    if not n_groups:
+        return 0.0, 0.0
+    return _FIRST_CHOICE * math.log(n_groups), _FURTHER_CHOICE * math.log(n_observed * n_groups)
 
 
 def default_delta(n_samples: float) -> float:

@@ -30,6 +30,8 @@ _ALL = (
     Measure("shd", "SHD over the class", 2, False),
     Measure("seconds", "seconds", 2, False),
     Measure("score_found", "BIC of the graph found, as a log-likelihood", 1, True),
+    Measure("truth_is_better", "part of the runs where the truth has the better BIC", 3, False),
+    Measure("truth_is_preferred", "part of the runs where the truth has the better extended BIC", 3, False),
     Measure("reports_latents", "part of the runs that report latents", 2, None),
     Measure("latents_found", "latents found", 2, None),
 )

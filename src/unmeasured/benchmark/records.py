@@ -15,7 +15,7 @@ import json
 import logging
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 # Fields that may differ between two runs of the same task by the same version.
 VOLATILE = ("code", "seconds", "machine", "n_jobs", "date")
+# Two fits of one class may differ by this much in total log-likelihood.
+ROUNDING = 0.05
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ class Outcome:
     score_true, score_found
         BIC on the log-likelihood scale, ``loglik - dimension log(N) / 2``, total over the rows, larger is better: of
         the true graph and of the one found. None where the fit did not converge.
+    surprise_true, surprise_found
+        What extended BIC, which LGES maximises, takes off these scores (:func:`unmeasured.score.surprise`).
     """
 
     seconds: float
@@ -90,12 +94,32 @@ class Outcome:
     latents_found: int | None = None
     score_true: float | None = None
     score_found: float | None = None
+    surprise_true: float | None = None
+    surprise_found: float | None = None
     failure: str | None = None
 
     @property
     def reports_latents(self) -> float | None:
         """1 where latents are reported, 0 where none; a mean of it is how often they are."""
         return None if self.latents_found is None else float(self.latents_found > 0)
+
+    @property
+    def truth_is_better(self) -> float | None:
+        """1 where the truth has the better BIC, so that a better search would have found something else."""
+        return _is_better(self.score_true, self.score_found)
+
+    @property
+    def truth_is_preferred(self) -> float | None:
+        """The same by extended BIC."""
+        return _is_better(_less(self.score_true, self.surprise_true), _less(self.score_found, self.surprise_found))
+
+
+def _less(score: float | None, surprise: float | None) -> float | None:
+    return None if score is None or surprise is None else score - surprise
+
+
+def _is_better(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else float(first > second + ROUNDING)
 
 
 @dataclass(frozen=True)
@@ -121,11 +145,14 @@ class Record:
         content = json.loads(line)
         if not isinstance(content, dict):
             raise ValueError("it is not an object")
-        missing = [f.name for part in (Task, Circumstances, Outcome) for f in fields(part) if f.name not in content]
+        # Figures that an earlier version did not record are unknown.
+        known = {f.name: f for part in (Task, Circumstances, Outcome) for f in fields(part)}
+        missing = [name for name, f in known.items() if name not in content and f.default is MISSING]
         if missing:
             raise ValueError(f"it has no {listing(missing)}")
         task, circumstances, outcome = (
-            {f.name: content[f.name] for f in fields(part)} for part in (Task, Circumstances, Outcome)
+            {f.name: content[f.name] for f in fields(part) if f.name in content}
+            for part in (Task, Circumstances, Outcome)
         )
         return cls(Task(**task), Circumstances(**circumstances), Outcome(**outcome))
 

@@ -112,9 +112,7 @@ class Measurement:
     @property
     def n_parameters(self) -> int:
         """Free parameters less rotations: the dimension, unless the model is deficient somewhere."""
-        loadings = sum(self.sizes[g] for mask in self.parents for g in range(len(self.sizes)) if mask >> g & 1)
-        paths = sum(a * b for a, b in combinations(self.sizes, 2))
-        return len(self.observed) + loadings + paths - sum(k * (k - 1) // 2 for k in self.sizes)
+        return len(self.observed) + int(self.mask.sum()) - sum(k * (k - 1) // 2 for k in self.sizes)
 
     def with_parents(self, j: int, mask: int) -> Measurement:
         """The same with other parents for one variable."""

@@ -2,13 +2,13 @@
 
 ::
 
-    proposals → settle → restructure → settle → … → deepen → …
+    proposals → settle → restructure → settle → … → rebuild → …
                 │        │                          │
-                │        │                          └ carve a pair out and drop edges; dissolve two or three groups
+                │        │                          └ dissolve two or three groups and cluster their variables anew
                 │        └ merge, split, resize, dissolve, a new latent for a pair: fitted, the best few settled
                 └ other parents for the variables, scored in closed form, the best few fitted
 
-Every model that is kept is a valid factor model; only inside *deepen* may one pass through states that are not.
+Every model that is kept is a valid factor model; only a trial may pass through models that are not.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import numpy as np
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.errors import UnmeasuredError
+from unmeasured.sem.kernels import compiled
 
 
 def rank_shortfall(S: Floats, subset: Ints | list[int], k: int, *, P: Floats | None = None) -> float:
@@ -40,12 +41,27 @@ def rank_shortfalls(S: Floats, subsets: Ints, k: int, *, P: Floats | None = None
     if n_roots <= 0 or len(S) - subsets.shape[1] <= k:
         return np.zeros(len(subsets))  # no matrix of that shape has a larger rank
     P = np.asarray(np.linalg.inv(S), dtype=float) if P is None else P
-    rows, columns = subsets[:, :, None], subsets[:, None, :]
-    L = np.linalg.cholesky(S[rows, columns])
-    roots = np.linalg.eigvalsh(L.transpose(0, 2, 1) @ P[rows, columns] @ L)
-    # Rounding may leave a root a hair below one; its logarithm is then zero, not negative.
-    shortfalls: Floats = 0.5 * np.log(np.maximum(roots[:, :n_roots], 1.0)).sum(axis=1)
+    shortfalls = np.empty(len(subsets))
+    smallest_roots(S, P, np.ascontiguousarray(subsets), n_roots, shortfalls)
     return shortfalls
+
+
+@compiled
+def smallest_roots(S: Floats, P: Floats, subsets: Ints, n_roots: int, out: Floats) -> None:
+    """Half the sum of the logarithms of the smallest eigenvalues of ``S_AA P_AA``, for each row A of ``subsets``."""
+    n_subsets, a = subsets.shape
+    S_AA, P_AA = np.empty((a, a)), np.empty((a, a))
+    for b in range(n_subsets):
+        for i in range(a):
+            for j in range(a):
+                S_AA[i, j] = S[subsets[b, i], subsets[b, j]]
+                P_AA[i, j] = P[subsets[b, i], subsets[b, j]]
+        L = np.linalg.cholesky(S_AA)
+        roots = np.linalg.eigvalsh(L.T @ P_AA @ L)
+        out[b] = 0.0
+        for i in range(n_roots):
+            # Rounding may leave a root a hair below one; its logarithm is then zero, not negative.
+            out[b] += 0.5 * np.log(max(roots[i], 1.0))
 
 
 def rank_codimension(n: int, size: int, k: int) -> int:

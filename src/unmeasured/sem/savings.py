@@ -20,6 +20,21 @@ _EXACT = 12
 
 
 @compiled
+def covariance_along(effects: Floats, Phi: Floats) -> None:
+    """``Phi`` (m, m): covariance of latents with unit noise, whose effects on later ones are ``effects`` (m, >= m)."""
+    for j in range(Phi.shape[0]):
+        Phi[j, j] = 1.0
+        for i in range(j):
+            s = 0.0
+            for k in range(j):
+                s += Phi[i, k] * effects[k, j]
+            Phi[i, j] = s
+            Phi[j, i] = s
+        for k in range(j):
+            Phi[j, j] += Phi[j, k] * effects[k, j]
+
+
+@compiled
 def log_dets(Phi: Floats, first: Ints, out: Floats) -> None:
     """``out`` (2^G,): log determinant of the covariance of every set of groups; group g begins at ``first[g]``."""
     G = first.shape[0] - 1

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
+from threading import Timer
 
 import numpy as np
 
@@ -28,6 +29,8 @@ _TOLERANCE = 1e-12
 # At the limit of steps, a total log-likelihood that is right to this counts as converged too.
 _GAIN = 1e-8
 _FIRST_STEPS, _MAX_STEPS = 60, 500
+# Loading compiled kernels from disk takes less than this many seconds.
+_PATIENCE = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +258,13 @@ def _solve_all(
 ) -> list[Solution]:
     if not problems:
         return []
-    _say_compiling()
+    with _compilation_announced():
+        return _solve_chunks(problems, starts, max_steps, tolerance, n_threads)
+
+
+def _solve_chunks(
+    problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int, tolerance: float, n_threads: int | None
+) -> list[Solution]:
     n_threads = n_threads or _n_cores()
     n_chunks = 1 if n_threads == 1 else min(len(problems), 8 * n_threads)
     if n_chunks == 1:
@@ -309,17 +318,26 @@ def _n_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-_said = False
+_ready = False
 
 
-def _say_compiling() -> None:
-    """Say once, before the wait, that the kernels are not on disk yet."""
-    global _said
-    if _said:
+@contextmanager
+def _compilation_announced() -> Iterator[None]:
+    """Say so where the kernels are not on disk yet and have to be compiled; once."""
+    global _ready
+    if _ready:
+        yield
         return
-    _said = True
-    cache = Path(batch.fit_batch.stats.cache_path)  # type: ignore[attr-defined]
-    newest = max(Path(module.__file__ or "").stat().st_mtime for module in (batch, kernels, start))
-    fresh = [f for f in cache.glob("batch*fit_batch-*.nbi") if f.stat().st_mtime >= newest]
-    if not fresh:
-        logger.warning("unmeasured: compiling its numeric kernels, once; this takes about half a minute.")
+
+    def say() -> None:
+        if not batch.fit_batch.signatures:  # type: ignore[attr-defined]
+            logger.warning("unmeasured: compiling its numeric kernels, once; this takes about half a minute.")
+
+    timer = Timer(_PATIENCE, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        _ready = True
