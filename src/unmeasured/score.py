@@ -298,7 +298,7 @@ class BicScore(Generic[M]):
 
     def surprises(self, n_parents: Ints, n_groups: int) -> Floats:
         """The same for variables with so many groups as parents."""
-        first, further = _surprises(len(self.sample.names), n_groups)
+        first, further = surprises(len(self.sample.names), n_groups)
         return np.asarray(self.penalty * ((n_parents > 0) * first + np.maximum(n_parents - 1, 0) * further))
 
     def dimension(self, model: Measurement) -> int:
@@ -325,12 +325,12 @@ def surprise(n_parents: Sequence[int], n_groups: int) -> float:
     >>> surprise([1, 1, 1], 1)  # one group: nothing to choose
     0.0
     """
-    first, further = _surprises(len(n_parents), n_groups)
+    first, further = surprises(len(n_parents), n_groups)
     n_caused = sum(n > 0 for n in n_parents)
     return first * n_caused + further * (sum(n_parents) - n_caused)
 
 
-def _surprises(n_observed: int, n_groups: int) -> tuple[float, float]:
+def surprises(n_observed: int, n_groups: int) -> tuple[float, float]:
     """Of a first group, and of each further one."""
     if not n_groups:
         return 0.0, 0.0

@@ -21,24 +21,29 @@ from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG, cpdag_of
-from unmeasured.score import BicScore, LikelihoodScore, default_delta
+from unmeasured.score import BicScore, Fitted, LikelihoodScore, default_delta
 from unmeasured.search.base import Search
 from unmeasured.search.clock import Clock
+from unmeasured.search.latent_graph import LatentBic, latent_class
 from unmeasured.search.measurement import Measurement
 from unmeasured.search.phase1 import run_phase1
 from unmeasured.search.phase2 import n_paths, polish_edges, run_phase2
+from unmeasured.search.pieces import Pieces, in_order
 from unmeasured.search.refine import refine
 from unmeasured.search.state import State, initial_state
 from unmeasured.search.trace import Step, Steps, Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
 from unmeasured.sem.rank import rank_shortfall
+from unmeasured.sem.savings import EXACT
 
 # A variable is set apart as belonging nowhere when its independence of all others cannot be rejected at this
 # level: high, since a weak indicator is better kept.
 _ALONE = 0.1
 # With more groups than this the way back from all edges is long, and not taken.
 _FEW_GROUPS = 6
+# With more variables than this a measurement model is worked on in pieces.
+_MANY_VARIABLES = 44
 # Above this RMSEA the usual rules of thumb call a fit unacceptable.
 _BAD_FIT = 0.1
 
@@ -124,13 +129,13 @@ def by_bic(
     best = None
     # Without latents: independent variables, each with its variance.
     best_value = 0.5 * sample.log_det_corr - price * len(sample.names)
-    measured = refine(score, max_group_size or len(sample.names) // 2, steps, clock)
+    measured = measurement_models(score, max_group_size or len(sample.names) // 2, steps, clock)
     # What the latent graph will save was only foretold so far; the closest few models are put to the test.
     for found in measured:
         likelihood = LikelihoodScore(sample, n_threads=n_threads, near=found)
         connected = found.model.state
         dimension = score.dimension(found.model) - n_paths(connected)
-        foretold = replace(connected, between=cpdag_of(found.arcs))
+        foretold = foretold_state(found, sample.n, score.price)
         with clock.heeding_the_keyboard():
             for start in (connected, foretold) if len(connected.groups) <= _FEW_GROUPS else (foretold,):
                 final = polish_edges(start, likelihood, price, found.latent_cov, clock.is_over)
@@ -144,7 +149,25 @@ def by_bic(
         steps += best.trace
         return best.state
     # Stopped before the first test: what was foretold is the best there is.
-    return replace(measured[0].model.state, between=cpdag_of(measured[0].arcs)) if clock.stopped and measured else None
+    return foretold_state(measured[0], sample.n, score.price) if clock.stopped and measured else None
+
+
+def measurement_models(
+    score: BicScore[Measurement], max_group_size: int, steps: list[Step], clock: Clock
+) -> list[Fitted[Measurement]]:
+    """Who measures whom: the best models found, best first. Many variables are worked on in pieces."""
+    if len(score.sample.names) <= _MANY_VARIABLES:
+        return refine(score, max_group_size, steps, clock)
+    placed = Pieces(score, max_group_size, steps, clock).search()
+    return [] if placed is None else [in_order(placed)]
+
+
+def foretold_state(found: Fitted[Measurement], n_samples: float, price: float) -> State:
+    """A measurement model with the graph over its groups that is best if the latents were observed as fitted."""
+    connected, sizes = found.model.state, found.model.sizes
+    if len(sizes) <= EXACT:
+        return replace(connected, between=cpdag_of(found.arcs))
+    return latent_class(connected, LatentBic(found.latent_cov, sizes, n_samples, price))
 
 
 def independent_variables(sample: Sample) -> tuple[str, ...]:

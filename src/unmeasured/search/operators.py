@@ -5,8 +5,9 @@ Which operators to try is the business of the phases, what they are worth that o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -110,3 +111,17 @@ def candidate_heads(marks: Marks, first: int, second: int) -> tuple[int, ...]:
         for g in range(len(marks))
         if g not in (first, second) and marks[g, second] and marks[second, g] and (marks[g, first] or marks[first, g])
     )
+
+
+def candidate_deletions(state: State) -> Iterator[DeleteLL]:
+    """Every valid deletion: both readings of an undirected edge, every subset of H."""
+    marks = state.between
+    for i in range(len(marks)):
+        for j in range(len(marks)):
+            if i == j or not marks[i, j]:
+                continue
+            heads = candidate_heads(marks, i, j)
+            for H in chain.from_iterable(combinations(heads, r) for r in range(len(heads) + 1)):
+                move = DeleteLL(i, j, H)
+                if move.is_valid(state):
+                    yield move

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, combinations, permutations
+from itertools import permutations
 
 import numpy as np
 
 from unmeasured.arrays import Floats, Marks
 from unmeasured.graphs import consistent_extension, cpdag_of
 from unmeasured.score import LikelihoodScore
-from unmeasured.search.operators import DeleteLL, candidate_heads
+from unmeasured.search.operators import DeleteLL, candidate_deletions
 from unmeasured.search.phase1 import Phase
 from unmeasured.search.state import Group, State
 from unmeasured.sem.rank import least_drop, rank_shortfall
+from unmeasured.sem.savings import EXACT
 
 # A total score has to rise by more than the fits' own rounding.
 _LEAST_RISE = 1e-2
@@ -75,8 +76,37 @@ def polish_edges(
         if rises[best] <= _LEAST_RISE / score.sample.n:
             break
         what, phase.state = moves[best]
+        if len(state.groups) > EXACT:
+            # With many groups one edge at a time would take hundreds of rounds of slow fits.
+            everything = _all_that_improve(state, moves, rises)
+            rise = float(score([everything])[0]) - before - price * (n_paths(everything) - n_paths(state))
+            if rise > rises[best]:
+                what, phase.state = "all edges that improve", everything
         phase.record("Phase 2", what, len(moves), 0, before, before - phase.value(), True, math.inf)
     return phase
+
+
+def _all_that_improve(state: State, moves: Sequence[tuple[str, State]], rises: Floats) -> State:
+    """The state after all edges whose change improves the score by itself, as far as they go together."""
+    arcs = _extension(state)
+    changed = arcs.copy()
+    for i in np.argsort(-rises):
+        if rises[i] <= 0.0:
+            break
+        other = changed.copy()
+        target = _extension(moves[i][1])
+        differs = (target | target.T) != (arcs | arcs.T)
+        other[differs] = target[differs]
+        if _is_acyclic(other):
+            changed = other
+    return replace(state, between=cpdag_of(changed))
+
+
+def _extension(state: State) -> Marks:
+    arcs = consistent_extension(state.between)
+    if arcs is None:
+        raise AssertionError("a state always has a consistent extension")
+    return arcs
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +153,7 @@ def _deletions(state: State, foretold: Foretold) -> list[tuple[str, State]]:
 
 def _neighbours(state: State, foretold: Foretold) -> Iterator[tuple[str, State]]:
     """Classes of the graphs that differ from a member by an edge added or turned: those that are foretold best."""
-    arcs = consistent_extension(state.between)
-    if arcs is None:
-        raise AssertionError("a state always has a consistent extension")
+    arcs = _extension(state)
     open_pairs = [pair for pair in permutations(range(len(arcs)), 2) if not arcs[pair]]
     seen = {state.between.tobytes()}
     for i, j in sorted(open_pairs, key=lambda pair: -foretold.arc(arcs, *pair)):
@@ -154,20 +182,6 @@ def n_paths(state: State) -> int:
     sizes = np.array([len(group) for group in state.groups])
     adjacent = np.triu(state.between | state.between.T, 1)
     return int(sizes @ adjacent @ sizes)
-
-
-def candidate_deletions(state: State) -> Iterator[DeleteLL]:
-    """Every valid deletion: both readings of an undirected edge, every subset of H."""
-    marks = state.between
-    for i in range(len(marks)):
-        for j in range(len(marks)):
-            if i == j or not marks[i, j]:
-                continue
-            heads = candidate_heads(marks, i, j)
-            for H in chain.from_iterable(combinations(heads, r) for r in range(len(heads) + 1)):
-                move = DeleteLL(i, j, H)
-                if move.is_valid(state):
-                    yield move
 
 
 def _bound(phase: Phase, move: DeleteLL, before: float) -> float:

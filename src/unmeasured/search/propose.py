@@ -8,6 +8,7 @@ worth decides how readily a set passes; we propose at several rates and let the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
@@ -22,6 +23,8 @@ from unmeasured.sem.rank import rank_codimension, rank_shortfalls
 RATES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 # A variable may be proposed as a child of up to this many groups.
 _MAX_PARENTS = 3
+# With more subsets than this only those of near variables are looked at, so many of them.
+_MANY_SUBSETS, _N_NEAR = 50_000, 12
 _FEW_GROUPS = 6
 
 Cluster = tuple[int, tuple[int, ...]]  # number of latents, observed variables
@@ -40,15 +43,43 @@ class RankGains:
 
     def __call__(self, subsets: Ints, k: int, rate: float = 1.0) -> Floats:
         """(B,) gains of the constraint rank <= k for subsets (B, a)."""
-        worth = rate * self.price * rank_codimension(self.n, subsets.shape[1], k)
+        worth = self.worth(subsets.shape[1], k, rate)
         return worth - self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
 
+    def worth(self, size: int, k: int, rate: float) -> float:
+        """What meeting the constraint is paid: the price of the dimensions it saves."""
+        return rate * self.price * rank_codimension(self.n, size, k)
+
     def seeds(self, items: tuple[int, ...], k: int) -> tuple[Ints, Floats]:
-        """All subsets of k + 1 of the items, and what their constraint costs."""
+        """Subsets of k + 1 of the items, and what their constraint costs."""
         if (k, items) not in self._seeds:
-            subsets = np.array(list(combinations(items, k + 1)))
+            subsets = self._subsets(items, k + 1)
             self._seeds[k, items] = subsets, self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
         return self._seeds[k, items]
+
+    def _subsets(self, items: tuple[int, ...], size: int) -> Ints:
+        """All subsets of a size; where there are very many, those of a variable and its nearest ones."""
+        if math.comb(len(items), size) <= _MANY_SUBSETS:
+            return np.array(list(combinations(items, size)))
+        among = np.array(items)
+        near = np.argsort(-np.abs(self._S[np.ix_(among, among)]), axis=1)[:, 1 : _N_NEAR + 1]
+        found = {
+            tuple(sorted((i, *some))) for i, row in enumerate(near.tolist()) for some in combinations(row, size - 1)
+        }
+        return np.asarray(among[np.array(sorted(found))])
+
+
+class ChanceGains(RankGains):
+    """Gains for many variables: a constraint is paid what chance would cost it, and ``rate`` standard deviations more.
+
+    A constraint on |A| variables saves a dimension for each of the others, so with hundreds of them BIC's price lets
+    any set pass; what a wrong constraint costs does not grow with them.
+    """
+
+    def worth(self, size: int, k: int, rate: float) -> float:
+        """The upper tail of half a chi-square."""
+        codimension = rank_codimension(self.n, size, k)
+        return 0.5 * (codimension + rate * math.sqrt(2.0 * codimension) + 0.5 * rate**2)
 
 
 def proposals(gains: RankGains, max_group_size: int) -> list[Measurement]:
@@ -85,7 +116,7 @@ def find_clusters(
 def _best_cluster(gains: RankGains, left: tuple[int, ...], k: int, rate: float) -> tuple[int, ...] | None:
     subsets, costs = gains.seeds(left, k)
     seed = int(np.argmin(costs))
-    gain = rate * gains.price * rank_codimension(gains.n, k + 1, k) - float(costs[seed])
+    gain = gains.worth(k + 1, k, rate) - float(costs[seed])
     if gain <= 0:
         return None
     cluster = subsets[seed].tolist()
@@ -95,8 +126,9 @@ def _best_cluster(gains: RankGains, left: tuple[int, ...], k: int, rate: float) 
             break
         grown = gains(np.array([[*cluster, j] for j in others]), k, rate)
         best = int(np.argmax(grown))
-        # A group needs 2k pure children: until it has them, it is enough that the constraint still gains.
-        if grown[best] <= (gain if len(cluster) >= 2 * k else 0.0):
+        # A group needs 2k pure children: until it has them, it is enough that the constraint still gains. A tested
+        # constraint gains or loses by chance as it grows.
+        if grown[best] <= (gain if len(cluster) >= 2 * k and not isinstance(gains, ChanceGains) else 0.0):
             break
         cluster.append(others[best])
         gain = float(grown[best])

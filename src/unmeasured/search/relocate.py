@@ -7,6 +7,10 @@ Hold everything but variable j as it is fitted. What the others say of the laten
 where b are the loadings of j on the latents of its parents and psi its noise. The best b is the regression of x_j on
 the predicted latents: a system of as many equations as j has latent parents. The log-likelihood that comes out is one
 the model with these parents can reach, so the gain is a lower bound: the others may still move to meet it.
+
+With few groups all sets of them are looked at (:func:`relocations`). Sixty groups have 36,000 sets of up to three:
+there each variable looks at no parents, at every single group, at the best of these with every other one, and at the
+parents it has with one group more, one less or one exchanged (:func:`stepwise_relocations`).
 """
 
 from __future__ import annotations
@@ -17,11 +21,51 @@ from functools import cached_property
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Ints
-from unmeasured.sem.kernels import compiled
+from unmeasured.sem.kernels import compiled, inner
 
 # Noise a variable keeps where a regression leaves it less than none (a Heywood case in the making).
 _LEAST_NOISE = 1e-3
 _LEAST_SHARE = 1e-4
+# Single groups that are tried with every other one.
+_N_PARTNERS = 4
+
+
+@inner
+def regress(
+    parents: Ints, moment: Floats, cross: Floats, V: Floats, variance: float, A: Floats, b: Floats
+) -> tuple[float, float]:
+    """Regress a variable on the predictions of some latents: its noise and its log-likelihood per sample.
+
+    ``moment`` (m, m) and ``cross`` (m,) are the moments of the predictions among themselves and with the variable, V
+    (m, m) their uncertainty; ``b`` becomes the coefficients. By Cholesky, in place: the systems have one to a dozen
+    equations.
+    """
+    q = parents.shape[0]
+    for i in range(q):
+        b[i] = cross[parents[i]]
+        for k in range(i + 1):
+            s = moment[parents[i], parents[k]]
+            if i == k:
+                s = s * (1.0 + 1e-9) + 1e-12
+            for t in range(k):
+                s -= A[i, t] * A[k, t]
+            A[i, k] = np.sqrt(max(s, 1e-12)) if i == k else s / A[k, k]
+    for i in range(q):
+        for t in range(i):
+            b[i] -= A[i, t] * b[t]
+        b[i] /= A[i, i]
+    for i in range(q - 1, -1, -1):
+        for t in range(i + 1, q):
+            b[i] -= A[t, i] * b[t]
+        b[i] /= A[i, i]
+    left, uncertain = variance, 0.0
+    for i in range(q):
+        left -= b[i] * cross[parents[i]]
+        for k in range(q):
+            uncertain += b[i] * b[k] * V[parents[i], parents[k]]
+    noise = max(left - uncertain, _LEAST_NOISE)
+    total = uncertain + noise
+    return noise, -0.5 * (np.log(total) + left / total)
 
 
 @compiled
@@ -52,33 +96,9 @@ def parent_likelihoods(
                 if allowed[c, i]:
                     parents[q] = i
                     q += 1
-            # Gaussian elimination by Cholesky, in place; the systems have one to a dozen equations.
+            own[j, c], out[j, c] = regress(parents[:q], moment, cross, Vj, S[j, j], A, b)  # type: ignore[arg-type]
             for i in range(q):
-                b[i] = cross[parents[i]]
-                for k in range(i + 1):
-                    s = moment[parents[i], parents[k]]
-                    if i == k:
-                        s = s * (1.0 + 1e-9) + 1e-12
-                    for t in range(k):
-                        s -= A[i, t] * A[k, t]
-                    A[i, k] = np.sqrt(max(s, 1e-12)) if i == k else s / A[k, k]
-            for i in range(q):
-                for t in range(i):
-                    b[i] -= A[i, t] * b[t]
-                b[i] /= A[i, i]
-            for i in range(q - 1, -1, -1):
-                for t in range(i + 1, q):
-                    b[i] -= A[t, i] * b[t]
-                b[i] /= A[i, i]
-            left, uncertain = S[j, j], 0.0
-            for i in range(q):
-                left -= b[i] * cross[parents[i]]
                 loading[j, c, parents[i]] = b[i]
-                for k in range(q):
-                    uncertain += b[i] * b[k] * Vj[parents[i], parents[k]]
-            own[j, c] = max(left - uncertain, _LEAST_NOISE)
-            total = uncertain + own[j, c]
-            out[j, c] = -0.5 * (np.log(total) + left / total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,3 +130,109 @@ def relocations(
     unit, noise = np.sqrt(np.diag(Phi)), np.maximum(noise, _LEAST_SHARE)
     parent_likelihoods(S, Loading * unit[:, None], Phi / np.outer(unit, unit), noise, allowed, out, loadings, noises)
     return Relocations(masks, out, loadings / unit, noises)
+
+
+@inner
+def worth(
+    chosen: Bools,
+    first: Ints,
+    moment: Floats,
+    cross: Floats,
+    V: Floats,
+    variance: float,
+    n_samples: float,
+    prices: Floats,
+    A: Floats,
+    b: Floats,
+) -> float:
+    """What a variable adds to the score with the groups ``chosen`` as its parents."""
+    parents = np.empty(moment.shape[0], dtype=np.int64)
+    q, n_groups = 0, 0
+    for g in range(chosen.shape[0]):
+        if chosen[g]:
+            n_groups += 1
+            for i in range(first[g], first[g + 1]):
+                parents[q] = i
+                q += 1
+    likelihood = regress(parents[:q], moment, cross, V, variance, A, b)[1]
+    price = prices[0] * q + (prices[1] if n_groups else 0.0) + prices[2] * max(n_groups - 1, 0)
+    return float(n_samples * likelihood - price)
+
+
+@compiled
+def best_parents(
+    current: Bools,
+    first: Ints,
+    moment: Floats,
+    cross: Floats,
+    V: Floats,
+    variance: float,
+    n_samples: float,
+    prices: Floats,
+    best: Bools,
+) -> float:
+    """``best`` (G,) becomes the parents of a variable that add most to the score; by how much more than ``current``."""
+    G, m = current.shape[0], moment.shape[0]
+    A, b, alone = np.empty((m, m)), np.empty(m), np.full(G, -np.inf)
+    trial, base = np.empty(G, dtype=np.bool_), np.empty(G, dtype=np.bool_)
+    now, top = -np.inf, -np.inf
+    # First the present parents, whole or with one dropped, then no group to begin with, then the best single ones; each
+    # as they are (a = -1) or with one group more.
+    for case in range(G + 2 + min(_N_PARTNERS, G)):
+        base[:] = False
+        if case <= G:
+            base[:] = current
+            if case > 0:
+                if not base[case - 1]:
+                    continue
+                base[case - 1] = False
+        elif case > G + 1:
+            partner = np.argmax(alone)
+            alone[partner] = -np.inf
+            base[partner] = True
+        for a in range(-1, G):
+            if a >= 0 and base[a]:
+                continue
+            trial[:] = base
+            if a >= 0:
+                trial[a] = True
+            value = worth(trial, first, moment, cross, V, variance, n_samples, prices, A, b)
+            if case == 0 and a < 0:
+                now = value
+            if case == G + 1 and a >= 0:
+                alone[a] = value
+            if value > top:
+                top = value
+                best[:] = trial
+    return float(top - now)
+
+
+def stepwise_relocations(
+    S: Floats,
+    Loading: Floats,
+    Phi: Floats,
+    noise: Floats,
+    first: Ints,
+    current: Bools,
+    prices: Floats,
+    n_samples: float,
+) -> tuple[Bools, Floats]:
+    """(n, G) the parents that closed forms like best for each variable, and (n,) by how much the score would rise.
+
+    Group g has the latents from ``first[g]`` on; ``current`` (n, G) are the parents now. ``prices``: of a latent as a
+    parent, of a first group, and of each further one. Latents have unit variance.
+    """
+    m, n = Loading.shape
+    M = Loading / noise
+    rest = np.linalg.inv(np.linalg.inv(Phi + 1e-6 * np.eye(m)) + M @ Loading.T)
+    MS = M @ S
+    within = MS @ M.T
+    best, rise = np.empty_like(current), np.empty(n)
+    for j in range(n):
+        # The latents as the other variables predict them: j is taken out by updates of rank one.
+        own = rest @ Loading[:, j]
+        V = rest + np.outer(own, own) / max(noise[j] - Loading[:, j] @ own, 1e-9)
+        others = MS[:, j] - M[:, j] * S[j, j]
+        moment = V @ (within - np.outer(M[:, j], others) - np.outer(MS[:, j], M[:, j])) @ V
+        rise[j] = best_parents(current[j], first, moment, V @ others, V, S[j, j], n_samples, prices, best[j])
+    return best, rise

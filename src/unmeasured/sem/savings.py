@@ -16,7 +16,7 @@ from unmeasured.arrays import Floats, Ints, Marks
 from unmeasured.sem.kernels import compiled
 
 # Up to this many groups all sets of them are looked at; beyond, each path by itself.
-_EXACT = 12
+EXACT = 12
 
 
 @compiled
@@ -115,7 +115,7 @@ def foretold_graph(Phi: Floats, sizes: tuple[int, ...], n_samples: float, price:
     """
     width = np.array(sizes)
     arcs = np.zeros((len(sizes), len(sizes)), dtype=np.uint8)
-    if len(sizes) > _EXACT:
+    if len(sizes) > EXACT:
         return arcs, _rough_savings(Phi, width, n_samples, price, arcs)
     log_det = np.empty(1 << len(sizes))
     log_dets(Phi, np.concatenate([[0], width.cumsum()]), log_det)

@@ -30,7 +30,7 @@ _TOLERANCE = 1e-12
 _GAIN = 1e-8
 _FIRST_STEPS, _MAX_STEPS = 60, 500
 # Loading compiled kernels from disk takes less than this many seconds.
-_PATIENCE = 1.5
+_PATIENCE = 3.0
 
 
 @dataclass(frozen=True, eq=False)

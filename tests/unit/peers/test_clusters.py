@@ -13,10 +13,10 @@ from statsmodels.multivariate.cancorr import CanCorr
 
 import unmeasured as um
 from graphs_zoo import group_collider, latent_chain, shared_child, two_group_chain
-from unmeasured.peers.climb import LatentBic, climbed_graph
 from unmeasured.peers.fofc import pure_triples
 from unmeasured.peers.ranks import rank_pvalues, vanishing_tetrads
 from unmeasured.peers.two_stage import most_factors, n_factors, unrotated_loadings
+from unmeasured.search.latent_graph import LatentBic, climbed_graph
 from unmeasured.sem.savings import foretold_graph
 
 

@@ -1,0 +1,251 @@
+"""Measurement models of many variables, solved in pieces and put together.
+
+::
+
+    clusters → place → pieces → place → pieces → …
+    │          │       │
+    │          │       └ a group and its nearest ones, with the variables that are theirs alone: a small problem,
+    │          │         and the moves of :mod:`unmeasured.search.refine` over it
+    │          └ other parents for every variable, among all groups, in closed form
+    └ sets of variables whose rank constraint chance can explain
+
+Leaving variables out of a measurement model leaves the rest of it as it was, so what a piece finds of its groups holds
+for the whole; only where its latents may touch others has to be looked at again, which *place* does. The whole is
+fitted by :mod:`unmeasured.sem.factors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from unmeasured.arrays import Bools, Floats, Ints
+from unmeasured.score import BicScore, Fitted, surprise, surprises
+from unmeasured.search.clock import Clock
+from unmeasured.search.measurement import Measurement
+from unmeasured.search.propose import ChanceGains, RankGains, assemble, find_clusters
+from unmeasured.search.refine import Refinement
+from unmeasured.search.relocate import stepwise_relocations
+from unmeasured.search.trace import Step
+from unmeasured.sem.factors import Factors, fit_factors
+
+# How many standard deviations beyond chance a rank constraint may cost.
+_RATE = 2.5
+# Observed variables in a piece, about.
+_PIECE = 20
+# A score has to rise by more than the fits' own rounding.
+_LEAST_RISE = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A measurement model of all variables, its fit and its score."""
+
+    model: Measurement
+    factors: Factors
+    value: float
+
+
+@dataclass
+class Pieces:
+    """What working on pieces needs: the score of the whole, and which pieces are done."""
+
+    score: BicScore[Measurement]
+    max_group_size: int
+    steps: list[Step]
+    clock: Clock
+    done: set[object] = field(default_factory=set)
+
+    def search(self) -> Placed | None:
+        """The best measurement model found; None where nothing clusters."""
+        gains = ChanceGains(self.score.sample, self.score.price)
+        clusters, left = find_clusters(gains, range(gains.n), _RATE, self.max_group_size)
+        if not clusters:
+            return None
+        found = self.place(self.fitted(assemble(gains, clusters, dict.fromkeys(left, 0))))
+        while not self.clock.measuring_is_over():
+            other = self.place(self.work(found))
+            # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
+            if other.value <= found.value + _LEAST_RISE:
+                break
+            found = other
+        return found
+
+    # The whole --------------------------------------------------------------------------------------------
+
+    def fitted(self, model: Measurement, near: Factors | None = None) -> Placed:
+        """The model fitted to all variables."""
+        sample = self.score.sample
+        m = sum(model.sizes)
+        loads = model.mask[:, m:]
+        start = first_factors(sample.corr, model) if near is None else near
+        factors, objective = fit_factors(sample.corr, loads, start, tolerance=_LEAST_RISE / sample.n)
+        value = -0.5 * sample.n * (objective - sample.log_det_corr - len(sample.names))
+        n_parents = [mask.bit_count() for mask in model.parents]
+        value -= self.score.price * model.n_parameters
+        value -= self.score.penalty * surprise(n_parents, len(model.sizes))
+        return Placed(model, factors, value)
+
+    def place(self, found: Placed) -> Placed:
+        """Other parents for the variables until that improves nothing."""
+        while not self.clock.measuring_is_over():
+            best, rise = self.other_parents(found)
+            order = [int(j) for j in np.argsort(-rise) if rise[j] > _LEAST_RISE]
+            better = self.moved(found, best, order)
+            while better is None and len(order) > 1:  # together they do less than they promise
+                order = order[: len(order) // 2]
+                better = self.moved(found, best, order)
+            if better is None:
+                break
+            found = better
+        return found
+
+    def other_parents(self, found: Placed) -> tuple[Bools, Floats]:
+        """(n, G) the parents closed forms like best, and (n,) by how much they would raise the score."""
+        model, factors, score = found.model, found.factors, self.score
+        n, G = len(model.observed), len(model.sizes)
+        current = np.array([[mask >> g & 1 for g in range(G)] for mask in model.parents], dtype=bool)
+        prices = np.array([score.price, *(score.penalty * price for price in surprises(n, G))])
+        first = np.concatenate([[0], np.cumsum(model.sizes)])
+        return stepwise_relocations(
+            score.sample.corr, factors.loadings, factors.Phi, factors.noise, first, current, prices,
+            float(score.sample.n),
+        )  # fmt: skip
+
+    def moved(self, found: Placed, best: Bools, order: Sequence[int]) -> Placed | None:
+        """The model with other parents for some variables, as far as it stays valid, if that is better."""
+        model = found.model
+        for j in order:
+            other = model.with_parents(j, sum(1 << int(g) for g in np.flatnonzero(best[j])))
+            if other.is_valid:
+                model = other
+        if model.key == found.model.key:
+            return None
+        moved = self.fitted(model, found.factors)
+        return moved if moved.value > found.value + _LEAST_RISE else None
+
+    # Pieces -----------------------------------------------------------------------------------------------
+
+    def work(self, found: Placed) -> Placed:
+        """Work on a piece around every group; what they find is put together and fitted once."""
+        model, factors = found.model, found.factors
+        near = nearness(factors.Phi, model.sizes)
+        for centre in range(len(found.model.sizes)):
+            if self.clock.measuring_is_over():
+                break
+            chosen = self._piece(found.model, near, centre)
+            # Pieces overlap: where an earlier one has changed one of these groups, that comes first.
+            here = [_group_of(model, found.model.pure(g)) for g in chosen]
+            if None not in here:
+                model = self.solved(model, tuple(sorted(g for g in here if g is not None))) or model
+        return found if model.key == found.model.key else self.fitted(model)
+
+    def _piece(self, model: Measurement, near: Floats, centre: int) -> tuple[int, ...]:
+        """A group and its nearest ones, until they have enough variables."""
+        chosen, size = [], 0
+        for g in np.argsort(-near[centre]).tolist():
+            chosen.append(g)
+            size += len(model.pure(g))
+            if size >= _PIECE:
+                break
+        return tuple(sorted(chosen))
+
+    def solved(self, model: Measurement, chosen: tuple[int, ...]) -> Measurement | None:
+        """The model with some groups searched anew; None where that changes nothing."""
+        inside = sum(1 << g for g in chosen)
+        items = [j for j, mask in enumerate(model.parents) if mask and not mask & ~inside]
+        part = restricted(model, chosen, items)
+        if (part.observed, part.key) in self.done:
+            return None
+        score: BicScore[Measurement] = BicScore(
+            self.score.sample.select(part.observed), penalty=self.score.penalty, n_threads=self.score.n_threads
+        )
+        gains = RankGains(score.sample, score.price)
+        search = Refinement(score, gains, self.max_group_size, self.steps, self.clock.measuring_is_over)
+        other = search.climb(part).model
+        self.done |= {(part.observed, part.key), (part.observed, other.key)}
+        return None if other.key == part.key or not other.is_valid else replaced(model, chosen, items, other)
+
+
+def _group_of(model: Measurement, pure: Sequence[int]) -> int | None:
+    """The group that has exactly these pure children, if there is one."""
+    mask = model.parents[pure[0]]
+    is_same = mask.bit_count() == 1 and model.pure(mask.bit_length() - 1) == tuple(pure)
+    return mask.bit_length() - 1 if is_same else None
+
+
+def restricted(model: Measurement, groups: Sequence[int], items: Sequence[int]) -> Measurement:
+    """Some groups and some of their variables alone."""
+    parents = tuple(sum(1 << i for i, g in enumerate(groups) if model.parents[j] >> g & 1) for j in items)
+    return Measurement(tuple(model.observed[j] for j in items), tuple(model.sizes[g] for g in groups), parents)
+
+
+def replaced(model: Measurement, gone: Sequence[int], items: Sequence[int], part: Measurement) -> Measurement:
+    """The model with a part of it put in the place of some groups.
+
+    Variables outside the part that had such a group as a parent get the new group that has most of its pure children.
+    """
+    kept = [g for g in range(len(model.sizes)) if g not in gone]
+    heir = {}
+    for g in gone:
+        old = {model.observed[j] for j in model.pure(g)}
+        shared = [len(old & {part.observed[j] for j in part.pure(h)}) for h in range(len(part.sizes))]
+        heir[g] = 1 << len(kept) + int(np.argmax(shared))
+    parents = []
+    for mask in model.parents:
+        stays = sum(1 << i for i, g in enumerate(kept) if mask >> g & 1)
+        for g in gone:
+            if mask >> g & 1:
+                stays |= heir[g]
+        parents.append(stays)
+    for j, mask in zip(items, part.parents, strict=True):
+        parents[j] = mask << len(kept)
+    sizes = tuple(model.sizes[g] for g in kept) + part.sizes
+    return Measurement(model.observed, sizes, tuple(parents))
+
+
+def in_order(placed: Placed) -> Fitted[Measurement]:
+    """The same fit as the dense kernels have it: every latent caused by all earlier groups, with noise of one.
+
+    Within a group the basis is free, and chosen so that what earlier groups leave of its latents is uncorrelated.
+    """
+    model, factors = placed.model, placed.factors
+    m = len(factors.Phi)
+    turn, effects = np.zeros((m, m)), np.zeros((m, m + len(model.observed)))
+    for group in model.groups:
+        own, earlier = list(group), list(range(group[0]))
+        paths = np.linalg.solve(factors.Phi[np.ix_(earlier, earlier)], factors.Phi[np.ix_(earlier, own)])
+        left = factors.Phi[np.ix_(own, own)] - paths.T @ factors.Phi[np.ix_(earlier, own)]
+        turn[np.ix_(own, own)] = np.linalg.cholesky(left)
+        # f = turn z: paths among f become paths among z.
+        z = turn[np.ix_(earlier, earlier)].T @ paths
+        effects[np.ix_(earlier, own)] = np.linalg.solve(turn[np.ix_(own, own)], z.T).T
+    effects[:, m:] = turn.T @ factors.loadings
+    none = np.zeros((len(model.sizes),) * 2, dtype=np.uint8)
+    return Fitted(model, placed.value, effects, factors.noise, True, 0.0, none)
+
+
+def first_factors(S: Floats, model: Measurement) -> Factors:
+    """Where a fit begins: the leading components of every group's pure children."""
+    weights = np.zeros((sum(model.sizes), len(S)))
+    loadings = np.zeros_like(weights)
+    for g, group in enumerate(model.groups):
+        pure = list(model.pure(g))
+        values, vectors = np.linalg.eigh(S[np.ix_(pure, pure)])
+        for i, latent in enumerate(group, start=1):
+            weights[latent, pure] = vectors[:, -i]
+            # Some of a component is noise.
+            loadings[latent, pure] = 0.8 * np.sqrt(values[-i]) * vectors[:, -i]
+    noise = np.maximum(1.0 - (loadings**2).sum(axis=0), 0.3)
+    Phi = weights @ S @ weights.T
+    unit = np.sqrt(np.diag(Phi))
+    return Factors(loadings, 0.9 * Phi / np.outer(unit, unit) + 0.1 * np.eye(len(Phi)), noise)
+
+
+def nearness(Phi: Floats, sizes: Sequence[int]) -> Floats:
+    """(G, G) the largest correlation between latents of two groups; a group is nearest to itself."""
+    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    size: Ints = np.abs(Phi)
+    return np.maximum.reduceat(np.maximum.reduceat(size, first, axis=0), first, axis=1) + np.eye(len(sizes))
