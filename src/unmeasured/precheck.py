@@ -101,9 +101,12 @@ class Check:
     ----------
     sample : Sample
         The data as a search would use them.
+    answered : tuple of Finding
+        Answers given earlier, for a sample whose rows are not at hand any more; empty: they are found now.
     """
 
     sample: Sample
+    answered: tuple[Finding, ...] = ()
 
     def __str__(self) -> str:
         return self.explain()
@@ -277,6 +280,8 @@ class Check:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """The answers, one per question."""
+        if self.answered:
+            return self.answered
         found = (
             self._samples(),
             self._indicators(),

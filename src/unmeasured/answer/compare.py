@@ -31,7 +31,8 @@ from unmeasured.answer.result import Result
 from unmeasured.answer.words import number, probability
 from unmeasured.arrays import Floats
 from unmeasured.data.datasets import PublishedModel
-from unmeasured.data.sample import Sample, as_sample
+from unmeasured.data.missing import Missing
+from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem.fit import Fit, fit_many
@@ -56,6 +57,8 @@ def compare_models(
     cov: Any = None,
     n_samples: float | None = None,
     names: Sequence[str] | None = None,
+    cor: Cor = "pearson",
+    missing: Missing = "ml",
     correlate_exogenous: bool = True,
 ) -> ModelComparison:
     """Fit several models to the same data and set them side by side.
@@ -67,6 +70,8 @@ def compare_models(
         that was fitted.
     X, cov, n_samples, names
         The data, as in :func:`unmeasured.fit`. Left out: those of the first fitted model.
+    cor, missing
+        What to make of rows, as in :func:`unmeasured.as_sample`.
     correlate_exogenous : bool
         For model text only: lavaan's ``auto.cov.lv.x``.
 
@@ -90,16 +95,18 @@ def compare_models(
     if not models:
         raise ModelError("There is nothing to compare; give at least one model, such as {'mine': 'f =~ x1 + x2 + x3'}.")
     given = {str(name): _opened(name, model) for name, model in models.items()}
-    sample = _data(given, X, cov, n_samples, names)
+    sample = _data(given, X, cov=cov, n_samples=n_samples, names=names, cor=cor, missing=missing)
     fits = {name: _fit(model, sample, correlate_exogenous) for name, model in given.items()}
-    return ModelComparison(dict(sorted(fits.items(), key=lambda item: item[1].bic)))
+    anew = tuple(name for name, model in given.items() if isinstance(model, Fit) and fits[name] is not model)
+    return ModelComparison(dict(sorted(fits.items(), key=lambda item: item[1].bic)), anew)
 
 
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
-    """Fits of several models to the same data, best BIC first."""
+    """Fits of several models to the same data, best BIC first; ``anew`` names those that came with a fit to others."""
 
     fits: Mapping[str, Fit]
+    anew: tuple[str, ...] = ()
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -144,6 +151,11 @@ class ModelComparison:
         return tuple(self._notes())
 
     def _notes(self) -> Iterator[str]:
+        if self.anew:
+            yield (
+                f"Fitted anew, as the data given are not those they came from: {', '.join(self.anew)}. (Other "
+                "correlations of the same rows are other data; leave the data out to keep those of the first.)"
+            )
         for name, fit in self.fits.items():
             if not (fit.converged and fit.admissible):
                 yield f"{name}: {fit.status}."
@@ -187,9 +199,10 @@ class ModelComparison:
 
 
 def _opened(name: str, model: Any) -> Any:
-    """What stands for a model: a fitted search is its result, everything else itself; strangers are refused."""
+    """What stands for a model: of a fitted search and of a result the fit, else itself; strangers are refused."""
     model = getattr(model, "result_", model)
-    if isinstance(model, str | DAG | CPDAG | Model | Fit | Result | PublishedModel):
+    model = model.sem if isinstance(model, Result) else model
+    if isinstance(model, str | DAG | CPDAG | Model | Fit | PublishedModel):
         return model
     if hasattr(model, "fit_cov"):
         raise ModelError(f"The search {name!r} was not fitted yet. Call its fit first.")
@@ -199,12 +212,12 @@ def _opened(name: str, model: Any) -> Any:
     )
 
 
-def _data(models: Mapping[str, Any], X: Any, cov: Any, n_samples: float | None, names: Sequence[str] | None) -> Sample:
-    if X is None and cov is None:
+def _data(models: Mapping[str, Any], X: Any, **options: Any) -> Sample:
+    if X is None and options["cov"] is None:
         for model in models.values():
-            if isinstance(model, Fit | Result):
-                return (model.sem if isinstance(model, Result) else model).sample
-    return as_sample(X, cov=cov, n_samples=n_samples, names=names)
+            if isinstance(model, Fit):
+                return model.sample
+    return as_sample(X, **options)
 
 
 def _fit(model: Any, sample: Sample, correlate_exogenous: bool) -> Fit:
@@ -212,8 +225,6 @@ def _fit(model: Any, sample: Sample, correlate_exogenous: bool) -> Fit:
         model, correlate_exogenous = model.text, model.correlate_exogenous
     if isinstance(model, str):
         model = parse(model, observed=sample.names, correlate_exogenous=correlate_exogenous)
-    if isinstance(model, Result):
-        model = model.sem
     if isinstance(model, Fit):
         common = sample.select(model.sample.names)
         if common.n == model.sample.n and np.allclose(common.cov, model.sample.cov, rtol=1e-9, atol=0.0):

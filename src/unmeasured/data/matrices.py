@@ -34,20 +34,11 @@ _MOST_SAMPLES = 1e15
 
 def as_matrix(cov: Any, names: Sequence[str] | None) -> tuple[tuple[str, ...], Floats]:
     """A square matrix of finite numbers, and the names it carries or is given."""
-    if isinstance(cov, pd.DataFrame):
-        columns = list(checked_names(list(cov.columns), cov.shape[1]))
-        rows = columns if isinstance(cov.index, pd.RangeIndex) else list(checked_names(list(cov.index), cov.shape[0]))
-        if rows != columns and cov.shape[0] == cov.shape[1]:
-            raise DataError(
-                f"Rows and columns of the matrix are named differently: rows {listing(rows)}, columns "
-                f"{listing(columns)}. Sort them alike."
-            )
-        names = columns if names is None else names
     matrix = _floats(cov, "The matrix")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
-        rows = " Rows of samples go in as X (fit of a search)." if matrix.ndim == 2 and len(matrix) else ""
-        raise DataError(f"A covariance matrix is square with at least one variable; got shape {matrix.shape}.{rows}")
-    names = checked_names(names, len(matrix))
+        hint = " Rows of samples go in as X (fit of a search)." if matrix.ndim == 2 and len(matrix) else ""
+        raise DataError(f"A covariance matrix is square with at least one variable; got shape {matrix.shape}.{hint}")
+    names = checked_names(_own_names(cov) if names is None else names, len(matrix))
     matrix = _whole(matrix)
     bad = ~np.isfinite(matrix)
     if bad.any():
@@ -57,6 +48,20 @@ def as_matrix(cov: Any, names: Sequence[str] | None) -> tuple[tuple[str, ...], F
             f"{names[j]!r}). Fill them, or leave these variables out."
         )
     return names, matrix
+
+
+def _own_names(cov: Any) -> tuple[str, ...] | None:
+    """The names of a data frame's columns, which must be those of its rows; None where there are none."""
+    if not isinstance(cov, pd.DataFrame):
+        return None
+    columns = checked_names(list(cov.columns), len(cov))
+    rows = columns if isinstance(cov.index, pd.RangeIndex) else checked_names(list(cov.index), len(cov))
+    if rows != columns:
+        raise DataError(
+            f"Rows and columns of the matrix are named differently: rows {listing(rows)}, columns {listing(columns)}. "
+            "Sort them alike."
+        )
+    return columns
 
 
 def _whole(matrix: Floats) -> Floats:

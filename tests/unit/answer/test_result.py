@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -217,7 +218,43 @@ def test_html_escapes_names() -> None:
     html = result._repr_html_()
     assert "&lt;b&gt;" in html
     assert "<b>" not in html
-    assert "<h4>What measures what</h4>" in html
+    assert "<h4>What measures what: standardised loadings" in html
+
+
+def test_a_notebook_and_a_terminal_read_the_same(result: um.Result) -> None:
+    text, html = result.summary(), result._repr_html_()
+    page = ElementTree.fromstring(html)  # well-formed, or this raises
+    cells = [cell.text for cell in page.iter("td") if cell.text]
+    assert len(cells) > 3 * len(result.graph.observed)
+    assert all(cell in text for cell in cells)
+    whole = " ".join(text.split())
+    assert all(item.text in whole for item in page.iter("li"))
+
+
+# --- the check ------------------------------------------------------------------------------------------
+
+
+def test_the_check_is_part_of_the_answer() -> None:
+    rows = um.simulate.sample(um.simulate.realistic_parameters(latent_chain, rng=3), 400, rng=5)
+    fit = um.fit(latent_chain, rows)
+    result = um.Result(latent_chain.cpdag(), fit)
+    assert str(result.check) == str(um.check(fit.sample))
+    assert "- In order: samples, indicators, dependence, latents, Gaussian, collinearity." in result.summary()
+    matrix = um.fit(latent_chain, cov=rows.cov(), n_samples=100)
+    text = um.Result(latent_chain.cpdag(), matrix).summary()
+    assert "- Samples: 100 samples, 11 per variable." in text
+    assert "- In order: indicators, dependence, latents, collinearity." in text
+    assert "That is few (rule of thumb: 200, and 5 per variable)" in " ".join(text.split())
+
+
+def test_what_only_rows_can_show_survives_json() -> None:
+    rows = um.simulate.sample(um.simulate.realistic_parameters(latent_chain, rng=3), 400, rng=5)
+    result = um.Result(latent_chain.cpdag(), um.fit(latent_chain, np.exp(rows)))
+    again = um.Result.from_json(result.to_json())
+    assert "Gaussian: Not Gaussian: Mardia's kurtosis" in again.summary()
+    assert again.check.findings == result.check.findings
+    older = json.dumps({key: value for key, value in json.loads(result.to_json()).items() if key != "check"})
+    assert "Gaussian" not in um.Result.from_json(older).summary()  # a matrix does not tell, and nobody told it
 
 
 # --- JSON -----------------------------------------------------------------------------------------------
