@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from unmeasured.answer.result import Result
 
 _WIDTH = 88
+_GLUE = "\N{NO-BREAK SPACE}"
 
 
 def text_summary(result: Result) -> str:
@@ -63,10 +64,13 @@ def _section(heading: str, lines: Iterable[str]) -> list[str]:
 
 def _bullets(sentences: Iterable[str]) -> Iterator[str]:
     for sentence in sentences:
-        # An edge is not torn apart at the end of a line.
-        glued = re.sub(r" ([–→]) ", "\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", sentence)
-        lines = wrap(glued, _WIDTH, initial_indent="- ", subsequent_indent="  ")
-        yield from (line.replace("\N{NO-BREAK SPACE}", " ") for line in lines)
+        lines = wrap(_glued(sentence), _WIDTH, initial_indent="- ", subsequent_indent="  ")
+        yield from (line.replace(_GLUE, " ") for line in lines)
+
+
+def _glued(sentence: str) -> str:
+    """The sentence with edges and groups that no end of a line tears apart."""
+    return re.sub(r" [–→] |(?<=,) (?=[^{}]*\})", lambda match: match[0].replace(" ", _GLUE), sentence)
 
 
 def _columns(rows: Sequence[Sequence[str]], align: str) -> list[str]:

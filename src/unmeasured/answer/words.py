@@ -183,8 +183,9 @@ def cautions(result: Result) -> Iterator[str]:
     beyond = dict.fromkeys(result.loadings["indicator"][result.loadings["std"].abs() > 1.0])
     if beyond:
         yield (
-            f"Standardised loadings beyond 1 ({listing(beyond)}) are no mistake where an indicator measures several "
-            "latents that go together: they pull against each other. Read its R2."
+            f"Standardised loadings beyond 1 ({listing(beyond)}): where an indicator measures several latents that go "
+            "together, they pull against each other. Read its R2, and a single loading only if its standard error is "
+            "small."
         )
     n, n_free = result.sem.sample.n, result.fit.model.n_free
     if n < n_free:

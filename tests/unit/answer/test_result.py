@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -186,6 +187,29 @@ def test_the_summary_has_all_that_a_reader_needs(collider: um.Result) -> None:
     ):
         assert part in text
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_no_line_tears_a_group_or_an_edge() -> None:
+    names = {f"L{i}": f"a_rather_long_name_{i}" for i in range(1, 5)}
+    text = answer(group_collider).rename(names).summary().split("what not")[1]
+    for line in text.splitlines():
+        assert line.count("{") == line.count("}")
+        assert not re.search(r"[–→]$|^\s*[–→]", line)
+
+
+def test_loadings_beyond_one_are_explained() -> None:
+    rng = np.random.default_rng(0)
+    edges = [("A", "B"), *measured(["A"], ["a1", "a2", "a3", "z"]), *measured(["B"], ["b1", "b2", "b3", "z"])]
+    dag = um.DAG.from_edges(edges, latents=["A", "B"])
+    a = rng.normal(size=(800, 1))
+    b = a + 0.4 * rng.normal(size=(800, 1))
+    rows = pd.DataFrame(
+        np.hstack([a + 0.5 * rng.normal(size=(800, 3)), b + 0.5 * rng.normal(size=(800, 3)), 4 * (b - a) + a]),
+        columns=["a1", "a2", "a3", "b1", "b2", "b3", "z"],
+    )
+    rows["z"] += 0.5 * rng.normal(size=800)
+    assert "- Standardised loadings beyond 1 ('z'): where" in um.Result(dag.cpdag(), um.fit(dag, rows)).summary()
+    assert "beyond 1" not in answer(latent_chain).summary()
 
 
 def test_open_directions_are_said() -> None:
