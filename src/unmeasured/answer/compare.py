@@ -57,7 +57,7 @@ def compare_models(
     cov: Any = None,
     n_samples: float | None = None,
     names: Sequence[str] | None = None,
-    cor: Cor = "pearson",
+    cor: Cor | None = None,
     missing: Missing = "ml",
     correlate_exogenous: bool = True,
 ) -> ModelComparison:
@@ -71,7 +71,8 @@ def compare_models(
     X, cov, n_samples, names
         The data, as in :func:`unmeasured.fit`. Left out: those of the first fitted model.
     cor, missing
-        What to make of rows, as in :func:`unmeasured.as_sample`.
+        What to make of rows, as in :func:`unmeasured.as_sample`. Left out, ``cor`` is "auto" if a model among them was
+        fitted to ordinal variables or scores of ranks, else "pearson".
     correlate_exogenous : bool
         For model text only: lavaan's ``auto.cov.lv.x``.
 
@@ -95,7 +96,7 @@ def compare_models(
     if not models:
         raise ModelError("There is nothing to compare; give at least one model, such as {'mine': 'f =~ x1 + x2 + x3'}.")
     given = {str(name): _opened(name, model) for name, model in models.items()}
-    sample = _data(given, X, cov=cov, n_samples=n_samples, names=names, cor=cor, missing=missing)
+    sample = _data(given, X, cov=cov, n_samples=n_samples, names=names, cor=cor or _cor(given), missing=missing)
     fits = {name: _fit(model, sample, correlate_exogenous) for name, model in given.items()}
     anew = tuple(name for name, model in given.items() if isinstance(model, Fit) and fits[name] is not model)
     return ModelComparison(dict(sorted(fits.items(), key=lambda item: item[1].bic)), anew)
@@ -218,6 +219,12 @@ def _data(models: Mapping[str, Any], X: Any, **options: Any) -> Sample:
             if isinstance(model, Fit):
                 return model.sample
     return as_sample(X, **options)
+
+
+def _cor(models: Mapping[str, Any]) -> Cor:
+    """The correlations that a fit among the models is of, so that rows given beside it mean the same once more."""
+    kinds = {kind for model in models.values() if isinstance(model, Fit) for kind in model.sample.kinds}
+    return "auto" if kinds & {"ordinal", "scores"} else "pearson"
 
 
 def _fit(model: Any, sample: Sample, correlate_exogenous: bool) -> Fit:

@@ -146,8 +146,9 @@ def test_ordinal_rows_are_compared_on_the_correlations_asked_for(rows: pd.DataFr
     ordinal = um.fit(latent_chain, um.as_sample(items, cor="auto"))
     models = {"chain": ordinal, "one": one}
     assert um.compare_models(models).fits["chain"] is ordinal
-    assert um.compare_models(models, items, cor="auto").fits["chain"] is ordinal
-    assert um.compare_models(models, items).anew == ("chain",)
+    assert um.compare_models(models, items).fits["chain"] is ordinal
+    assert um.compare_models(models, items, cor="pearson").anew == ("chain",)
+    assert um.compare_models({"chain": latent_chain}, items).fits["chain"].chi2 == um.fit(latent_chain, items).chi2
 
 
 def test_difference_tests_are_lavaans() -> None:
