@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from itertools import combinations
 from typing import Any
 
@@ -114,6 +115,9 @@ class Check:
     def __repr__(self) -> str:
         against = [finding.topic for finding in self.findings if not finding.ok]
         return f"<Check: {len(self.sample.names)} variables, n = {self.sample.n:g}; against a search: {against}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.explain())}</pre>"
 
     # Samples and indicators -------------------------------------------------------------------------------
 

@@ -20,7 +20,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from itertools import permutations
 from typing import Any, Literal
 
@@ -28,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 from unmeasured.answer.result import Result
-from unmeasured.answer.words import number, probability
+from unmeasured.answer.words import html_list, number, probability
 from unmeasured.arrays import Floats
 from unmeasured.data.datasets import PublishedModel
 from unmeasured.data.missing import Missing
@@ -47,6 +46,8 @@ _NONE, _REAL = 1e-8, 1e-6
 _POINTS = 3
 
 _COLUMNS = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic")
+_WHICH_WAY = "Smaller RMSEA, SRMR, AIC and BIC are better, larger CFI and TLI; best BIC first."
+_TESTS = "Difference tests; a small p-value speaks for the larger model:"
 _DIGITS = {"chi2": 2, "rmsea": 4, "cfi": 4, "tli": 4, "srmr": 4, "aic": 1, "bic": 1}
 
 
@@ -175,25 +176,30 @@ class ModelComparison:
             if self.nesting.loc[a, b] == "not known":
                 yield f"Whether {a} is nested in {b} could not be decided."
 
-    def __str__(self) -> str:
+    @property
+    def _printed(self) -> pd.DataFrame:
+        """The table as it is printed: figures rounded, small p-values as such."""
         shown = self.table.astype(object)
         for column, digits in _DIGITS.items():
             shown[column] = [number(value, digits) for value in self.table[column]]
         shown["pvalue"] = [probability(p) for p in self.table["pvalue"]]
         shown["proper"] = ["yes" if value else "no" for value in self.table["proper"]]
-        lines = [shown.to_string(), "Smaller RMSEA, SRMR, AIC and BIC are better, larger CFI and TLI; best BIC first."]
-        if len(self.tests):
-            lines += ["", "Difference tests; a small p-value speaks for the larger model:"]
+        return shown
+
+    def _tests_in_words(self) -> Iterator[str]:
         for row in self.tests.to_dict(orient="records"):
             test = f"chi-square {row['chi2']:.2f} on {row['df']} df, p {probability(row['pvalue'], '= ')}"
-            lines.append(f"- {row['smaller']} in {row['larger']}: {test}")
+            yield f"{row['smaller']} in {row['larger']}: {test}"
+
+    def __str__(self) -> str:
+        lines = [self._printed.to_string(), _WHICH_WAY]
+        lines += ["", _TESTS, *(f"- {test}" for test in self._tests_in_words())] if len(self.tests) else []
         lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        tests = self.tests.to_html(index=False, border=0) if len(self.tests) else ""
-        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
-        return f"<div>{self.table.to_html(border=0)}{tests}<ul>{notes}</ul></div>"
+        tests = f"<p>{_TESTS}</p>{html_list(self._tests_in_words())}" if len(self.tests) else ""
+        return f"<div>{self._printed.to_html(border=0)}<p>{_WHICH_WAY}</p>{tests}{html_list(self.notes)}</div>"
 
 
 # The models -------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from unmeasured.answer.words import (
     before_the_search,
     cautions,
+    html_list,
     indices_in_words,
     node,
     number,
@@ -169,9 +170,9 @@ def html_summary(result: Result) -> str:
         ("Fit of the model", _html_table(fit, "<<<")),
         ("What measures what: standardised loadings (standard errors)", _html_measurement(result)),
         ("Paths between latents", _html_table(_path_rows(result), _PATH_ALIGN)),
-        ("What the data tell, and what not", _html_list(what_is_identified(result))),
-        ("Are the data fit for a search", _html_list(before_the_search(result))),
-        ("Remarks", _html_list(cautions(result))),
+        ("What the data tell, and what not", html_list(what_is_identified(result))),
+        ("Are the data fit for a search", html_list(before_the_search(result))),
+        ("Remarks", html_list(cautions(result))),
     ]
     body = "".join(f"<h4>{escape(heading)}</h4>{content}" for heading, content in sections if content)
     return f"<div><h3>{escape(title(result))}</h3><p>{escape(_sizes(result))}</p>{body}</div>"
@@ -201,8 +202,3 @@ def _html_cells(row: Sequence[str], align: str, tag: str) -> Iterator[str]:
         # Notebooks have a style of their own for tables, which puts every figure and word to the right.
         style = f"text-align:{'left' if side == '<' else 'right'};padding:1px 8px"
         yield f'<{tag} style="{style}">{escape(cell)}</{tag}>'
-
-
-def _html_list(sentences: Iterable[str]) -> str:
-    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-    return f"<ul>{items}</ul>" if items else ""

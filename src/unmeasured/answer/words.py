@@ -7,7 +7,8 @@ they were made for models that somebody thought of before seeing the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from html import escape
 from typing import TYPE_CHECKING
 
 from unmeasured.errors import listing
@@ -92,6 +93,16 @@ def probability(p: float, sign: str = "") -> str:
     if math.isnan(p):
         return ""
     return "< .001" if p < 0.001 else f"{sign}{p:.3f}"
+
+
+def html_list(sentences: Iterable[str]) -> str:
+    """Sentences as an HTML list; nothing where there are none.
+
+    >>> html_list(["a < b"])
+    '<ul><li>a &lt; b</li></ul>'
+    """
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    return f"<ul>{items}</ul>" if items else ""
 
 
 def node(group: tuple[str, ...]) -> str:

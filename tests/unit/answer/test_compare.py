@@ -118,7 +118,9 @@ def test_difference_tests_are_those_of_the_chi_squares(rows: pd.DataFrame) -> No
     text = str(compared)
     assert "- apart in chain: chi-square" in text
     assert "best BIC first" in text
-    assert "<table" in compared._repr_html_()
+    html = compared._repr_html_()
+    assert "<td>&lt; .001</td>" in html  # figures as in the text, not 0.000
+    assert all(f"<li>{line[2:].replace('<', '&lt;')}</li>" in html for line in text.splitlines() if line[:2] == "- ")
 
 
 def test_published_models_keep_their_own_options() -> None:
