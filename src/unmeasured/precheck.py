@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from itertools import combinations
 from typing import Any
 
@@ -101,9 +102,12 @@ class Check:
     ----------
     sample : Sample
         The data as a search would use them.
+    answered : tuple of Finding
+        Answers given earlier, for a sample whose rows are not at hand any more; empty: they are found now.
     """
 
     sample: Sample
+    answered: tuple[Finding, ...] = ()
 
     def __str__(self) -> str:
         return self.explain()
@@ -111,6 +115,9 @@ class Check:
     def __repr__(self) -> str:
         against = [finding.topic for finding in self.findings if not finding.ok]
         return f"<Check: {len(self.sample.names)} variables, n = {self.sample.n:g}; against a search: {against}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.explain())}</pre>"
 
     # Samples and indicators -------------------------------------------------------------------------------
 
@@ -277,6 +284,8 @@ class Check:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """The answers, one per question."""
+        if self.answered:
+            return self.answered
         found = (
             self._samples(),
             self._indicators(),

@@ -51,9 +51,9 @@ def test_with_holes_every_pair_with_an_item_equals_lavaans() -> None:
 def test_polychoric_correlations_of_25_items() -> None:
     rows = pd.read_csv(SHARED / "data" / "big5_25items.csv.gz")
     rows = rows[(rows != 0).any(axis=1)][:2000]
-    start = time.perf_counter()
+    start = time.process_time()  # of this process: what else the machine does must not decide
     sample = as_sample(rows, cor="auto")
-    assert time.perf_counter() - start < 3.0
+    assert time.process_time() - start < 3.0
     assert set(sample.pairs["kind"]) == {"polychoric"}
     assert np.abs(sample.corr - np.array(oracle("lavaan_polychoric.json")["polychoric"])).max() < 1e-6
 
@@ -64,9 +64,9 @@ def test_moments_of_rows_with_holes() -> None:
     expected = oracle("lavaan_missing.json")
     cov = np.array(expected["cov"])
     sd = np.sqrt(np.diag(cov))
-    start = time.perf_counter()
+    start = time.process_time()
     sample = as_sample(rows)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
     assert np.abs((sample.mean - np.array(expected["mean"])) / sd).max() < 1e-5
     assert np.abs((sample.cov - cov) / np.outer(sd, sd)).max() < 1e-5
 

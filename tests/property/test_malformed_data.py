@@ -1,4 +1,8 @@
-"""Whatever is handed in as data gives a Sample or one of our errors, with a text; nothing else gets out."""
+"""Whatever is handed in as data gives an answer or one of our errors, with a text; nothing else gets out.
+
+Five hundred tables go through the door, and five hundred all the way through a search to its summary; five hundred
+matrices likewise. Types, shapes, holes, infinities, text, duplicates, few rows and wild scales all occur among them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ import unmeasured as um
 from unmeasured.data.sample import Sample, as_sample
 
 quick = settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 numbers = st.one_of(
@@ -137,6 +141,19 @@ def test_malformed_rows(X: Any, cor: Any, missing: Any, names: Any) -> None:
     assert is_sound(answer), answer
 
 
+def summary_of(search: Any) -> str:
+    """The whole way, to the last word of the answer."""
+    return search.result_.summary() + search.result_._repr_html_()
+
+
+@quick
+@given(tables, st.sampled_from(["pearson", "auto", "spearman-normal"]))
+@example(pd.DataFrame({"a": [1.0, 2, 4], "b": [2.0, 1, 5]}), "auto")
+def test_malformed_rows_all_the_way(X: Any, cor: Any) -> None:
+    answer = outcome(lambda: summary_of(um.LGES(cor=cor).fit(X)))
+    assert is_sentence(str(answer)) or "latent variable" in str(answer)
+
+
 RIGHT = {
     "whole numbers that may be missing": pd.DataFrame({"a": [1, 2, 3], "b": [2, 1, 5]}).astype("Int64"),
     "huge but fine": np.array([[1e100, 1.0], [-1e100, 2.0], [3e100, 0.0], [0.0, 4.0]]),
@@ -199,6 +216,8 @@ sizes = st.sampled_from([100, 40.5, 5, math.inf, np.int64(30), np.array(9), np.a
 def test_malformed_matrices(cov: Any, n_samples: Any, sd: Any, repair: bool) -> None:
     answer = outcome(lambda: as_sample(cov=cov, n_samples=n_samples, sd=sd, repair=repair))
     assert is_sound(answer), answer
+    if isinstance(answer, Sample):
+        outcome(lambda: summary_of(um.LGES().fit(answer)))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -152,3 +152,10 @@ def test_the_table_has_a_line_per_variable() -> None:
     assert table["skewness"].to_numpy() == pytest.approx(stats.skew(rows))
     assert table["kurtosis"].to_numpy() == pytest.approx(stats.kurtosis(rows))
     assert list(um.check(cov=rows.cov(), n_samples=600).table.columns) == ["r2", "msa"]
+
+
+def test_a_notebook_shows_the_sentences() -> None:
+    data = um.datasets.load("multitasking")
+    check = um.check(cov=data.frame().rename(index=lambda x: f"<{x}>", columns=lambda x: f"<{x}>"), n_samples=50)
+    assert check._repr_html_().startswith("<pre>9 variables, 50 samples: mind what is marked with !.")
+    assert "<Speed" not in check._repr_html_()

@@ -20,7 +20,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from itertools import permutations
 from typing import Any, Literal
 
@@ -28,10 +27,11 @@ import numpy as np
 import pandas as pd
 
 from unmeasured.answer.result import Result
-from unmeasured.answer.words import number, probability
+from unmeasured.answer.words import html_list, number, probability
 from unmeasured.arrays import Floats
 from unmeasured.data.datasets import PublishedModel
-from unmeasured.data.sample import Sample, as_sample
+from unmeasured.data.missing import Missing
+from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem.fit import Fit, fit_many
@@ -46,6 +46,8 @@ _NONE, _REAL = 1e-8, 1e-6
 _POINTS = 3
 
 _COLUMNS = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic")
+_WHICH_WAY = "Smaller RMSEA, SRMR, AIC and BIC are better, larger CFI and TLI; best BIC first."
+_TESTS = "Difference tests; a small p-value speaks for the larger model:"
 _DIGITS = {"chi2": 2, "rmsea": 4, "cfi": 4, "tli": 4, "srmr": 4, "aic": 1, "bic": 1}
 
 
@@ -56,6 +58,8 @@ def compare_models(
     cov: Any = None,
     n_samples: float | None = None,
     names: Sequence[str] | None = None,
+    cor: Cor | None = None,
+    missing: Missing = "ml",
     correlate_exogenous: bool = True,
 ) -> ModelComparison:
     """Fit several models to the same data and set them side by side.
@@ -67,6 +71,9 @@ def compare_models(
         that was fitted.
     X, cov, n_samples, names
         The data, as in :func:`unmeasured.fit`. Left out: those of the first fitted model.
+    cor, missing
+        What to make of rows, as in :func:`unmeasured.as_sample`. Left out, ``cor`` is "auto" if a model among them was
+        fitted to ordinal variables or scores of ranks, else "pearson".
     correlate_exogenous : bool
         For model text only: lavaan's ``auto.cov.lv.x``.
 
@@ -90,16 +97,18 @@ def compare_models(
     if not models:
         raise ModelError("There is nothing to compare; give at least one model, such as {'mine': 'f =~ x1 + x2 + x3'}.")
     given = {str(name): _opened(name, model) for name, model in models.items()}
-    sample = _data(given, X, cov, n_samples, names)
+    sample = _data(given, X, cov=cov, n_samples=n_samples, names=names, cor=cor or _cor(given), missing=missing)
     fits = {name: _fit(model, sample, correlate_exogenous) for name, model in given.items()}
-    return ModelComparison(dict(sorted(fits.items(), key=lambda item: item[1].bic)))
+    anew = tuple(name for name, model in given.items() if isinstance(model, Fit) and fits[name] is not model)
+    return ModelComparison(dict(sorted(fits.items(), key=lambda item: item[1].bic)), anew)
 
 
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
-    """Fits of several models to the same data, best BIC first."""
+    """Fits of several models to the same data, best BIC first; ``anew`` names those that came with a fit to others."""
 
     fits: Mapping[str, Fit]
+    anew: tuple[str, ...] = ()
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -144,6 +153,11 @@ class ModelComparison:
         return tuple(self._notes())
 
     def _notes(self) -> Iterator[str]:
+        if self.anew:
+            yield (
+                f"Fitted anew, as the data given are not those they came from: {', '.join(self.anew)}. (Other "
+                "correlations of the same rows are other data; leave the data out to keep those of the first.)"
+            )
         for name, fit in self.fits.items():
             if not (fit.converged and fit.admissible):
                 yield f"{name}: {fit.status}."
@@ -162,34 +176,40 @@ class ModelComparison:
             if self.nesting.loc[a, b] == "not known":
                 yield f"Whether {a} is nested in {b} could not be decided."
 
-    def __str__(self) -> str:
+    @property
+    def _printed(self) -> pd.DataFrame:
+        """The table as it is printed: figures rounded, small p-values as such."""
         shown = self.table.astype(object)
         for column, digits in _DIGITS.items():
             shown[column] = [number(value, digits) for value in self.table[column]]
         shown["pvalue"] = [probability(p) for p in self.table["pvalue"]]
         shown["proper"] = ["yes" if value else "no" for value in self.table["proper"]]
-        lines = [shown.to_string(), "Smaller RMSEA, SRMR, AIC and BIC are better, larger CFI and TLI; best BIC first."]
-        if len(self.tests):
-            lines += ["", "Difference tests; a small p-value speaks for the larger model:"]
+        return shown
+
+    def _tests_in_words(self) -> Iterator[str]:
         for row in self.tests.to_dict(orient="records"):
             test = f"chi-square {row['chi2']:.2f} on {row['df']} df, p {probability(row['pvalue'], '= ')}"
-            lines.append(f"- {row['smaller']} in {row['larger']}: {test}")
+            yield f"{row['smaller']} in {row['larger']}: {test}"
+
+    def __str__(self) -> str:
+        lines = [self._printed.to_string(), _WHICH_WAY]
+        lines += ["", _TESTS, *(f"- {test}" for test in self._tests_in_words())] if len(self.tests) else []
         lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        tests = self.tests.to_html(index=False, border=0) if len(self.tests) else ""
-        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
-        return f"<div>{self.table.to_html(border=0)}{tests}<ul>{notes}</ul></div>"
+        tests = f"<p>{_TESTS}</p>{html_list(self._tests_in_words())}" if len(self.tests) else ""
+        return f"<div>{self._printed.to_html(border=0)}<p>{_WHICH_WAY}</p>{tests}{html_list(self.notes)}</div>"
 
 
 # The models -------------------------------------------------------------------------------------------------
 
 
 def _opened(name: str, model: Any) -> Any:
-    """What stands for a model: a fitted search is its result, everything else itself; strangers are refused."""
+    """What stands for a model: of a fitted search and of a result the fit, else itself; strangers are refused."""
     model = getattr(model, "result_", model)
-    if isinstance(model, str | DAG | CPDAG | Model | Fit | Result | PublishedModel):
+    model = model.sem if isinstance(model, Result) else model
+    if isinstance(model, str | DAG | CPDAG | Model | Fit | PublishedModel):
         return model
     if hasattr(model, "fit_cov"):
         raise ModelError(f"The search {name!r} was not fitted yet. Call its fit first.")
@@ -199,12 +219,18 @@ def _opened(name: str, model: Any) -> Any:
     )
 
 
-def _data(models: Mapping[str, Any], X: Any, cov: Any, n_samples: float | None, names: Sequence[str] | None) -> Sample:
-    if X is None and cov is None:
+def _data(models: Mapping[str, Any], X: Any, **options: Any) -> Sample:
+    if X is None and options["cov"] is None:
         for model in models.values():
-            if isinstance(model, Fit | Result):
-                return (model.sem if isinstance(model, Result) else model).sample
-    return as_sample(X, cov=cov, n_samples=n_samples, names=names)
+            if isinstance(model, Fit):
+                return model.sample
+    return as_sample(X, **options)
+
+
+def _cor(models: Mapping[str, Any]) -> Cor:
+    """The correlations that a fit among the models is of, so that rows given beside it mean the same once more."""
+    kinds = {kind for model in models.values() if isinstance(model, Fit) for kind in model.sample.kinds}
+    return "auto" if kinds & {"ordinal", "scores"} else "pearson"
 
 
 def _fit(model: Any, sample: Sample, correlate_exogenous: bool) -> Fit:
@@ -212,8 +238,6 @@ def _fit(model: Any, sample: Sample, correlate_exogenous: bool) -> Fit:
         model, correlate_exogenous = model.text, model.correlate_exogenous
     if isinstance(model, str):
         model = parse(model, observed=sample.names, correlate_exogenous=correlate_exogenous)
-    if isinstance(model, Result):
-        model = model.sem
     if isinstance(model, Fit):
         common = sample.select(model.sample.names)
         if common.n == model.sample.n and np.allclose(common.cov, model.sample.cov, rtol=1e-9, atol=0.0):

@@ -17,6 +17,7 @@ from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.graphs import from_json as graph_from_json
+from unmeasured.precheck import Finding
 from unmeasured.sem.fit import Fit
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.solve import Problem, Solution
@@ -48,6 +49,7 @@ def to_json(result: Result) -> str:
         "solution": asdict(fit.solution) | {key: getattr(fit.solution, key).tolist() for key in _ARRAYS},
         "count": fit.count,
         "remarks": result.remarks,
+        "check": [asdict(finding) for finding in result.check.findings],
         "indices": {name: getattr(fit, name) for name in _INDICES},
         "parameters": result.parameters.to_dict(orient="records"),
     }
@@ -66,6 +68,8 @@ def from_json(text: str) -> dict[str, Any]:
             f"This result in JSON is damaged ({error!r}). Give the text that to_json wrote."
         ) from None
     fields = {key: record[key] for key in ("method", "options")}
+    # Records written before there was a check have none.
+    fields["findings"] = tuple(Finding(**finding) for finding in record.get("check", []))
     return {"graph": graph, "sem": sem, **fields} | {key: tuple(record[key]) for key in ("remarks", "named")}
 
 

@@ -3,6 +3,7 @@
 ::
 
     search.result_ ──► summary()                              text to read
+                  ──► check                                        were the data fit for it
                   ──► loadings, latent_paths, parameters, edges    tidy tables
                   ──► plot("full" | "latents")                     a path diagram
                   ──► rename({"L1": "speed"})                      the same with other names
@@ -33,6 +34,7 @@ from unmeasured.diagram.picture import View
 from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
+from unmeasured.precheck import Check, Finding
 from unmeasured.sem.fit import Fit
 from unmeasured.sem.parameters import Model, pattern_of
 from unmeasured.sem.solve import Problem
@@ -59,6 +61,8 @@ class Result:
         The options of that search.
     named : tuple of str
         Latents that got their name from :meth:`rename`; the summary proposes names for the others.
+    findings : tuple of Finding
+        What :attr:`check` said when the rows were at hand; empty: it looks now.
 
     Examples
     --------
@@ -76,6 +80,7 @@ class Result:
     method: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     named: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:
@@ -83,6 +88,17 @@ class Result:
                 "A result needs the fit of a graph with the variables of its class; got that of another model. For "
                 "model text, read the summary of the fit."
             )
+
+    @cached_property
+    def check(self) -> Check:
+        """What :func:`unmeasured.check` says of the data as the search used them.
+
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("multitasking")
+        >>> um.LGES().fit_cov(data.frame(), data.n_samples).result_.check
+        <Check: 9 variables, n = 202; against a search: []>
+        """
+        return Check(self.sem.sample, self.findings)
 
     # Estimates --------------------------------------------------------------------------------------------
 

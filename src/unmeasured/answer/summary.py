@@ -1,21 +1,30 @@
-"""The answer as text for a terminal and as HTML for a notebook; both from the same tables."""
+"""The answer as text for a terminal and as HTML for a notebook; both from the same rows of cells."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from unmeasured.answer.words import cautions, indices_in_words, node, number, probability, what_is_identified
+from unmeasured.answer.words import (
+    before_the_search,
+    cautions,
+    html_list,
+    indices_in_words,
+    node,
+    number,
+    probability,
+    what_is_identified,
+)
 
 if TYPE_CHECKING:
     from unmeasured.answer.result import Result
 
 _WIDTH = 88
+_GLUE = "\N{NO-BREAK SPACE}"
 
 
 def text_summary(result: Result) -> str:
@@ -29,6 +38,7 @@ def text_summary(result: Result) -> str:
             *_section("What measures what: standardised loadings (standard errors)", _measurement_lines(result)),
             *_section("Paths between latents", _path_lines(result)),
             *_section("What the data tell, and what not", _bullets(what_is_identified(result))),
+            *_section("Are the data fit for a search", _bullets(before_the_search(result))),
             *_section("Remarks", _bullets(cautions(result))),
         ]
     )
@@ -44,7 +54,7 @@ def title(result: Result) -> str:
 
 def _sizes(result: Result) -> str:
     fit = result.sem
-    n = "a population covariance" if math.isinf(fit.sample.n) else f"N = {fit.sample.n:g}"
+    n = "a population covariance" if math.isinf(fit.sample.n) else f"N = {fit.sample.n:.1f}".removesuffix(".0")
     return f"{n}; {fit.dimension.explain()}"
 
 
@@ -55,7 +65,13 @@ def _section(heading: str, lines: Iterable[str]) -> list[str]:
 
 def _bullets(sentences: Iterable[str]) -> Iterator[str]:
     for sentence in sentences:
-        yield from wrap(sentence, _WIDTH, initial_indent="- ", subsequent_indent="  ")
+        lines = wrap(_glued(sentence), _WIDTH, initial_indent="- ", subsequent_indent="  ")
+        yield from (line.replace(_GLUE, " ") for line in lines)
+
+
+def _glued(sentence: str) -> str:
+    """The sentence with edges and groups that no end of a line tears apart."""
+    return re.sub(r" [–→] |(?<=,) (?=[^{}]*\})", lambda match: match[0].replace(" ", _GLUE), sentence)
 
 
 def _columns(rows: Sequence[Sequence[str]], align: str) -> list[str]:
@@ -77,11 +93,22 @@ def _measurement_lines(result: Result) -> Iterator[str]:
         if k:
             yield ""
         yield from wrap(_heading(result, group), _WIDTH, subsequent_indent="    ")
-        yield from _columns(list(_loading_rows(result, group)), "<" + ">" * (2 * len(group)) + ">" + "<")
-    alone = [x for x in result.graph.observed if not any(x in items for items in result.indicators.values())]
+        rows = [[f"    {first}", *rest] for first, *rest in _loading_rows(result, group)]
+        yield from _columns(rows, _loading_align(group))
+    alone = _alone(result)
     if alone:
         yield from [""] if result.graph.groups else []
-        yield from wrap(f"Measures nothing: {', '.join(alone)}", _WIDTH, subsequent_indent="    ")
+        yield from wrap(alone, _WIDTH, subsequent_indent="    ")
+
+
+def _loading_align(group: tuple[str, ...]) -> str:
+    return "<" + ">" * (2 * len(group)) + ">" + "<"
+
+
+def _alone(result: Result) -> str:
+    """The variables that measure no latent; nothing where there are none."""
+    alone = [x for x in result.graph.observed if not any(x in items for items in result.indicators.values())]
+    return f"Measures nothing: {', '.join(alone)}" if alone else ""
 
 
 def _heading(result: Result, group: tuple[str, ...]) -> str:
@@ -94,9 +121,9 @@ def _heading(result: Result, group: tuple[str, ...]) -> str:
 
 def _loading_rows(result: Result, group: tuple[str, ...]) -> Iterator[list[str]]:
     table = {(row["latent"], row["indicator"]): row for row in result.loadings.to_dict(orient="records")}
-    yield ["    ", *(cell for name in group for cell in (name, "")), "R2", ""]
+    yield ["", *(cell for name in group for cell in (name, "")), "R2", ""]
     for x in result.indicators[group]:
-        cells = [f"    {x}"]
+        cells = [x]
         for name in group:
             row = table[name, x]
             cells += ["0", "(set)"] if row["fixed"] else [number(row["std"]), _bracketed(row["std_se"])]
@@ -112,43 +139,66 @@ def _bracketed(value: float) -> str:
 
 
 def _path_lines(result: Result) -> list[str]:
-    paths = result.latent_paths
-    if not len(paths):
+    rows = _path_rows(result)
+    if len(rows) == 1:
         return ["none"] if len(result.graph.groups) > 1 else []
+    return _columns(rows, _PATH_ALIGN)
+
+
+_PATH_ALIGN = "<>>>>>><"
+
+
+def _path_rows(result: Result) -> list[list[str]]:
+    """A row of headings, and one for each path."""
     rows = [["path", "estimate", "s.e.", "z", "p", "standardised", "", "direction"]]
-    for row in paths.to_dict(orient="records"):
+    for row in result.latent_paths.to_dict(orient="records"):
         arrow = "→" if row["directed"] else "–"
         told = "told by the data" if row["directed"] else "open; fitted as written"
         plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), probability(row["pvalue"])]
         standardised = [number(row["std"]), _bracketed(row["std_se"])]
         rows.append([f"{row['source']} {arrow} {row['target']}", *plain, *standardised, told])
-    return _columns(rows, "<>>>>>><")
+    return rows
 
 
 # HTML -------------------------------------------------------------------------------------------------------
 
 
 def html_summary(result: Result) -> str:
-    """The whole answer as HTML: tables with the same figures and sentences as the text."""
-    fit = pd.DataFrame(indices_in_words(result.sem), columns=["index", "value", "in words"])
-    loadings = result.loadings[["latent", "indicator", "std", "std_se", "est", "se", "fixed"]]
-    loadings = loadings.assign(R2=[result.r2[x] for x in loadings["indicator"]])
-    paths = result.latent_paths[["source", "target", "std", "std_se", "est", "se", "pvalue", "directed"]]
+    """The whole answer as HTML: the figures and sentences of the text, in tables."""
+    fit = [["index", "value", "in words"], *(list(row) for row in indices_in_words(result.sem))]
     sections = [
-        ("Fit of the model", _html_table(fit)),
-        ("What measures what", _html_table(loadings)),
-        ("Paths between latents", _html_table(paths)),
-        ("What the data tell, and what not", _html_list(what_is_identified(result))),
-        ("Remarks", _html_list(cautions(result))),
+        ("Fit of the model", _html_table(fit, "<<<")),
+        ("What measures what: standardised loadings (standard errors)", _html_measurement(result)),
+        ("Paths between latents", _html_table(_path_rows(result), _PATH_ALIGN)),
+        ("What the data tell, and what not", html_list(what_is_identified(result))),
+        ("Are the data fit for a search", html_list(before_the_search(result))),
+        ("Remarks", html_list(cautions(result))),
     ]
     body = "".join(f"<h4>{escape(heading)}</h4>{content}" for heading, content in sections if content)
-    return f"<div><h3>{escape(title(result))}</h3>{body}</div>"
+    return f"<div><h3>{escape(title(result))}</h3><p>{escape(_sizes(result))}</p>{body}</div>"
 
 
-def _html_table(frame: pd.DataFrame) -> str:
-    return frame.to_html(index=False, border=0, na_rep="", float_format="{:.3f}".format) if len(frame) else ""
+def _html_measurement(result: Result) -> str:
+    parts = [
+        f"<p><strong>{escape(_heading(result, group))}</strong></p>"
+        + _html_table(list(_loading_rows(result, group)), _loading_align(group))
+        for group in result.graph.groups
+    ]
+    alone = _alone(result)
+    return "".join(parts) + (f"<p>{escape(alone)}</p>" if alone else "")
 
 
-def _html_list(sentences: Iterable[str]) -> str:
-    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-    return f"<ul>{items}</ul>" if items else ""
+def _html_table(rows: Sequence[Sequence[str]], align: str) -> str:
+    """A table whose first row is its head; nothing where it has no other."""
+    if len(rows) < 2:
+        return ""
+    head, *body = ("".join(_html_cells(row, align, "td" if k else "th")) for k, row in enumerate(rows))
+    lines = "".join(f"<tr>{row}</tr>" for row in body)
+    return f'<table style="margin-left:0"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>'
+
+
+def _html_cells(row: Sequence[str], align: str, tag: str) -> Iterator[str]:
+    for cell, side in zip(row, align, strict=True):
+        # Notebooks have a style of their own for tables, which puts every figure and word to the right.
+        style = f"text-align:{'left' if side == '<' else 'right'};padding:1px 8px"
+        yield f'<{tag} style="{style}">{escape(cell)}</{tag}>'

@@ -7,7 +7,8 @@ they were made for models that somebody thought of before seeing the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from html import escape
 from typing import TYPE_CHECKING
 
 from unmeasured.errors import listing
@@ -70,7 +71,7 @@ def indices_in_words(fit: Fit) -> list[tuple[str, str, str]]:
         # They compare with independence, and say nothing of the model that is just that.
         *(comparative if fit.df < fit.baseline_df else []),
         ("SRMR", f"{fit.srmr:.3f}", srmr_in_words(fit.srmr)),
-        ("BIC, AIC", f"{fit.bic:.1f}, {fit.aic:.1f}", "to compare models of the same data; smaller is better"),
+        ("BIC, AIC", f"{fit.bic:.1f}, {fit.aic:.1f}", "smaller is better, among models of the same data"),
     ]
 
 
@@ -92,6 +93,16 @@ def probability(p: float, sign: str = "") -> str:
     if math.isnan(p):
         return ""
     return "< .001" if p < 0.001 else f"{sign}{p:.3f}"
+
+
+def html_list(sentences: Iterable[str]) -> str:
+    """Sentences as an HTML list; nothing where there are none.
+
+    >>> html_list(["a < b"])
+    '<ul><li>a &lt; b</li></ul>'
+    """
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    return f"<ul>{items}</ul>" if items else ""
 
 
 def node(group: tuple[str, ...]) -> str:
@@ -165,12 +176,28 @@ def _rotation(result: Result, group: tuple[str, ...]) -> str:
     )
 
 
+def before_the_search(result: Result) -> Iterator[str]:
+    """What the check of the data has to say: what speaks against a search, and what does not."""
+    findings = result.check.findings
+    yield from (f"{finding.topic.capitalize()}: {finding.text}" for finding in findings if not finding.ok)
+    fine = [finding.topic for finding in findings if finding.ok]
+    if fine:
+        yield f"In order: {', '.join(fine)}. print(result.check) has the figures."
+
+
 def cautions(result: Result) -> Iterator[str]:
     """What to know before believing the figures."""
     yield from result.remarks
     said = any(result.sem.status in remark for remark in result.remarks)
     if not said and not (result.sem.converged and result.sem.admissible):
         yield f"The fit is not a proper one: {result.sem.status}."
+    beyond = dict.fromkeys(result.loadings["indicator"][result.loadings["std"].abs() > 1.0])
+    if beyond:
+        yield (
+            f"Standardised loadings beyond 1 ({listing(beyond)}): where an indicator measures several latents that go "
+            "together, they pull against each other. Read its R2, and a single loading only if its standard error is "
+            "small."
+        )
     n, n_free = result.sem.sample.n, result.fit.model.n_free
     if n < n_free:
         yield f"{n:.0f} samples for {n_free} free parameters: estimates will not hold up."

@@ -16,10 +16,11 @@ from unmeasured.data.rows import Rows
 from unmeasured.errors import DataError, listing
 
 _IDENTIFIER = re.compile(
-    r"(^|_|\b)(id|ids|index|idx|rownames?|row|case|caseid|caseno|subject|subj|participant|respondent|nr|serial)(_|\b|$)",
-    re.IGNORECASE,
+    r"(?i:(^|_|\b)(id|ids|index|idx|rownames?|row|case|caseid|caseno|subject|subj|participant|respondent|nr|serial)"
+    r"(_|\b|$))|[a-z](Id|ID|Nr|No)$"  # userId, VpNr
 )
-_WEIGHT = re.compile(r"^(p|f|a|i|s)?(weights?|wgts?|wts?)(_?\d+)?$|_(weight|wgt|wt)$|^w$", re.IGNORECASE)
+# weight, wt2, final_wgt, weight_final; dweight, pspwght and anweight, as surveys have them.
+_WEIGHT = re.compile(r"(^|_)(p|f|a|i|s|d|w|an|psp)?(weights?|wgh?ts?|wts?)(_|\d|$)|^w$", re.IGNORECASE)
 # Values that stand for "no answer" in questionnaires and statistical packages.
 _CODES = frozenset(map(float, (-9999, -999, -99, -98, -9, -8, -7, -2, -1, 0, 8, 9, 88, 98, 99, 998, 999, 9999)))
 # A code next to the scale (0 before 1, ..., 5) is suspect only while it is this rare.
@@ -61,8 +62,8 @@ def suspicions(rows: Rows) -> tuple[str, ...]:
         )
     if weights:
         remarks.append(
-            f"{listing(weights)}: named like sampling weights. Weights are not used; a column of weights does not "
-            "belong among the variables."
+            f"{listing(weights)}: named like sampling weights. If it holds some, leave it out: weights are not used, "
+            "and are no variable of the model."
         )
     return (*remarks, *_code_remarks(rows, columns))
 
@@ -71,7 +72,9 @@ def _numbers_rows(name: str, column: Floats) -> bool:
     whole = len(column) > 10 and bool((column == np.round(column)).all())
     if not whole or len(np.unique(column)) < len(column):
         return False
-    return bool((np.diff(column) == 1).all()) or bool(_IDENTIFIER.search(name))
+    # Numbers without a gap, in whatever order: rows that were numbered, and perhaps sorted since.
+    without_gap = column.max() - column.min() == len(column) - 1
+    return bool(without_gap) or bool(_IDENTIFIER.search(name))
 
 
 def _code_remarks(rows: Rows, columns: list[Floats]) -> Iterator[str]:
@@ -81,10 +84,11 @@ def _code_remarks(rows: Rows, columns: list[Floats]) -> Iterator[str]:
         for code in suspected_codes(column):
             found.setdefault(code, []).append((name, int((column == code).sum())))
     for code, where in sorted(found.items()):
-        times = sum(count for _, count in where)
+        total = sum(count for _, count in where)
+        times = "once" if total == 1 else f"{total} times"
         yield (
             f"The value {code:g} looks like a code for a missing answer: it lies outside the other values of "
-            f"{listing([name for name, _ in where])} ({times} times). If it is one, replace it by NaN first."
+            f"{listing([name for name, _ in where])} ({times}). If it is one, replace it by NaN first."
         )
 
 

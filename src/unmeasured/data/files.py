@@ -29,7 +29,9 @@ _STATISTICS = (".sav", ".zsav", ".por", ".dta")
 _HOLES = ["."]
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 # Marks of significance that articles put behind a correlation.
-_MARKS = re.compile(r"[*†‡§]+$|(?<=\d)[a-c]$")
+_MARKS = re.compile(r"[*†‡§]+$|(?<=\d)(ns|n\.s\.|[a-c])$")
+# Lines around a table that are no part of it: "N = 202", "Note. ...", "*p < .05".
+_AROUND = re.compile(r"\s*(n\s*=|note[.:]|\*+\s*p\s*[<≤=])", re.IGNORECASE)
 _DASHES = {"-", "–", "—", "−", "--"}
 _DEVIATIONS, _MEANS = {"sd", "s.d.", "sds", "std", "std.", "std.dev."}, {"m", "mean", "means"}
 
@@ -93,9 +95,10 @@ def read_matrix(
     """Read a covariance or correlation matrix from a file, or from text as an article prints it.
 
     The matrix may be whole, or its lower or upper triangle. Names may stand above, at the left, or in both places;
-    ``names=`` gives them where they do not. Row numbers (``1.``), marks of significance (``.45**``), dashes on the
-    diagonal and typographic minus signs are understood. A row called SD turns correlations into covariances; a row
-    called M or Mean is passed over.
+    ``names=`` gives them where they do not. Row numbers (``1.``), marks of significance (``.45**``), dashes or
+    reliabilities in brackets on the diagonal and typographic minus signs are understood. A row called SD, or a column
+    of that name before those numbered 1, 2, ..., turns correlations into covariances; means, ``N =`` and notes below
+    the table are passed over.
 
     Parameters
     ----------
@@ -131,7 +134,7 @@ def read_matrix(
     if isinstance(source, Path) or "\n" not in str(source):
         path = _existing(source)
         source = _decoded(path, encoding)
-    lines = [line for line in str(source).splitlines() if line.strip()]
+    lines = [line for line in str(source).splitlines() if line.strip() and not _AROUND.match(line)]
     if not lines:
         raise DataError("There is no matrix in this text: it is empty.")
     printed = _Printed.of(lines, separator if separator is not None else _separator(lines[-1]))
@@ -227,14 +230,18 @@ class _Printed:
     def of(cls, lines: list[str], separator: str | None) -> _Printed:
         cells = [_cells_of(line, separator) for line in lines]
         header: list[str] = []
-        if _is_header(cells[0]):
-            header, cells = [c for c in cells[0] if c], cells[1:]
+        statistics = _statistics_before(cells[0])
+        if statistics or _is_header(cells[0]):
+            header, cells = [c for c in cells[0] if c] if not statistics else [], cells[1:]
         if all(_is_numbered(row, i) for i, row in enumerate(cells, start=1) if _is_variable(row)):
             cells = [row[1:] if _is_variable(row) else row for row in cells]
         parsed = [_parsed(row, i) for i, row in enumerate(cells, start=1 + bool(header))]
         rows = [(label, values) for label, values in parsed if label.lower() not in _MEANS | _DEVIATIONS]
         deviations = next((values for label, values in parsed if label.lower() in _DEVIATIONS), None)
-        return cls(header, [label for label, _ in rows], [values for _, values in rows], deviations)
+        for place, name in enumerate(statistics):
+            if name in _DEVIATIONS:
+                deviations = [values[place] for _, values in rows if len(values) > place]
+        return cls(header, [label for label, _ in rows], [values[len(statistics) :] for _, values in rows], deviations)
 
     def names(self, n: int) -> list[str] | None:
         """Names at the left, or else above; None where there are none."""
@@ -261,6 +268,21 @@ def _is_header(cells: list[str]) -> bool:
     return len(filled) > 1 and (counted or all(_number(cell) is None for cell in filled))
 
 
+def _statistics_before(cells: list[str]) -> list[str]:
+    """The columns of means and deviations that a first line announces before the numbers 1 to n.
+
+    >>> _statistics_before(["Variable", "M", "SD", "1", "2", "3"]), _statistics_before(["SD", "1", "2"])
+    (['m', 'sd'], [])
+    """
+    filled = [cell.rstrip(".").lower() for cell in cells if cell]
+    words = [cell for cell in filled if not cell.isdigit()]
+    found = [word for word in words if word in _MEANS | _DEVIATIONS]
+    rest = filled[len(words) :]
+    # A row of deviations begins with the one word SD; variables called M are not followed by numbers from 1.
+    announced = len(words) > 1 and rest and rest == [str(i + 1) for i in range(len(rest))]
+    return found if announced and words[len(words) - len(found) :] == found else []
+
+
 def _is_variable(row: list[str]) -> bool:
     """Whether a row belongs to a variable, not to the means or deviations."""
     return bool(row) and row[0].lower() not in _MEANS | _DEVIATIONS
@@ -284,8 +306,8 @@ def _parsed(cells: list[str], line: int) -> tuple[str, list[float]]:
 
 
 def _number(cell: str) -> float | None:
-    """The number a cell shows, without marks of significance; a dash is the 1 of a diagonal."""
-    if cell in _DASHES:
+    """The number a cell shows, without marks of significance; a dash, or brackets, are the 1 of a diagonal."""
+    if cell in _DASHES or (cell[:1] in "([" and cell[-1:] in ")]" and _NUMBER.fullmatch(cell[1:-1])):
         return 1.0
     cell = _MARKS.sub("", cell).replace("−", "-").replace("–", "-")
     return float(cell.replace(",", ".")) if _NUMBER.fullmatch(cell) else None

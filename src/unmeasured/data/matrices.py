@@ -34,19 +34,12 @@ _MOST_SAMPLES = 1e15
 
 def as_matrix(cov: Any, names: Sequence[str] | None) -> tuple[tuple[str, ...], Floats]:
     """A square matrix of finite numbers, and the names it carries or is given."""
-    if isinstance(cov, pd.DataFrame):
-        columns = [str(c) for c in cov.columns]
-        rows = columns if isinstance(cov.index, pd.RangeIndex) else [str(r) for r in cov.index]
-        if rows != columns:
-            raise DataError(
-                f"Rows and columns of the matrix are named differently: rows {listing(rows)}, columns "
-                f"{listing(columns)}. Sort them alike."
-            )
-        names = columns if names is None else names
     matrix = _floats(cov, "The matrix")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
-        raise DataError(f"A covariance matrix is square with at least one variable; got shape {matrix.shape}.")
-    names = checked_names(names, len(matrix))
+        hint = " Rows of samples go in as X (fit of a search)." if matrix.ndim == 2 and len(matrix) else ""
+        raise DataError(f"A covariance matrix is square with at least one variable; got shape {matrix.shape}.{hint}")
+    names = checked_names(_own_names(cov) if names is None else names, len(matrix))
+    matrix = _whole(matrix)
     bad = ~np.isfinite(matrix)
     if bad.any():
         i, j = map(int, np.argwhere(bad)[0])
@@ -55,6 +48,34 @@ def as_matrix(cov: Any, names: Sequence[str] | None) -> tuple[tuple[str, ...], F
             f"{names[j]!r}). Fill them, or leave these variables out."
         )
     return names, matrix
+
+
+def _own_names(cov: Any) -> tuple[str, ...] | None:
+    """The names of a data frame's columns, which must be those of its rows; None where there are none."""
+    if not isinstance(cov, pd.DataFrame):
+        return None
+    columns = checked_names(list(cov.columns), len(cov))
+    rows = columns if isinstance(cov.index, pd.RangeIndex) else checked_names(list(cov.index), len(cov))
+    if rows != columns:
+        raise DataError(
+            f"Rows and columns of the matrix are named differently: rows {listing(rows)}, columns {listing(columns)}. "
+            "Sort them alike."
+        )
+    return columns
+
+
+def _whole(matrix: Floats) -> Floats:
+    """The matrix, mirrored where the other triangle was left empty (all missing, or all zero), as articles print it.
+
+    >>> _whole(np.array([[1.0, np.nan], [0.5, 1.0]]))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    upper = np.triu_indices(len(matrix), 1)
+    for turned in (matrix, matrix.T):
+        if np.isnan(turned[upper]).all() or not turned[upper].any():
+            return np.asarray(np.tril(turned) + np.tril(turned, -1).T)
+    return matrix
 
 
 def _floats(X: Any, what: str) -> Floats:
@@ -112,7 +133,7 @@ def sample_size(n_samples: Any, n_variables: int) -> float:
     return n
 
 
-def checked_cov(matrix: Floats, names: tuple[str, ...], *, definite: bool = True) -> Floats:
+def checked_cov(matrix: Floats, names: tuple[str, ...], *, definite: bool = True, from_rows: bool = False) -> Floats:
     """The matrix made exactly symmetric, after every test a covariance has to pass.
 
     ``definite=False`` leaves out the last: that it is positive definite.
@@ -143,11 +164,11 @@ def checked_cov(matrix: Floats, names: tuple[str, ...], *, definite: bool = True
             "larger than their variances allow. Look for a slip in the matrix."
         )
     if definite:
-        check_positive_definite(corr, names)
+        check_positive_definite(corr, names, from_rows=from_rows)
     return (matrix + matrix.T) / 2.0
 
 
-def check_positive_definite(corr: Floats, names: tuple[str, ...]) -> None:
+def check_positive_definite(corr: Floats, names: tuple[str, ...], *, from_rows: bool = False) -> None:
     """Refuse correlations that are not positive definite, naming the variables involved."""
     if is_positive_definite(corr):
         return
@@ -155,6 +176,11 @@ def check_positive_definite(corr: Floats, names: tuple[str, ...]) -> None:
     value, vector = np.linalg.eigh(corr)
     weight = np.abs(vector[:, 0])
     involved = [names[k] for k in np.argsort(-weight) if weight[k] > 0.1]
+    if from_rows:
+        raise DataError(
+            f"The covariance of the rows is not positive definite: of {listing(involved)} one is the sum, or another "
+            "linear function, of the others (a total score among its items?). Drop it."
+        )
     raise DataError(
         f"The matrix is not positive definite (smallest eigenvalue of the correlations {value[0]:.2g}); the "
         f"variables involved are {listing(involved)}. Drop one of them, or ask for the nearest matrix that is "

@@ -298,9 +298,10 @@ def _sparse_remarks(items: list[Item | None]) -> Iterator[str]:
     sparse = [item for item in items if item is not None and item.counts.min() < _SPARSE]
     if sparse:
         worst = min(sparse, key=lambda item: item.counts.min())
+        times = "once" if worst.counts.min() == 1 else f"{worst.counts.min()} times"
         yield (
             f"Categories with fewer than {_SPARSE} answers in {listing([item.name for item in sparse])} (such as the "
-            f"value {worst.values[worst.counts.argmin()]:g} of {worst.name!r}, {worst.counts.min()} times): their "
+            f"value {worst.values[worst.counts.argmin()]:g} of {worst.name!r}, {times}): their "
             "correlations rest on little. Consider joining such a category to its neighbour."
         )
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,18 +58,17 @@ def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:
     frame = X if isinstance(X, pd.DataFrame) else _frame(X)
     if frame.shape[0] == 0 or frame.shape[1] == 0:
         raise DataError(f"{_NOT_A_TABLE}; got shape {frame.shape}, which is empty.")
-    if names is None:
-        names = [str(c) for c in frame.columns]
-    names = checked_names(names, frame.shape[1])
+    names = checked_names(list(frame.columns) if names is None else names, frame.shape[1])
     columns = [frame.iloc[:, j] for j in range(frame.shape[1])]
     values = [_numbers(column) for column in columns]
-    _refuse_text([x for x, v in zip(names, values) if v is None], columns)
+    _refuse_others({x: column for x, column, v in zip(names, columns, values) if v is None})
     table = np.column_stack([v for v in values if v is not None])
     infinite = [x for x, bad in zip(names, np.asarray(np.isinf(table).any(axis=0))) if bad]
     if infinite:
         raise DataError(
-            f"Columns {listing(infinite)} hold infinities, which are neither numbers nor missing values. Find where "
-            "they come from (a division by zero, a logarithm of zero), or set them to NaN if they mean 'missing'."
+            f"Columns {listing(infinite)} hold infinities (or numbers beyond 1e308), which are neither numbers nor "
+            "missing values. Find where they come from (a division by zero, a logarithm of zero), or set them to NaN "
+            "if they mean 'missing'."
         )
     ordered = tuple(isinstance(c.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(c.dtype) for c in columns)
     return Rows(names, frozen(table), ordered)
@@ -82,18 +82,32 @@ def frozen(matrix: Floats) -> Floats:
 
 
 def checked_names(names: Any, n: int) -> tuple[str, ...]:
-    """Names as strings, one for each of n variables and no two alike; None: x1, x2, ..."""
+    """Names as strings, one for each of n variables and no two alike; None: x1, x2, ...
+
+    The parts of a name that has several levels, as pandas allows, are joined by an underscore.
+
+    >>> checked_names([("mood", 1), ("mood", 2)], 2)
+    ('mood_1', 'mood_2')
+    """
     if names is None:
         return tuple(f"x{i + 1}" for i in range(n))
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise DataError(f"names is a sequence of {n} strings; got {names!r}.")
-    known = tuple(str(name) for name in names)
+    known = tuple("_".join(map(str, name)) if isinstance(name, tuple) else _spelled(name) for name in names)
     if len(known) != n:
         raise DataError(f"{len(known)} names were given for {n} variables.")
+    if not all(name.strip() for name in known):
+        nameless = [i for i, name in enumerate(known, start=1) if not name.strip()]
+        raise DataError(f"Variable number {nameless[0]} of {n} has no name. Give it one, or names= for all.")
     repeated = sorted({name for name in known if known.count(name) > 1})
     if repeated:
         raise DataError(f"Names repeat: {listing(repeated)}. Every variable needs a name of its own.")
     return known
+
+
+def _spelled(name: Any) -> str:
+    """A name as text; None and NaN, which pandas has for columns without one, are none."""
+    return "" if name is None or (isinstance(name, float) and math.isnan(name)) else str(name)
 
 
 def as_array(X: Any) -> Any:
@@ -118,7 +132,11 @@ def as_array(X: Any) -> Any:
 
 
 def _frame(X: Any) -> pd.DataFrame:
+    if isinstance(X, str | Path):
+        raise DataError(f"{_NOT_A_TABLE}; got the text {str(X)!r}. If it names a file, read it: unmeasured.read(...).")
     columns = getattr(X, "columns", None)  # data frames of other libraries know their names, too
+    if isinstance(X, Mapping | np.recarray) or (isinstance(X, list) and X and isinstance(X[0], Mapping)):
+        raise DataError(f"{_NOT_A_TABLE}; got a {type(X).__name__} of named values. pandas.DataFrame(X) makes it one.")
     array = as_array(X)
     if array.ndim != 2:
         raise DataError(f"{_NOT_A_TABLE}; got a {type(X).__name__} of shape {array.shape}.")
@@ -157,9 +175,40 @@ def _objects(column: pd.Series[Any]) -> Floats | None:
     return values
 
 
-def _refuse_text(text: Sequence[str], columns: Sequence[pd.Series[Any]]) -> None:
-    if not text:
+_HINTS = {
+    "text, not numbers": "Select the numeric columns first",
+    "numbers written as text": "Turn them into numbers with pandas.to_numeric",
+    "dates or times": "Select the numeric columns first",
+    "categories without an order": "Leave them out, or say that they have one (pandas: cat.as_ordered())",
+    "complex numbers": "Pass their real and imaginary parts",
+}
+
+
+def _refuse_others(columns: Mapping[str, pd.Series[Any]]) -> None:
+    """Refuse the columns that are no numbers: what they hold, by name, and what to do about it."""
+    if not columns:
         return
-    unordered = any(isinstance(c.dtype, pd.CategoricalDtype) and not c.dtype.ordered for c in columns)
-    hint = " Categories with an order may stay if they say so (pandas: cat.as_ordered())." if unordered else ""
-    raise DataError(f"Columns {listing(text)} hold text, not numbers. Select the numeric columns first.{hint}")
+    found: dict[str, list[str]] = {}
+    for name, column in columns.items():
+        found.setdefault(_what_it_holds(column), []).append(name)
+    parts = [f"Columns {listing(names)} hold {what}. {_HINTS[what]}." for what, names in found.items()]
+    raise DataError(" ".join(parts))
+
+
+def _what_it_holds(column: pd.Series[Any]) -> str:
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        return "categories without an order"
+    if pd.api.types.is_complex_dtype(kind):
+        return "complex numbers"
+    if kind.kind in "mM" or isinstance(kind, pd.PeriodDtype | pd.DatetimeTZDtype):
+        return "dates or times"
+    seen = [value for value in column if not (value is None or value is pd.NA or value is pd.NaT or value != value)]
+    return "numbers written as text" if seen and all(map(_is_number_as_text, seen)) else "text, not numbers"
+
+
+def _is_number_as_text(value: object) -> bool:
+    try:
+        return isinstance(value, str) and math.isfinite(float(value))
+    except ValueError:
+        return False

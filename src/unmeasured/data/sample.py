@@ -147,7 +147,7 @@ class Sample:
         n = sample_size(moments.n, len(rows.names))
         return cls(
             rows.names,
-            frozen(checked_cov(moments.cov, rows.names)),
+            frozen(checked_cov(moments.cov, rows.names, from_rows=True)),
             n,
             frozen(moments.mean),
             kinds,
@@ -364,8 +364,9 @@ def _kind_remarks(rows: Rows, kinds: tuple[Kind, ...]) -> tuple[str, ...]:
     """Which correlations were taken, and for which variables others would suit better."""
     ordinal = [x for x, kind in zip(rows.names, kinds) if kind == "ordinal"]
     if ordinal:
-        serial = ", polyserial with the others" if len(ordinal) < len(kinds) else ""
-        done = f"{len(ordinal)} variables taken as ordinal ({listing(ordinal)}): polychoric correlations{serial}."
+        among = ["polychoric correlations"] if len(ordinal) > 1 else []
+        others = [f"polyserial {'' if among else 'correlations '}with the others"] if len(ordinal) < len(kinds) else []
+        done = f"{_counted(ordinal)} taken as ordinal ({listing(ordinal)}): {', '.join(among + others)}."
         return (done, *([_SCORED] if "scores" in kinds else []))
     coarse = [x for x, is_coarse in zip(rows.names, is_ordinal(rows)) if is_coarse]
     remarks = []
@@ -373,10 +374,14 @@ def _kind_remarks(rows: Rows, kinds: tuple[Kind, ...]) -> tuple[str, ...]:
         remarks.append(_SCORED)
     if coarse:
         remarks.append(
-            f"{len(coarse)} variables have no more than {MOST_CATEGORIES} values ({listing(coarse)}) and were taken as "
-            "continuous: such correlations come out too small. cor='auto' takes them as ordinal."
+            f"{_counted(coarse)} with no more than {MOST_CATEGORIES} values ({listing(coarse)}) taken as continuous: "
+            "such correlations come out too small. cor='auto' takes them as ordinal."
         )
     return tuple(remarks)
+
+
+def _counted(names: Sequence[str]) -> str:
+    return f"{len(names)} variable{'s' * (len(names) != 1)}"
 
 
 def _pair_kind(a: Kind, b: Kind) -> str:

@@ -128,7 +128,8 @@ def _refuse_other_tables(X: Any) -> None:
         return  # the next door says what a table is
     # The words of these two are scikit-learn's, which its users know and its checks look for.
     if shape[0] < 2:
-        raise DataError(f"n_samples = {shape[0]}, while a minimum of 2 is required: one row has no covariance.")
+        rows = "a table without rows" if shape[0] == 0 else "one row"
+        raise DataError(f"n_samples = {shape[0]}, while a minimum of 2 is required: {rows} has no covariance.")
     if shape[1] < 2:
         raise DataError(
             f"{shape[1]} feature(s) (shape={tuple(shape)}) while a minimum of 2 is required: a latent variable needs "

@@ -118,7 +118,9 @@ def test_difference_tests_are_those_of_the_chi_squares(rows: pd.DataFrame) -> No
     text = str(compared)
     assert "- apart in chain: chi-square" in text
     assert "best BIC first" in text
-    assert "<table" in compared._repr_html_()
+    html = compared._repr_html_()
+    assert "<td>&lt; .001</td>" in html  # figures as in the text, not 0.000
+    assert all(f"<li>{line[2:].replace('<', '&lt;')}</li>" in html for line in text.splitlines() if line[:2] == "- ")
 
 
 def test_published_models_keep_their_own_options() -> None:
@@ -136,8 +138,45 @@ def test_without_data_those_of_a_fit_are_taken(rows: pd.DataFrame) -> None:
 
 def test_other_data_mean_another_fit(rows: pd.DataFrame) -> None:
     half = rows.iloc[:200]
-    compared = um.compare_models({"old": um.fit(latent_chain, rows)}, half)
+    compared = um.compare_models({"old": um.fit(latent_chain, rows), "new": um.fit(one, half)}, half)
     assert compared.fits["old"].chi2 == um.fit(latent_chain, half).chi2
+    assert compared.notes[0].startswith("Fitted anew, as the data given are not those they came from: old.")
+
+
+def test_ordinal_rows_are_compared_on_the_correlations_asked_for(rows: pd.DataFrame) -> None:
+    items = rows.apply(lambda x: np.digitize(x, np.quantile(x, [0.2, 0.5, 0.8])))
+    ordinal = um.fit(latent_chain, um.as_sample(items, cor="auto"))
+    models = {"chain": ordinal, "one": one}
+    assert um.compare_models(models).fits["chain"] is ordinal
+    assert um.compare_models(models, items).fits["chain"] is ordinal
+    assert um.compare_models(models, items, cor="pearson").anew == ("chain",)
+    assert um.compare_models({"chain": latent_chain}, items).fits["chain"].chi2 == um.fit(latent_chain, items).chi2
+
+
+def test_difference_tests_are_lavaans() -> None:
+    """``lavTestLRT`` of lavaan 0.6-14 under R 4.2.2, on 2026-11-15, default options."""
+    data = um.datasets.load("holzinger_swineford")
+    three = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9"
+    models = {
+        "three": three,
+        "orthogonal": f"{three}; visual ~~ 0*textual; visual ~~ 0*speed; textual ~~ 0*speed",
+        "cross": f"{three}; visual =~ x9",
+        "one": "g =~ " + " + ".join(data.names),
+    }
+    compared = um.compare_models(models, cov=data.frame(), n_samples=data.n_samples)
+    tests = compared.tests.set_index(["smaller", "larger"])
+    lavaan = {
+        ("orthogonal", "three"): (68.22158, 3, 1.025665e-14),
+        ("three", "cross"): (32.92341, 1, 9.586212e-09),
+        ("orthogonal", "cross"): (101.145, 4, 5.611309e-21),
+        ("one", "three"): (226.9586, 3, 6.285973e-49),
+        ("one", "cross"): (259.882, 4, 4.835116e-55),
+    }
+    assert set(tests.index) == set(lavaan)
+    for pair, (chi2, df, p) in lavaan.items():
+        assert tests.loc[pair, "chi2"] == pytest.approx(chi2, rel=1e-5)
+        assert tests.loc[pair, "df"] == df
+        assert tests.loc[pair, "pvalue"] == pytest.approx(p, rel=1e-3)
 
 
 def test_a_population_has_nothing_to_test() -> None:

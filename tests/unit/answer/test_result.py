@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -187,6 +189,29 @@ def test_the_summary_has_all_that_a_reader_needs(collider: um.Result) -> None:
     assert max(map(len, text.splitlines())) <= 100
 
 
+def test_no_line_tears_a_group_or_an_edge() -> None:
+    names = {f"L{i}": f"a_rather_long_name_{i}" for i in range(1, 5)}
+    text = answer(group_collider).rename(names).summary().split("what not")[1]
+    for line in text.splitlines():
+        assert line.count("{") == line.count("}")
+        assert not re.search(r"[–→]$|^\s*[–→]", line)
+
+
+def test_loadings_beyond_one_are_explained() -> None:
+    rng = np.random.default_rng(0)
+    edges = [("A", "B"), *measured(["A"], ["a1", "a2", "a3", "z"]), *measured(["B"], ["b1", "b2", "b3", "z"])]
+    dag = um.DAG.from_edges(edges, latents=["A", "B"])
+    a = rng.normal(size=(800, 1))
+    b = a + 0.4 * rng.normal(size=(800, 1))
+    rows = pd.DataFrame(
+        np.hstack([a + 0.5 * rng.normal(size=(800, 3)), b + 0.5 * rng.normal(size=(800, 3)), 4 * (b - a) + a]),
+        columns=["a1", "a2", "a3", "b1", "b2", "b3", "z"],
+    )
+    rows["z"] += 0.5 * rng.normal(size=800)
+    assert "- Standardised loadings beyond 1 ('z'): where" in um.Result(dag.cpdag(), um.fit(dag, rows)).summary()
+    assert "beyond 1" not in answer(latent_chain).summary()
+
+
 def test_open_directions_are_said() -> None:
     text = answer(latent_chain).summary()
     assert "The data do not tell the direction of L1 – L2; L2 – L3" in text
@@ -217,7 +242,43 @@ def test_html_escapes_names() -> None:
     html = result._repr_html_()
     assert "&lt;b&gt;" in html
     assert "<b>" not in html
-    assert "<h4>What measures what</h4>" in html
+    assert "<h4>What measures what: standardised loadings" in html
+
+
+def test_a_notebook_and_a_terminal_read_the_same(result: um.Result) -> None:
+    text, html = result.summary(), result._repr_html_()
+    page = ElementTree.fromstring(html)  # well-formed, or this raises
+    cells = [cell.text for cell in page.iter("td") if cell.text]
+    assert len(cells) > 3 * len(result.graph.observed)
+    assert all(cell in text for cell in cells)
+    whole = " ".join(text.split())
+    assert all(item.text in whole for item in page.iter("li"))
+
+
+# --- the check ------------------------------------------------------------------------------------------
+
+
+def test_the_check_is_part_of_the_answer() -> None:
+    rows = um.simulate.sample(um.simulate.realistic_parameters(latent_chain, rng=3), 400, rng=5)
+    fit = um.fit(latent_chain, rows)
+    result = um.Result(latent_chain.cpdag(), fit)
+    assert str(result.check) == str(um.check(fit.sample))
+    assert "- In order: samples, indicators, dependence, latents, Gaussian, collinearity." in result.summary()
+    matrix = um.fit(latent_chain, cov=rows.cov(), n_samples=100)
+    text = um.Result(latent_chain.cpdag(), matrix).summary()
+    assert "- Samples: 100 samples, 11 per variable." in text
+    assert "- In order: indicators, dependence, latents, collinearity." in text
+    assert "That is few (rule of thumb: 200, and 5 per variable)" in " ".join(text.split())
+
+
+def test_what_only_rows_can_show_survives_json() -> None:
+    rows = um.simulate.sample(um.simulate.realistic_parameters(latent_chain, rng=3), 400, rng=5)
+    result = um.Result(latent_chain.cpdag(), um.fit(latent_chain, np.exp(rows)))
+    again = um.Result.from_json(result.to_json())
+    assert "Gaussian: Not Gaussian: Mardia's kurtosis" in again.summary()
+    assert again.check.findings == result.check.findings
+    older = json.dumps({key: value for key, value in json.loads(result.to_json()).items() if key != "check"})
+    assert "Gaussian" not in um.Result.from_json(older).summary()  # a matrix does not tell, and nobody told it
 
 
 # --- JSON -----------------------------------------------------------------------------------------------

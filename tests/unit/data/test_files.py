@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import sys
 from pathlib import Path
 
@@ -66,6 +67,26 @@ def test_deviations_make_covariances_and_names_may_be_given() -> None:
     matrix = um.read_matrix("1\n.45 1\n-.12 .3 1\nSD 2 3 10", names=["p", "q", "r"])
     assert np.allclose(matrix, FULL * np.outer([2, 3, 10], [2, 3, 10]))
     assert list(matrix.columns) == ["p", "q", "r"]
+
+
+def test_means_and_deviations_may_stand_in_columns_and_notes_below() -> None:
+    table = """
+    Variable        M    SD    1      2      3
+    1. Stress      3.2   2.0  (.85)
+    2. Conflict    2.8   3.0  .45**   —
+    3. Support     4.1  10    −.12   .30ns   —
+    N = 202
+    Note. Reliabilities are on the diagonal.
+    *p < .05. **p < .01.
+    """
+    for text in (table, re.sub(r"(?<=\S)[ ]+(?=\S)", "\t", table).replace(".\t", ". ")):
+        matrix = um.read_matrix(text)
+        assert list(matrix.columns) == ["Stress", "Conflict", "Support"]
+        assert np.allclose(matrix, FULL * np.outer([2, 3, 10], [2, 3, 10]))
+
+
+def test_variables_may_be_called_n_and_note() -> None:
+    assert list(um.read_matrix("N 1\nNotes .4 1\nE .2 .3 1").columns) == ["N", "Notes", "E"]
 
 
 def test_names_of_several_words() -> None:

@@ -116,9 +116,14 @@ def test_auto_takes_few_values_as_ordinal_and_reports_each_pair() -> None:
 def test_items_taken_as_continuous_are_pointed_out() -> None:
     for cor in ("pearson", "spearman-normal"):
         assert as_sample(likert(400, 2), cor=cor).remarks[-1] == (
-            "2 variables have no more than 7 values ('x1', 'x2') and were taken as continuous: such correlations come "
-            "out too small. cor='auto' takes them as ordinal."
+            "2 variables with no more than 7 values ('x1', 'x2') taken as continuous: such correlations come out too "
+            "small. cor='auto' takes them as ordinal."
         )
+
+
+def test_one_item_among_continuous_variables_has_polyserial_correlations_only() -> None:
+    sample = as_sample(gaussian(400).assign(item=likert(400, 1)), cor="auto")
+    assert sample.remarks[0] == "1 variable taken as ordinal ('item'): polyserial correlations with the others."
 
 
 def test_auto_needs_rows_for_each_value() -> None:
@@ -258,6 +263,24 @@ def test_rows_without_a_value_are_left_out() -> None:
     assert sample.remarks == ("2 rows without any value left out.",)
 
 
+# Matrices left half empty --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("empty", [0.0, np.nan])
+@pytest.mark.parametrize("below", [True, False])
+def test_a_triangle_is_taken_for_the_whole_matrix(empty: float, below: bool) -> None:
+    corr = gaussian().corr().to_numpy()
+    left_out = np.triu(np.ones((4, 4), dtype=bool), 1)
+    half = np.where(left_out if below else left_out.T, empty, corr)
+    assert (as_sample(cov=half, n_samples=200).corr == as_sample(cov=corr, n_samples=200).corr).all()
+
+
+def test_names_of_several_levels_are_joined() -> None:
+    rows = gaussian().set_axis(pd.MultiIndex.from_product([["mood", "sleep"], [1, 2]]), axis=1)
+    assert as_sample(rows).names == ("mood_1", "mood_2", "sleep_1", "sleep_2")
+    assert as_sample(cov=rows.cov(), n_samples=200).names == ("mood_1", "mood_2", "sleep_1", "sleep_2")
+
+
 # Columns that look like something else ----------------------------------------------------------------------
 
 
@@ -267,6 +290,32 @@ def test_identifiers_and_weights_are_pointed_out() -> None:
     remarks = " ".join(as_sample(rows).remarks)
     assert "'id', 'row': every value is a different whole number" in remarks
     assert "'weight': named like sampling weights" in remarks
+
+
+@pytest.mark.parametrize("name", ["ID", "participant_id", "userId", "respondentID", "VpNr", "case", "subject no"])
+def test_whole_numbers_named_like_identifiers_are_pointed_out(name: str) -> None:
+    rows = gaussian().assign(**{name: np.random.default_rng(0).permutation(99_999)[:200]})
+    assert as_sample(rows).remarks[0].startswith(f"{name!r}: every value is a different whole number")
+
+
+def test_numbers_without_a_gap_number_the_rows_in_any_order() -> None:
+    shuffled = np.random.default_rng(0).permutation(200)
+    assert as_sample(gaussian().assign(z=shuffled)).remarks[0].startswith("'z': every value")
+    assert as_sample(gaussian().assign(z=shuffled**2)).remarks == ()  # squares have gaps, and the name says nothing
+
+
+@pytest.mark.parametrize("name", ["wt", "WGT2", "weight_final", "survey_weight", "dweight", "pspwght", "anweight", "w"])
+def test_names_of_weights_are_known(name: str) -> None:
+    rows = gaussian()
+    rows[name] = np.random.default_rng(1).uniform(0.5, 2.0, len(rows))
+    assert f"{name!r}: named like sampling weights" in " ".join(as_sample(rows).remarks)
+
+
+@pytest.mark.parametrize("name", ["weighted", "growth", "two", "lightweightness", "valid", "nor"])
+def test_names_that_only_sound_alike_are_left_alone(name: str) -> None:
+    rows = gaussian()
+    rows[name] = np.random.default_rng(1).uniform(0.5, 2.0, len(rows))
+    assert as_sample(rows).remarks == ()
 
 
 @pytest.mark.parametrize(
@@ -309,9 +358,18 @@ REFUSED = {
     "text": (lambda: as_sample(ROWS.assign(sex="f", town="x")), "Columns 'sex', 'town' hold text, not numbers. Select"),
     "numbers as text": (lambda: as_sample([["1", "2"], ["3", "4"]]), "entries that are not numbers"),
     "unordered categories": (lambda: as_sample(ROWS.assign(g=pd.Categorical(["x", "y"] * 100))), r"cat\.as_ordered"),
-    "dates": (lambda: as_sample(ROWS.assign(day=pd.Timestamp("2020-01-01"))), "Columns 'day' hold text"),
+    "dates": (lambda: as_sample(ROWS.assign(day=pd.Timestamp("2020-01-01"))), "Columns 'day' hold dates or times"),
+    "a column of numbers as text": (
+        lambda: as_sample(ROWS.assign(a=ROWS["a"].astype(str), sex="f")),
+        r"'a' hold numbers written as text\. Turn them .*pandas\.to_numeric\. Columns 'sex' hold text, not numbers",
+    ),
+    "a file's name": (lambda: as_sample("answers.csv"), r"got the text 'answers\.csv'. .* unmeasured\.read"),
+    "columns in a dict": (lambda: as_sample({"a": [1, 2], "b": [2, 1]}), r"a dict of named values\. pandas\.DataFrame"),
+    "no name": (lambda: as_sample(ROWS.set_axis(["a", "", "c", "d"], axis=1)), "Variable number 2 of 4 has no name"),
+    "name None": (lambda: as_sample(ROWS.set_axis([None, "b", "c", "d"], axis=1)), "Variable number 1 of 4 has no"),
+    "rows as a matrix": (lambda: as_sample(cov=ROWS, n_samples=200), r"shape \(200, 4\)\. Rows of samples go in as X"),
     "complex": (lambda: as_sample(ROWS.to_numpy() + 1j), "not numbers"),
-    "infinite": (lambda: as_sample(ROWS.assign(a=np.inf)), "Columns 'a' hold infinities, which are neither"),
+    "infinite": (lambda: as_sample(ROWS.assign(a=np.inf)), "Columns 'a' hold infinities .*, which are neither"),
     "empty column": (lambda: as_sample(ROWS.assign(a=np.nan)), "Columns 'a' hold no value at all"),
     "constant": (lambda: as_sample(ROWS.assign(a=0.1)), "Constant variables carry no information: 'a'"),
     "identical": (lambda: as_sample(ROWS.assign(e=ROWS["b"])), "Columns 'b' and 'e' are identical"),
@@ -320,7 +378,7 @@ REFUSED = {
         lambda: as_sample(np.column_stack([likert(), 6 - likert()[:, 0]]), cor="auto"),
         "'x1' and 'x5' are perfectly correlated",
     ),
-    "sum": (lambda: as_sample(ROWS.assign(e=ROWS["a"] + ROWS["b"])), "not positive definite .* 'a', 'b'|'e'"),
+    "sum": (lambda: as_sample(ROWS.assign(e=ROWS["a"] + ROWS["b"])), "of 'e', '[ab]', '[ab]' one is the sum"),
     "too few": (lambda: as_sample(ROWS[:3]), "3 samples are too few for 4 variables"),
     "a matrix as rows": (lambda: as_sample(CORR), r"symmetric matrix.*pass it as\s+cov="),
     "no table": (lambda: as_sample(ROWS["a"]), r"table \(samples x variables\); got a Series of shape \(200,\)"),

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted
 
 import unmeasured as um
-from graphs_zoo import latent_chain
+from graphs_zoo import latent_chain, shared_child, two_group_chain
 
 # The checks that cannot apply, with the reason for each.
 NOT_APPLICABLE = {
@@ -51,6 +51,23 @@ def test_scikit_learns_own_checks_pass(search: Any, legacy: bool) -> None:
     odd = {check["check_name"] for check in checks if check["status"] != "passed"}
     assert odd <= {*NOT_APPLICABLE, *SKIPPED}
     assert len(checks) > 10
+
+
+@pytest.mark.parametrize("dag", [latent_chain, shared_child, two_group_chain])
+@pytest.mark.parametrize("criterion", ["bic", "delta"])
+def test_units_from_a_millionth_to_a_million_give_the_same_graph(dag: um.DAG, criterion: Any) -> None:
+    rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng=3), 400, rng=5)
+    plain = um.LGES(criterion=criterion).fit(rows)
+    exponents = np.random.default_rng(1).uniform(-6, 6, rows.shape[1])
+    exponents[:2] = -6, 6
+    scaled = rows * 10.0**exponents
+    for search in (
+        um.LGES(criterion=criterion).fit(scaled),
+        um.LGES(criterion=criterion).fit_cov(scaled.cov(), len(rows)),
+    ):
+        assert search.graph_ == plain.graph_
+        assert search.sem_.chi2 == pytest.approx(plain.sem_.chi2, abs=1e-5)
+        assert search.result_.loadings["std"].to_numpy() == pytest.approx(plain.result_.loadings["std"], abs=1e-4)
 
 
 def test_options_are_stored_and_looked_at_by_fit_only() -> None:
