@@ -32,7 +32,7 @@ from unmeasured.search.trace import Step
 from unmeasured.sem.factors import Factors, fit_factors
 
 # How many standard deviations beyond chance a rank constraint may cost.
-_RATE = 2.5
+_RATES = (2.5, 6.0, 15.0, 40.0, 100.0)
 # Observed variables in a piece, about.
 _PIECE = 20
 # A score has to rise by more than the fits' own rounding.
@@ -60,11 +60,10 @@ class Pieces:
 
     def search(self) -> Placed | None:
         """The best measurement model found; None where nothing clusters."""
-        gains = ChanceGains(self.score.sample, self.score.price)
-        clusters, left = find_clusters(gains, range(gains.n), _RATE, self.max_group_size)
-        if not clusters:
+        starts = [self.place(self.fitted(model)) for model in self.starts()]
+        if not starts:
             return None
-        found = self.place(self.fitted(assemble(gains, clusters, dict.fromkeys(left, 0))))
+        found = max(starts, key=lambda start: start.value)
         while not self.clock.measuring_is_over():
             other = self.place(self.work(found))
             # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
@@ -72,6 +71,17 @@ class Pieces:
                 break
             found = other
         return found
+
+    def starts(self) -> list[Measurement]:
+        """What closed forms find, by tests from strict to lenient: of real questionnaires no constraint holds exactly."""
+        gains = ChanceGains(self.score.sample, self.score.price)
+        models = {}
+        for rate in _RATES:
+            clusters, left = find_clusters(gains, range(gains.n), rate, self.max_group_size)
+            if clusters:
+                model = assemble(gains, clusters, dict.fromkeys(left, 0))
+                models[model.key] = model
+        return list(models.values())
 
     # The whole --------------------------------------------------------------------------------------------
 
