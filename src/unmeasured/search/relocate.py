@@ -26,26 +26,20 @@ _LEAST_SHARE = 1e-4
 
 @compiled
 def parent_likelihoods(
-    S: Floats, Loading: Floats, Phi: Floats, noise: Floats, allowed: Bools, out: Floats, loading: Floats, own: Floats
-) -> None:
+    variance: Floats, moments: Floats, crosses: Floats, V: Floats, allowed: Bools, out: Floats, loading: Floats,
+    own: Floats,
+) -> None:  # fmt: skip
     """Fill ``out`` (n, C): log-likelihood per sample of each variable given the others, for C sets of parents.
 
-    ``Loading`` (m, n), ``Phi`` (m, m, ones on its diagonal) and ``noise`` (n,) are the fit, ``allowed`` (C, m) the
-    latents of each set. ``loading`` (n, C, m) and ``own`` (n, C) become the loadings and the noise that reach it.
+    ``variance`` (n,) is that of each variable, the others are as :func:`predicted_latents` gives them, ``allowed``
+    (C, m) the latents of each set. ``loading`` (n, C, m) and ``own`` (n, C) become the loadings and the noise that
+    reach it.
     """
-    m, n = Loading.shape
-    M = Loading / noise
-    # Latents have unit variance here; the ridge stands for one whose noise has vanished.
-    W = np.linalg.inv(Phi + 1e-6 * np.eye(m)) + M @ Loading.T
-    MS = M @ S
-    G = MS @ M.T
+    n, m = crosses.shape
     parents = np.empty(m, dtype=np.int64)
     A, b = np.empty((m, m)), np.empty(m)
     for j in range(n):
-        Vj = np.linalg.inv(W - np.outer(M[:, j], Loading[:, j]) + 1e-6 * np.eye(m))
-        inside = G - np.outer(M[:, j], MS[:, j]) - np.outer(MS[:, j], M[:, j]) + np.outer(M[:, j], M[:, j]) * S[j, j]
-        moment = Vj @ inside @ Vj.T
-        cross = Vj @ (MS[:, j] - M[:, j] * S[j, j])
+        moment, cross, Vj = moments[j], crosses[j], V[j]
         for c in range(allowed.shape[0]):
             q = 0
             for i in range(m):
@@ -70,7 +64,7 @@ def parent_likelihoods(
                 for t in range(i + 1, q):
                     b[i] -= A[t, i] * b[t]
                 b[i] /= A[i, i]
-            left, uncertain = S[j, j], 0.0
+            left, uncertain = variance[j], 0.0
             for i in range(q):
                 left -= b[i] * cross[parents[i]]
                 loading[j, c, parents[i]] = b[i]
@@ -79,6 +73,25 @@ def parent_likelihoods(
             own[j, c] = max(left - uncertain, _LEAST_NOISE)
             total = uncertain + own[j, c]
             out[j, c] = -0.5 * (np.log(total) + left / total)
+
+
+def predicted_latents(S: Floats, Loading: Floats, Phi: Floats, noise: Floats) -> tuple[Floats, Floats, Floats]:
+    """For each variable j, of the latents as the others predict them: moments, their covariance with j, and V.
+
+    ``Loading`` (m, n), ``Phi`` (m, m, ones on its diagonal) and ``noise`` (n,) are the fit; the answers are (n, m, m),
+    (n, m) and (n, m, m). Stacked matrices, not a compiled loop: linear algebra takes long to compile.
+    """
+    M = Loading / noise
+    # Latents have unit variance here; the ridges stand for one whose noise has vanished.
+    ridge = 1e-6 * np.eye(len(Phi))
+    W = np.linalg.inv(Phi + ridge) + M @ Loading.T
+    MS = M @ S
+    m, ms, own = M.T, MS.T, np.diag(S)
+    V = np.linalg.inv(W - m[:, :, None] * Loading.T[:, None, :] + ridge)
+    both = m[:, :, None] * ms[:, None, :]
+    inside = MS @ M.T - both - both.transpose(0, 2, 1) + m[:, :, None] * m[:, None, :] * own[:, None, None]
+    cross = V @ (ms - m * own[:, None])[:, :, None]
+    return V @ inside @ V.transpose(0, 2, 1), np.ascontiguousarray(cross[:, :, 0]), V
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,5 +121,6 @@ def relocations(
     # A latent whose noise vanishes has a variance without bound: each is measured in its own unit here.
     # Noise at its bound would leave nothing but rounding of a variable's own share, so it is held above that.
     unit, noise = np.sqrt(np.diag(Phi)), np.maximum(noise, _LEAST_SHARE)
-    parent_likelihoods(S, Loading * unit[:, None], Phi / np.outer(unit, unit), noise, allowed, out, loadings, noises)
+    latents = predicted_latents(S, Loading * unit[:, None], Phi / np.outer(unit, unit), noise)
+    parent_likelihoods(np.diag(S).copy(), *latents, allowed, out, loadings, noises)
     return Relocations(masks, out, loadings / unit, noises)
