@@ -149,7 +149,10 @@ def test_the_report_is_made_again(folder, tmp_path):
 
 @pytest.mark.parametrize(
     ("where", "words"),
-    [("unmeasured.search.lges.discover", "stopped before there was an answer"), ("unmeasured.fit", "stopped.")],
+    [
+        ("unmeasured.search.lges.discover", "stopped before there was an answer"),
+        ("unmeasured.cli.compile_kernels", "stopped."),
+    ],
 )
 def test_an_interrupt_is_one_sentence(folder, monkeypatch, where, words):
     def interrupt(*_, **__):

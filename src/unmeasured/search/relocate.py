@@ -87,7 +87,7 @@ def predicted_latents(S: Floats, Loading: Floats, Phi: Floats, noise: Floats) ->
     W = np.linalg.inv(Phi + ridge) + M @ Loading.T
     MS = M @ S
     m, ms, own = M.T, MS.T, np.diag(S)
-    V = np.linalg.inv(W - m[:, :, None] * Loading.T[:, None, :] + ridge)
+    V: Floats = np.asarray(np.linalg.inv(W - m[:, :, None] * Loading.T[:, None, :] + ridge), dtype=float)
     both = m[:, :, None] * ms[:, None, :]
     inside = MS @ M.T - both - both.transpose(0, 2, 1) + m[:, :, None] * m[:, None, :] * own[:, None, None]
     cross = V @ (ms - m * own[:, None])[:, :, None]
