@@ -70,8 +70,8 @@ def discover(
 ) -> Discovery:
     """Recover the CPDAG over latent groups and observed variables."""
     initial_state(sample.names)  # refuses what no factor model can describe
-    steps = Steps(verbose)
     clock = Clock(time_limit)
+    steps = Steps(verbose, clock)
     # In a population the price of a dimension vanishes against the likelihood: what is left is the paper's rule.
     if criterion == "delta" or math.isinf(sample.n):
         tolerance = default_delta(sample.n) if delta is None else delta
@@ -79,6 +79,7 @@ def discover(
     else:
         state = by_bic(sample, penalty, max_group_size, n_threads, clock, steps)
         leftover = ()
+    steps.close()
     if state is None:
         return nothing_latent(sample, Trace(steps))
     cpdag = with_isolated(state.cpdag, sample.names)
@@ -116,7 +117,7 @@ def by_bic(
     max_group_size: int | None,
     n_threads: int | None,
     clock: Clock,
-    steps: list[Step],
+    steps: Steps,
 ) -> State | None:
     """Past the paper: proposals from closed forms, moves over the measurement model, then the edges between groups."""
     score: BicScore[Measurement] = BicScore(sample, penalty=penalty, n_threads=n_threads)
@@ -126,7 +127,9 @@ def by_bic(
     best_value = 0.5 * sample.log_det_corr - price * len(sample.names)
     measured = refine(score, max_group_size or len(sample.names) // 2, steps, clock)
     # What the latent graph will save was only foretold so far; the closest few models are put to the test.
-    for found in measured:
+    for tested, found in enumerate(measured):
+        clock.connected(tested / len(measured))
+        steps.say(f"Latent graph of model {tested + 1} of {len(measured)}")
         likelihood = LikelihoodScore(sample, n_threads=n_threads, near=found)
         connected = found.model.state
         dimension = score.dimension(found.model) - n_paths(connected)

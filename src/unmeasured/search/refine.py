@@ -324,8 +324,9 @@ def refine(score: BicScore[Measurement], max_group_size: int, steps: list[Step],
     ranked = sorted(score(starts), key=lambda found: -found.value)
     n_climbs = _N_CLIMBS if len(score.sample.names) <= _FEW_VARIABLES else _N_CLIMBS // 2
     with clock.heeding_the_keyboard():
-        for found in ranked[:n_climbs]:
+        for done, found in enumerate(ranked[:n_climbs], start=1):
             search.climb(found.model)
+            clock.measured(done / min(n_climbs, len(ranked)))
         # A later start may have shown that a model passed by is better than all that were climbed from.
         while (top := _best_of(score)).model.key not in search.summits and not search.out_of_time():
             search.climb(top.model)

@@ -90,8 +90,9 @@
     listen(group, edge);
     if (!edge.label) return;
     const [x, y] = onCurve(points, edge.at), label = make("g", { class: "label", ...ends }, labels);
-    const width = edge.label.length * SMALL * 0.6 + 2;
-    make("rect", { x: x - width / 2, y: y - SMALL * 0.65, width, height: SMALL * 1.3, fill: "#fff", "fill-opacity": 0.85 }, label);
+    // Room at both ends: a minus sign that touches a dashed line would pass as one of its dashes.
+    const width = edge.label.length * SMALL * 0.6 + (edge.label.includes("\u2212") ? 7 : 4);
+    make("rect", { x: x - width / 2, y: y - SMALL * 0.65, width, height: SMALL * 1.3, fill: "#fff", "fill-opacity": 0.92 }, label);
     text(x, y, SMALL, edge.label, label);
     listen(label, edge);
   };
