@@ -27,7 +27,7 @@ from unmeasured.search.clock import Clock
 from unmeasured.search.measurement import Measurement
 from unmeasured.search.phase1 import run_phase1
 from unmeasured.search.phase2 import n_paths, polish_edges, run_phase2
-from unmeasured.search.refine import refine
+from unmeasured.search.refine import Move, refine
 from unmeasured.search.state import State, initial_state
 from unmeasured.search.trace import Step, Steps, Trace
 from unmeasured.sem.fit import Fit, fit_many
@@ -66,6 +66,7 @@ def discover(
     prune: bool = True,
     n_threads: int | None = None,
     time_limit: float | None = None,
+    moves: Sequence[Move] = (),
     verbose: bool = False,
 ) -> Discovery:
     """Recover the CPDAG over latent groups and observed variables."""
@@ -77,7 +78,7 @@ def discover(
         tolerance = default_delta(sample.n) if delta is None else delta
         state, leftover = by_tolerance(sample, tolerance, max_group_size, prune, n_threads, steps)
     else:
-        state = by_bic(sample, penalty, max_group_size, n_threads, clock, steps)
+        state = by_bic(sample, penalty, max_group_size, n_threads, clock, steps, moves)
         leftover = ()
     steps.close()
     if state is None:
@@ -118,6 +119,7 @@ def by_bic(
     n_threads: int | None,
     clock: Clock,
     steps: Steps,
+    moves: Sequence[Move] = (),
 ) -> State | None:
     """Past the paper: proposals from closed forms, moves over the measurement model, then the edges between groups."""
     score: BicScore[Measurement] = BicScore(sample, penalty=penalty, n_threads=n_threads)
@@ -125,7 +127,7 @@ def by_bic(
     best = None
     # Without latents: independent variables, each with its variance.
     best_value = 0.5 * sample.log_det_corr - price * len(sample.names)
-    measured = refine(score, max_group_size or len(sample.names) // 2, steps, clock)
+    measured = refine(score, max_group_size or len(sample.names) // 2, steps, clock, moves)
     # What the latent graph will save was only foretold so far; the closest few models are put to the test.
     for tested, found in enumerate(measured):
         clock.connected(tested / len(measured))
@@ -248,7 +250,10 @@ class LGES(Search):
     random_state : int
         Kept for the face of an estimator: the search draws nothing at random, and runs repeat.
     verbose : bool
-        Show each step as it is taken.
+        Show each step as it is taken, and about how long the search will take.
+    moves : sequence of functions
+        Moves of your own for "bic": each takes a measurement model and gives others, which are tried beside ours. See
+        ``examples/your_own_move.py``.
     time_limit : float, optional
         Seconds after which "bic" returns the best found so far, and says so.
 
@@ -298,6 +303,7 @@ class LGES(Search):
         n_jobs: int = 1,
         random_state: int = 0,
         time_limit: float | None = None,
+        moves: Sequence[Move] = (),
         verbose: bool = False,
     ) -> None:
         self.criterion = criterion
@@ -311,6 +317,7 @@ class LGES(Search):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.time_limit = time_limit
+        self.moves = moves
         self.verbose = verbose
 
     def _search(self, sample: Sample) -> None:
@@ -318,6 +325,8 @@ class LGES(Search):
             raise UnmeasuredError(f"criterion must be 'bic' or 'delta'; got {self.criterion!r}.")
         if self.knowledge is not None:
             raise UnmeasuredError("Background knowledge cannot be given yet; leave knowledge out.")
+        if self.moves and self.criterion == "delta":
+            raise UnmeasuredError('moves are for criterion="bic"; the paper\'s rule has its own. Leave them out.')
         Clock(self.time_limit)  # a limit that makes no sense is refused before anything is done
         found = discover(
             sample,
@@ -328,6 +337,7 @@ class LGES(Search):
             prune=self.prune,
             n_threads=self._n_threads,
             time_limit=self.time_limit,
+            moves=self.moves,
             verbose=self.verbose,
         )
         self.graph_, self.sem_ = found.cpdag, found.fit
