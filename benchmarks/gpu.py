@@ -2,9 +2,9 @@
 
     python benchmarks/gpu.py
 
-On a machine with our kernels (numba) it times them on two threads; on one with PyTorch and a CUDA device it times the same
-work there, in double precision, transfers left out. Both parts draw the same matrices. The figures and what we made of
-them are in ``docs/scaling.md``.
+On a machine with our kernels (numba) it times them on two threads; on one with PyTorch and a CUDA device it times the
+same work there, in double precision, transfers left out. Both parts draw the same matrices. The figures and what we
+made of them are in ``docs/scaling.md``.
 """
 
 from __future__ import annotations

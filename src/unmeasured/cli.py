@@ -28,6 +28,7 @@ from unmeasured.errors import listing, nearest
 from unmeasured.report.run import About, Comparison, Run, run_of
 from unmeasured.report.screen import screen
 from unmeasured.report.write import write_run
+from unmeasured.search.warm import compile_kernels
 from unmeasured.sem.lavaan import parse
 
 app = typer.Typer(
@@ -118,7 +119,8 @@ def discover(
 def _searched(
     search: um.LGES, sample: um.Sample, about: About, others: dict[str, Any], *, plain_names: bool, quiet: bool
 ) -> Run:
-    _compile()
+    # Before the clock of a search starts: with a time limit, little would be left of it.
+    compile_kernels()
     begun = time.perf_counter()
     # A bar is for people who watch, not for logs.
     watched = clone(search).set_params(verbose=not quiet and sys.stderr.isatty())
@@ -134,11 +136,6 @@ def _searched(
     method = " ".join(repr(search).split())
     result = replace(run.result, method=method, options=search.get_params())
     return replace(run, result=result if plain_names else result.rename())
-
-
-def _compile() -> None:
-    """Compile the kernels before the clock of a search starts: with a time limit, little would be left of it."""
-    um.fit("f =~ a + b + c", cov=[[1.0, 0.5, 0.4], [0.5, 1.0, 0.3], [0.4, 0.3, 1.0]], n_samples=100, names=list("abc"))
 
 
 def _finish(run: Run, out: Path | None, *, as_json: bool, quiet: bool) -> None:
@@ -175,10 +172,9 @@ def demo(
     typer.echo(f"{dataset.title}: {len(dataset.names)} variables, N = {dataset.n_samples}")
     typer.echo(f"Source: {dataset.source}\n")
     sample = um.as_sample(cov=dataset.frame(), n_samples=dataset.n_samples)
-    published = um.compare_models(dict(dataset.models), sample)
     about = About(title=dataset.title, data=dataset.title, source=dataset.source, command=_command())
     run = _searched(um.LGES(n_jobs=-1, time_limit=time_limit), sample, about, {}, plain_names=False, quiet=False)
-    compared = um.compare_models({"found": run.result, **published.fits})
+    compared = um.compare_models({"found": run.result, **dataset.models})
     run = replace(run, comparison=Comparison.of(compared))
     typer.echo(f"{screen(run.result, run.about.seconds)}\n\nBeside the published models\n{compared}\n")
     typer.echo(_where(write_run(run, out or Path(f"unmeasured-{data}"))))

@@ -17,8 +17,9 @@ import pytest
 import unmeasured as um
 from unmeasured.cli import main
 
-# The console script calls main(), and so do we: here in this process, and where a process matters, in one of its own.
-CODE = "import sys; from unmeasured.cli import main; sys.argv[0] = 'unmeasured'; main()"
+# The console script calls main() of unmeasured_command, which calls this one, and so do we: here in this process,
+# and where a process matters, in one of its own.
+CODE = "import sys; from unmeasured_command import main; sys.argv[0] = 'unmeasured'; main()"
 THREE = "visual =~ x1 + x2 + x3\ntextual =~ x4 + x5 + x6\nspeed =~ x7 + x8 + x9\n"
 
 
@@ -149,7 +150,10 @@ def test_the_report_is_made_again(folder, tmp_path):
 
 @pytest.mark.parametrize(
     ("where", "words"),
-    [("unmeasured.search.lges.discover", "stopped before there was an answer"), ("unmeasured.fit", "stopped.")],
+    [
+        ("unmeasured.search.lges.discover", "stopped before there was an answer"),
+        ("unmeasured.cli.compile_kernels", "stopped."),
+    ],
 )
 def test_an_interrupt_is_one_sentence(folder, monkeypatch, where, words):
     def interrupt(*_, **__):
@@ -160,6 +164,42 @@ def test_an_interrupt_is_one_sentence(folder, monkeypatch, where, words):
     assert done.returncode == 130
     assert done.stderr.startswith(f"unmeasured: {words}")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_interrupt_while_the_package_loads_is_one_sentence_too(tmp_path):
+    (tmp_path / "numba.py").write_text("import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    process = start("datasets", env={**os.environ, "PYTHONPATH": path})
+    said, complained = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert (said, complained) == ("", "unmeasured: stopped.\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent otherwise there")
+def test_ctrl_c_keeps_the_best_so_far(tmp_path):
+    matrix = um.datasets.load("teacher_burnout").frame()
+    matrix.to_csv(tmp_path / "m.csv")
+    code = (
+        "import os, signal, unmeasured.search.refine as refine\n"
+        "climb = refine.Refinement.settle\n"
+        "def stop_after(self, *given, **options):\n"
+        "    found = climb(self, *given, **options)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return found\n"
+        "refine.Refinement.settle = stop_after\n"
+    )
+    asked = ["discover", "m.csv", "--n", "599", "-c", "EE*,DP*,PA*", "--out", "run"]
+    process = subprocess.run(
+        [sys.executable, "-c", code + CODE, *asked],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert process.returncode in (0, 1), process.stderr
+    assert "Stopped by the keyboard" in process.stdout
+    assert (tmp_path / "run" / "report.html").exists()
 
 
 # Models -----------------------------------------------------------------------------------------------------

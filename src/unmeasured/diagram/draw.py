@@ -112,8 +112,9 @@ def _draw_edge(axes: Axes, edge: Edge, source: Node, target: Node, paint: Paint,
         axes.add_patch(Polygon(line.corners, closed=True, linewidth=0.0, **look))
     if edge.label:
         x, y = on_curve(points, edge.at)
-        patch = {"facecolor": "white", "edgecolor": "none", "pad": 0.8 * scale, "alpha": 0.88}
-        _text(axes, x, y, edge.label, LABEL_FONT * scale, ha="center", zorder=5, bbox=patch)
+        patch = {"facecolor": "white", "edgecolor": "none", "pad": 0.8 * scale, "alpha": 0.92}
+        # Thin spaces: a minus sign that touches a dashed line would pass as one of its dashes.
+        _text(axes, x, y, f"\u2009{edge.label}\u2009", LABEL_FONT * scale, ha="center", zorder=5, bbox=patch)
 
 
 def _text(axes: Axes, x: float, y: float, text: str, size: float, **look: Any) -> None:

@@ -13,6 +13,7 @@ Options are only stored by ``__init__`` and looked at by ``fit``, as scikit-lear
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from numbers import Integral
@@ -29,6 +30,9 @@ from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import DataError, UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.sem.fit import Fit
+
+# How Python writes a function; where it lies in memory is nothing to keep.
+_FUNCTION = re.compile(r"<function (?:\S+\.)?(\w+) at 0x[0-9a-f]+>")
 
 
 class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -93,9 +97,14 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         self.n_features_in_ = len(sample.names)
         self._keep_feature_names(source)
         # scikit-learn writes an estimator with the options that are not at their default.
-        method = " ".join(repr(self).split())
-        self.result_ = Result(self.graph_, self.sem_, self.remarks_, method, self.get_params())
+        method = _FUNCTION.sub(r"\1", " ".join(repr(self).split()))
+        self.result_ = Result(self.graph_, self.sem_, self.remarks_, method, self._options())
         return self
+
+    def _options(self) -> dict[str, Any]:
+        """The options as a result keeps them: functions by their names."""
+        moves = {"moves": [str(getattr(move, "__name__", move)) for move in getattr(self, "moves", ())]}
+        return {**self.get_params(), **moves} if moves["moves"] else self.get_params()
 
     def _keep_feature_names(self, source: Any) -> None:
         """scikit-learn's rule: the attribute is there exactly if the data came with names that are strings."""

@@ -29,7 +29,7 @@ from unmeasured.search.measurement import Measurement
 from unmeasured.search.phase1 import run_phase1
 from unmeasured.search.phase2 import n_paths, polish_edges, run_phase2
 from unmeasured.search.pieces import Pieces, in_order
-from unmeasured.search.refine import refine
+from unmeasured.search.refine import Move, refine
 from unmeasured.search.state import State, initial_state
 from unmeasured.search.trace import Step, Steps, Trace
 from unmeasured.sem.fit import Fit, fit_many
@@ -71,19 +71,21 @@ def discover(
     prune: bool = True,
     n_threads: int | None = None,
     time_limit: float | None = None,
+    moves: Sequence[Move] = (),
     verbose: bool = False,
 ) -> Discovery:
     """Recover the CPDAG over latent groups and observed variables."""
     initial_state(sample.names)  # refuses what no factor model can describe
-    steps = Steps(verbose)
     clock = Clock(time_limit)
+    steps = Steps(verbose, clock)
     # In a population the price of a dimension vanishes against the likelihood: what is left is the paper's rule.
     if criterion == "delta" or math.isinf(sample.n):
         tolerance = default_delta(sample.n) if delta is None else delta
         state, leftover = by_tolerance(sample, tolerance, max_group_size, prune, n_threads, steps)
     else:
-        state = by_bic(sample, penalty, max_group_size, n_threads, clock, steps)
+        state = by_bic(sample, penalty, max_group_size, n_threads, clock, steps, moves)
         leftover = ()
+    steps.close()
     if state is None:
         return nothing_latent(sample, Trace(steps))
     cpdag = with_isolated(state.cpdag, sample.names)
@@ -121,7 +123,8 @@ def by_bic(
     max_group_size: int | None,
     n_threads: int | None,
     clock: Clock,
-    steps: list[Step],
+    steps: Steps,
+    moves: Sequence[Move] = (),
 ) -> State | None:
     """Past the paper: proposals from closed forms, moves over the measurement model, then the edges between groups."""
     score: BicScore[Measurement] = BicScore(sample, penalty=penalty, n_threads=n_threads)
@@ -129,9 +132,11 @@ def by_bic(
     best = None
     # Without latents: independent variables, each with its variance.
     best_value = 0.5 * sample.log_det_corr - price * len(sample.names)
-    measured = measurement_models(score, max_group_size or len(sample.names) // 2, steps, clock)
+    measured = measurement_models(score, max_group_size or len(sample.names) // 2, steps, clock, moves)
     # What the latent graph will save was only foretold so far; the closest few models are put to the test.
-    for found in measured:
+    for tested, found in enumerate(measured):
+        clock.connected(tested / len(measured))
+        steps.say(f"Latent graph of model {tested + 1} of {len(measured)}")
         likelihood = LikelihoodScore(sample, n_threads=n_threads, near=found)
         connected = found.model.state
         dimension = score.dimension(found.model) - n_paths(connected)
@@ -153,12 +158,12 @@ def by_bic(
 
 
 def measurement_models(
-    score: BicScore[Measurement], max_group_size: int, steps: list[Step], clock: Clock
+    score: BicScore[Measurement], max_group_size: int, steps: list[Step], clock: Clock, moves: Sequence[Move]
 ) -> list[Fitted[Measurement]]:
     """Who measures whom: the best models found, best first. Many variables are worked on in pieces."""
     if len(score.sample.names) <= _MANY_VARIABLES:
-        return refine(score, max_group_size, steps, clock)
-    placed = Pieces(score, max_group_size, steps, clock).search()
+        return refine(score, max_group_size, steps, clock, moves)
+    placed = Pieces(score, max_group_size, steps, clock, moves).search()
     return [] if placed is None else [in_order(placed)]
 
 
@@ -268,7 +273,10 @@ class LGES(Search):
     random_state : int
         Kept for the face of an estimator: the search draws nothing at random, and runs repeat.
     verbose : bool
-        Show each step as it is taken.
+        Show each step as it is taken, and about how long the search will take.
+    moves : sequence of functions
+        Moves of your own for "bic": each takes a measurement model and gives others, which are tried beside ours. See
+        ``examples/your_own_move.py``.
     time_limit : float, optional
         Seconds after which "bic" returns the best found so far, and says so.
 
@@ -318,6 +326,7 @@ class LGES(Search):
         n_jobs: int = 1,
         random_state: int = 0,
         time_limit: float | None = None,
+        moves: Sequence[Move] = (),
         verbose: bool = False,
     ) -> None:
         self.criterion = criterion
@@ -331,6 +340,7 @@ class LGES(Search):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.time_limit = time_limit
+        self.moves = moves
         self.verbose = verbose
 
     def _search(self, sample: Sample) -> None:
@@ -338,6 +348,8 @@ class LGES(Search):
             raise UnmeasuredError(f"criterion must be 'bic' or 'delta'; got {self.criterion!r}.")
         if self.knowledge is not None:
             raise UnmeasuredError("Background knowledge cannot be given yet; leave knowledge out.")
+        if self.moves and self.criterion == "delta":
+            raise UnmeasuredError('moves are for criterion="bic"; the paper\'s rule has its own. Leave them out.')
         Clock(self.time_limit)  # a limit that makes no sense is refused before anything is done
         found = discover(
             sample,
@@ -348,6 +360,7 @@ class LGES(Search):
             prune=self.prune,
             n_threads=self._n_threads,
             time_limit=self.time_limit,
+            moves=self.moves,
             verbose=self.verbose,
         )
         self.graph_, self.sem_ = found.cpdag, found.fit

@@ -26,7 +26,7 @@ from unmeasured.score import BicScore, Fitted, surprise, surprises
 from unmeasured.search.clock import Clock
 from unmeasured.search.measurement import Measurement
 from unmeasured.search.propose import ChanceGains, RankGains, assemble, find_clusters
-from unmeasured.search.refine import Refinement
+from unmeasured.search.refine import Move, Refinement
 from unmeasured.search.relocate import stepwise_relocations
 from unmeasured.search.trace import Step
 from unmeasured.sem.factors import Factors, fit_factors
@@ -56,6 +56,8 @@ class Pieces:
     max_group_size: int
     steps: list[Step]
     clock: Clock
+    moves: Sequence[Move] = ()
+    n_rounds: int = 0
     done: set[object] = field(default_factory=set)
 
     def search(self) -> Placed | None:
@@ -73,7 +75,7 @@ class Pieces:
         return found
 
     def starts(self) -> list[Measurement]:
-        """What closed forms find, by tests from strict to lenient: of real questionnaires no constraint holds exactly."""
+        """What closed forms find, by strict tests and lenient ones: of real data no constraint holds exactly."""
         gains = ChanceGains(self.score.sample, self.score.price)
         models = {}
         for rate in _RATES:
@@ -143,6 +145,8 @@ class Pieces:
         model, factors = found.model, found.factors
         near = nearness(factors.Phi, model.sizes)
         for centre in range(len(found.model.sizes)):
+            # Most of the work is in the first round, and nobody knows how many there will be.
+            self.clock.measured(1.0 - 0.4 ** (self.n_rounds + centre / len(found.model.sizes)))
             if self.clock.measuring_is_over():
                 break
             chosen = self._piece(found.model, near, centre)
@@ -150,6 +154,7 @@ class Pieces:
             here = [_group_of(model, found.model.pure(g)) for g in chosen]
             if None not in here:
                 model = self.solved(model, tuple(sorted(g for g in here if g is not None))) or model
+        self.n_rounds += 1
         return found if model.key == found.model.key else self.fitted(model)
 
     def _piece(self, model: Measurement, near: Floats, centre: int) -> tuple[int, ...]:
@@ -173,7 +178,7 @@ class Pieces:
             self.score.sample.select(part.observed), penalty=self.score.penalty, n_threads=self.score.n_threads
         )
         gains = RankGains(score.sample, score.price)
-        search = Refinement(score, gains, self.max_group_size, self.steps, self.clock.measuring_is_over)
+        search = Refinement(score, gains, self.max_group_size, self.steps, self.clock.measuring_is_over, self.moves)
         other = search.climb(part).model
         self.done |= {(part.observed, part.key), (part.observed, other.key)}
         return None if other.key == part.key or not other.is_valid else replaced(model, chosen, items, other)

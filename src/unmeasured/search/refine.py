@@ -13,13 +13,14 @@ Every model that is kept is a valid factor model; only a trial may pass through 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, count
 
 import numpy as np
 
 from unmeasured.arrays import Floats, Ints
+from unmeasured.errors import UnmeasuredError
 from unmeasured.score import BicScore, Fitted, Start
 from unmeasured.search.clock import Clock
 from unmeasured.search.measurement import Measurement, exchanges, restructured
@@ -29,6 +30,7 @@ from unmeasured.search.trace import Step
 
 Found = Fitted[Measurement]
 Change = list[tuple[int, int]]  # variables and the column of their new parents
+Move = Callable[[Measurement], Iterable[Measurement]]  # from a model to others that are worth a try
 
 # From how many proposals we climb; how many restructured and how many rebuilt models are settled before one is chosen.
 _N_CLIMBS, _N_SETTLED, _N_REBUILT = 4, 2, 2
@@ -57,6 +59,7 @@ class Refinement:
     max_group_size: int
     steps: list[Step]
     out_of_time: Callable[[], bool]
+    moves: Sequence[Move] = ()  # a user's own, tried with those of restructure
     summits: set[Hashable] = field(default_factory=set)  # settled models whose groups were worked on
     n_climbs: int = 0
 
@@ -196,6 +199,7 @@ class Refinement:
             *restructured(model, size, self._close_pairs(found), self._close_groups(model), self._other_sizes(model)),
             *(("split", other) for other in splits(model, self.gains, size)),
             *self._dissolved_and_exchanged(found),
+            *self._own(model),
         ]
         return self._settled_best([c for c in candidates if c[1].is_valid], found.value, _N_SETTLED)
 
@@ -222,6 +226,18 @@ class Refinement:
                     other = other.without_group(g)
                 out.append((what, other))
         return out
+
+    def _own(self, model: Measurement) -> Iterator[tuple[str, Measurement]]:
+        """What a user's moves propose, by the names of their functions."""
+        for move in self.moves:
+            name = getattr(move, "__name__", type(move).__name__)
+            for other in move(model):
+                if not isinstance(other, Measurement) or other.observed != model.observed:
+                    raise UnmeasuredError(
+                        f"A move gives measurement models of the same variables; {name!r} gave {other!r}. Make them "
+                        "with with_parents or without_group, or as Measurement(model.observed, sizes, parents)."
+                    )
+                yield name, other
 
     def _close_pairs(self, found: Found) -> list[tuple[int, int]]:
         """Pairs with the largest correlation of residuals, by score tests: a new latent may stand behind them."""
@@ -314,18 +330,21 @@ class Refinement:
         )
 
 
-def refine(score: BicScore[Measurement], max_group_size: int, steps: list[Step], clock: Clock) -> list[Found]:
+def refine(
+    score: BicScore[Measurement], max_group_size: int, steps: list[Step], clock: Clock, moves: Sequence[Move] = ()
+) -> list[Found]:
     """The best measurement models found from several proposals, best first; none where nothing can be proposed."""
     gains = RankGains(score.sample, score.price)
-    search = Refinement(score, gains, max_group_size, steps, clock.measuring_is_over)
+    search = Refinement(score, gains, max_group_size, steps, clock.measuring_is_over, moves)
     starts = proposals(gains, max_group_size)
     if not starts:
         return []
     ranked = sorted(score(starts), key=lambda found: -found.value)
     n_climbs = _N_CLIMBS if len(score.sample.names) <= _FEW_VARIABLES else _N_CLIMBS // 2
     with clock.heeding_the_keyboard():
-        for found in ranked[:n_climbs]:
+        for done, found in enumerate(ranked[:n_climbs], start=1):
             search.climb(found.model)
+            clock.measured(done / min(n_climbs, len(ranked)))
         # A later start may have shown that a model passed by is better than all that were climbed from.
         while (top := _best_of(score)).model.key not in search.summits and not search.out_of_time():
             search.climb(top.model)

@@ -70,35 +70,48 @@ def regress(
 
 @compiled
 def parent_likelihoods(
-    S: Floats, Loading: Floats, Phi: Floats, noise: Floats, allowed: Bools, out: Floats, loading: Floats, own: Floats
-) -> None:
+    variance: Floats, moments: Floats, crosses: Floats, V: Floats, allowed: Bools, out: Floats, loading: Floats,
+    own: Floats,
+) -> None:  # fmt: skip
     """Fill ``out`` (n, C): log-likelihood per sample of each variable given the others, for C sets of parents.
 
-    ``Loading`` (m, n), ``Phi`` (m, m, ones on its diagonal) and ``noise`` (n,) are the fit, ``allowed`` (C, m) the
-    latents of each set. ``loading`` (n, C, m) and ``own`` (n, C) become the loadings and the noise that reach it.
+    ``variance`` (n,) is that of each variable, the others are as :func:`predicted_latents` gives them, ``allowed``
+    (C, m) the latents of each set. ``loading`` (n, C, m) and ``own`` (n, C) become the loadings and the noise that
+    reach it.
     """
-    m, n = Loading.shape
-    M = Loading / noise
-    # Latents have unit variance here; the ridge stands for one whose noise has vanished.
-    W = np.linalg.inv(Phi + 1e-6 * np.eye(m)) + M @ Loading.T
-    MS = M @ S
-    G = MS @ M.T
+    n, m = crosses.shape
     parents = np.empty(m, dtype=np.int64)
     A, b = np.empty((m, m)), np.empty(m)
     for j in range(n):
-        Vj = np.linalg.inv(W - np.outer(M[:, j], Loading[:, j]) + 1e-6 * np.eye(m))
-        inside = G - np.outer(M[:, j], MS[:, j]) - np.outer(MS[:, j], M[:, j]) + np.outer(M[:, j], M[:, j]) * S[j, j]
-        moment = Vj @ inside @ Vj.T
-        cross = Vj @ (MS[:, j] - M[:, j] * S[j, j])
+        moment, cross, Vj = moments[j], crosses[j], V[j]
         for c in range(allowed.shape[0]):
             q = 0
             for i in range(m):
                 if allowed[c, i]:
                     parents[q] = i
                     q += 1
-            own[j, c], out[j, c] = regress(parents[:q], moment, cross, Vj, S[j, j], A, b)  # type: ignore[arg-type]
+            own[j, c], out[j, c] = regress(parents[:q], moment, cross, Vj, variance[j], A, b)
             for i in range(q):
                 loading[j, c, parents[i]] = b[i]
+
+
+def predicted_latents(S: Floats, Loading: Floats, Phi: Floats, noise: Floats) -> tuple[Floats, Floats, Floats]:
+    """For each variable j, of the latents as the others predict them: moments, their covariance with j, and V.
+
+    ``Loading`` (m, n), ``Phi`` (m, m, ones on its diagonal) and ``noise`` (n,) are the fit; the answers are (n, m, m),
+    (n, m) and (n, m, m). Stacked matrices, not a compiled loop: linear algebra takes long to compile.
+    """
+    M = Loading / noise
+    # Latents have unit variance here; the ridges stand for one whose noise has vanished.
+    ridge = 1e-6 * np.eye(len(Phi))
+    W = np.linalg.inv(Phi + ridge) + M @ Loading.T
+    MS = M @ S
+    m, ms, own = M.T, MS.T, np.diag(S)
+    V: Floats = np.asarray(np.linalg.inv(W - m[:, :, None] * Loading.T[:, None, :] + ridge), dtype=float)
+    both = m[:, :, None] * ms[:, None, :]
+    inside = MS @ M.T - both - both.transpose(0, 2, 1) + m[:, :, None] * m[:, None, :] * own[:, None, None]
+    cross = V @ (ms - m * own[:, None])[:, :, None]
+    return V @ inside @ V.transpose(0, 2, 1), np.ascontiguousarray(cross[:, :, 0]), V
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +141,8 @@ def relocations(
     # A latent whose noise vanishes has a variance without bound: each is measured in its own unit here.
     # Noise at its bound would leave nothing but rounding of a variable's own share, so it is held above that.
     unit, noise = np.sqrt(np.diag(Phi)), np.maximum(noise, _LEAST_SHARE)
-    parent_likelihoods(S, Loading * unit[:, None], Phi / np.outer(unit, unit), noise, allowed, out, loadings, noises)
+    latents = predicted_latents(S, Loading * unit[:, None], Phi / np.outer(unit, unit), noise)
+    parent_likelihoods(np.diag(S).copy(), *latents, allowed, out, loadings, noises)
     return Relocations(masks, out, loadings / unit, noises)
 
 
@@ -222,17 +236,7 @@ def stepwise_relocations(
     Group g has the latents from ``first[g]`` on; ``current`` (n, G) are the parents now. ``prices``: of a latent as a
     parent, of a first group, and of each further one. Latents have unit variance.
     """
-    m, n = Loading.shape
-    M = Loading / noise
-    rest = np.linalg.inv(np.linalg.inv(Phi + 1e-6 * np.eye(m)) + M @ Loading.T)
-    MS = M @ S
-    within = MS @ M.T
-    best, rise = np.empty_like(current), np.empty(n)
-    for j in range(n):
-        # The latents as the other variables predict them: j is taken out by updates of rank one.
-        own = rest @ Loading[:, j]
-        V = rest + np.outer(own, own) / max(noise[j] - Loading[:, j] @ own, 1e-9)
-        others = MS[:, j] - M[:, j] * S[j, j]
-        moment = V @ (within - np.outer(M[:, j], others) - np.outer(MS[:, j], M[:, j])) @ V
-        rise[j] = best_parents(current[j], first, moment, V @ others, V, S[j, j], n_samples, prices, best[j])
+    best, rise = np.empty_like(current), np.empty(len(S))
+    for j, latents in enumerate(zip(*predicted_latents(S, Loading, Phi, noise), strict=True)):
+        rise[j] = best_parents(current[j], first, *latents, S[j, j], n_samples, prices, best[j])
     return best, rise

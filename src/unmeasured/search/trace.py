@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from shutil import get_terminal_size
 
 import pandas as pd
 from tqdm import tqdm
+
+from unmeasured.search.clock import Clock
+
+_BAR = "{n_fmt} steps, {elapsed}{postfix}"
+_ROOM = len("10000 steps, 10:00:00, ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +43,27 @@ class Step:
 class Steps(list[Step]):
     """Steps on their way into a trace; shown as they are taken, where that is wanted."""
 
-    def __init__(self, verbose: bool = False) -> None:
+    def __init__(self, verbose: bool = False, clock: Clock | None = None) -> None:
         super().__init__()
-        self._bar = tqdm(disable=not verbose, desc="steps", unit=" step")
+        self._bar = tqdm(disable=not verbose, desc="steps", unit=" step", bar_format=_BAR)
         self._best = -math.inf
+        self._clock = clock or Clock(None)
 
     def append(self, step: Step) -> None:
         """Add a step and show it."""
         super().append(step)
         self._bar.update()
         self._best = max(self._best, step.score_after)
-        self._bar.set_postfix_str(
-            f"{step.phase}: {step.what}; {step.n_candidates} candidates, score {step.score_after:.2f}, "
-            f"best {self._best:.2f}"
-        )
+        self.say(f"{step.phase}: best score {self._best:.2f}", f"{step.what}, {step.n_candidates} candidates")
+
+    def say(self, where: str, doing: str = "") -> None:
+        """Show where the search is, how much longer it will take, and what it is doing; cut to one line."""
+        told = "; ".join(part for part in (where, self._clock.left(), doing) if part)
+        self._bar.set_postfix_str(told[: get_terminal_size().columns - _ROOM])
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        self._bar.close()
 
 
 class Trace(tuple[Step, ...]):

@@ -258,14 +258,14 @@ def _solve_all(
 ) -> list[Solution]:
     if not problems:
         return []
-    with _compilation_announced():
+    with compilation_announced():
         return _solve_chunks(problems, starts, max_steps, tolerance, n_threads)
 
 
 def _solve_chunks(
     problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int, tolerance: float, n_threads: int | None
 ) -> list[Solution]:
-    n_threads = n_threads or _n_cores()
+    n_threads = n_threads or n_cores()
     n_chunks = 1 if n_threads == 1 else min(len(problems), 8 * n_threads)
     if n_chunks == 1:
         return _solve_chunk(problems, starts, max_steps, tolerance)
@@ -314,7 +314,8 @@ def _solve_chunk(
     return out
 
 
-def _n_cores() -> int:
+def n_cores() -> int:
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -322,7 +323,7 @@ _ready = False
 
 
 @contextmanager
-def _compilation_announced() -> Iterator[None]:
+def compilation_announced() -> Iterator[None]:
     """Say so where the kernels are not on disk yet and have to be compiled; once."""
     global _ready
     if _ready:
@@ -330,7 +331,7 @@ def _compilation_announced() -> Iterator[None]:
         return
 
     def say() -> None:
-        if not batch.fit_batch.signatures:  # type: ignore[attr-defined]
+        if not batch.score_batch.signatures:  # type: ignore[attr-defined]
             logger.warning("unmeasured: compiling its numeric kernels, once; this takes about half a minute.")
 
     timer = Timer(_PATIENCE, say)

@@ -6,6 +6,7 @@
   const stage = document.getElementById("stage");
   const tip = document.getElementById("tip");
   const FONT = 10, SMALL = 8.5, FACE = '"DejaVu Sans", Verdana, sans-serif';
+  const advance = { ".": 0.32, " ": 0.32, "\u2212": 0.84 };
   const fresh = JSON.stringify(views);
   // A narrow screen begins with what fits on it.
   const state = { view: window.innerWidth < 640 ? "latents" : "full", style: "colour", least: 0, zoom: 1 };
@@ -90,9 +91,10 @@
     listen(group, edge);
     if (!edge.label) return;
     const [x, y] = onCurve(points, edge.at), label = make("g", { class: "label", ...ends }, labels);
-    const width = edge.label.length * SMALL * 0.6 + 2;
-    make("rect", { x: x - width / 2, y: y - SMALL * 0.65, width, height: SMALL * 1.3, fill: "#fff", "fill-opacity": 0.85 }, label);
-    text(x, y, SMALL, edge.label, label);
+    // Room at both ends: a minus sign that touches a dashed line would pass as one of its dashes.
+    const width = SMALL * [...edge.label].reduce((sum, c) => sum + (advance[c] || 0.64), 0) + 4;
+    make("rect", { x: x - width / 2, y: y - SMALL * 0.65, width, height: SMALL * 1.3, fill: "#fff", "fill-opacity": 0.92 }, label);
+    text(x, y, SMALL, edge.label, label).setAttribute("style", "white-space: pre");
     listen(label, edge);
   };
 

@@ -1,0 +1,88 @@
+"""Compiling ahead of a search: in two processes at once, where nothing is on disk yet.
+
+numba compiles on one core, one function after another. What a search needs falls into two halves that take about the
+same time: while this process compiles one, a second compiles the other into the cache on disk that both read. Where
+that does not work, this process compiles all of it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from unmeasured.arrays import Floats, Ints
+from unmeasured.data.sample import Sample, as_sample
+from unmeasured.search.measurement import Measurement
+from unmeasured.search.relocate import relocations
+from unmeasured.sem import batch
+from unmeasured.sem.parameters import pattern_of
+from unmeasured.sem.rank import rank_shortfall
+from unmeasured.sem.savings import covariance_along, foretold_graph
+from unmeasured.sem.solve import Problem, compilation_announced, n_cores
+
+
+def compile_kernels() -> None:
+    """Have the kernels of a search ready, from disk or newly compiled.
+
+    >>> compile_kernels()
+    >>> len(batch.score_batch.signatures) > 0
+    True
+    """
+    helper = _helper() if n_cores() > 1 and not _are_on_disk() else None
+    try:
+        with compilation_announced():
+            compile_scores()
+            if helper is not None:
+                helper.wait()
+            compile_starts()
+    finally:
+        if helper is not None:
+            helper.terminate()
+
+
+def compile_starts() -> None:
+    """The half that makes starting values. No problems are handed over: the types of the arrays are enough."""
+    sample, (sizes, ints, floats) = _sample(), _no_problems()
+    batch.start_batch(sample.corr, sample.sd, sizes, ints, floats, floats, floats, sample.unexplained)
+
+
+def compile_scores() -> None:
+    """The other half: Fisher scoring, derivatives and closed forms."""
+    sample, (sizes, ints, floats) = _sample(), _no_problems()
+    history = np.empty((0, 1))
+    batch.score_batch(
+        sample.corr, sizes, ints, floats, floats, floats, 1, 1.0, floats, ints, ints, floats, history
+    )  # fmt: skip
+    model = Measurement(sample.names, (1,), (1,) * len(sample.names))
+    pattern = pattern_of(model.member)
+    Problem.of(pattern, sample).derivatives(np.ones(pattern.n_free))
+    rank_shortfall(sample.corr, [0, 1], 1)
+    Phi, loading = np.empty((1, 1)), np.full((1, len(sample.names)), 0.5)
+    covariance_along(np.concatenate([[[0.0]], loading], axis=1), Phi)
+    foretold_graph(Phi, model.sizes, sample.n, 1.0)
+    relocations(sample.corr, loading, Phi, np.ones(len(sample.names)), model.sizes, np.array([0, 1]))
+
+
+def _helper() -> subprocess.Popen[bytes] | None:
+    code = f"from {__name__} import compile_starts; compile_starts()"
+    nowhere = subprocess.DEVNULL
+    try:
+        return subprocess.Popen([sys.executable, "-P", "-c", code], stdin=nowhere, stdout=nowhere, stderr=nowhere)
+    except OSError:
+        return None
+
+
+def _are_on_disk() -> bool:
+    folder = batch.start_batch.stats.cache_path  # type: ignore[attr-defined]
+    return folder is None or any(Path(folder).glob("batch.*start_batch*.nbi"))
+
+
+def _sample() -> Sample:
+    return as_sample(cov=np.full((4, 4), 0.5) + 0.5 * np.eye(4), n_samples=100)
+
+
+def _no_problems() -> tuple[Ints, Ints, Floats]:
+    return np.empty((0, 5), dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)

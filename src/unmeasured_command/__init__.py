@@ -1,0 +1,20 @@
+"""The command ``unmeasured``, up to where the package is loaded.
+
+That takes seconds, and Ctrl-C may come before they are over. A module inside the package could not say a sentence
+about it: the package is loaded before any of its modules.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Load the package and hand over to it."""
+    try:
+        from unmeasured.cli import main as run
+    except KeyboardInterrupt:
+        print("unmeasured: stopped.", file=sys.stderr)
+        sys.exit(130)
+    run()

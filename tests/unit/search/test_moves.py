@@ -1,0 +1,110 @@
+"""Moves of a user's own: they are tried, they cannot harm, and a wrong one is a sentence."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import unmeasured as um
+from unmeasured.search.clock import Clock
+from unmeasured.search.measurement import Measurement
+from unmeasured.search.trace import Step, Steps
+
+
+def data():
+    return um.datasets.load("multitasking")
+
+
+def test_what_a_move_proposes_is_tried_and_kept_only_if_it_scores_better():
+    proposed = []
+
+    def one_group(model):
+        proposed.append(Measurement(model.observed, (1,), (1,) * len(model.observed)))
+        yield proposed[-1]
+
+    known = data()
+    plain = um.LGES().fit_cov(known.frame(), known.n_samples)
+    moved = um.LGES(moves=[one_group]).fit_cov(known.frame(), known.n_samples)
+    assert proposed
+    assert moved.graph_ == plain.graph_  # one factor is far worse here
+    assert moved.result_.method == "LGES(moves=[one_group])"
+    assert json.loads(moved.result_.to_json())["options"]["moves"] == ["one_group"]
+
+
+def test_a_move_that_finds_something_better_is_named_in_the_trace(monkeypatch):
+    # Left with no moves over groups of our own, the search needs the user's.
+    for name in ("restructured", "splits", "rebuilds"):
+        monkeypatch.setattr(f"unmeasured.search.refine.{name}", lambda *_: [])
+    monkeypatch.setattr("unmeasured.search.refine.Refinement._dissolved_and_exchanged", lambda *_: [])
+    one = lambda gains, size: [Measurement(gains.names, (1,), (1,) * gains.n)]  # noqa: E731
+    monkeypatch.setattr("unmeasured.search.refine.proposals", one)
+    edges = [("A", "B"), *[("A", f"a{i}") for i in range(3)], *[("B", f"b{i}") for i in range(3)]]
+    truth = um.DAG.from_edges(edges, latents=["A", "B"])
+    rows = um.simulate.sample(um.simulate.realistic_parameters(truth, rng=1), 2000, rng=2)
+
+    def by_first_letter(model):
+        yield Measurement(model.observed, (1, 1), tuple(1 if name[0] == "a" else 2 for name in model.observed))
+
+    assert um.metrics.compare(truth, um.LGES().fit(rows).graph_).shd > 0
+    search = um.LGES(moves=(by_first_letter,)).fit(rows)
+    assert um.metrics.compare(truth, search.graph_).shd == 0
+    assert any(step.what == "by_first_letter" for step in search.trace_)
+
+
+@pytest.mark.parametrize("wrong", ["not a model", Measurement(("a", "b"), (1,), (1, 1))])
+def test_a_wrong_move_is_a_sentence(wrong):
+    with pytest.raises(um.UnmeasuredError, match="A move gives measurement models of the same variables; 'move' gave"):
+        um.LGES(moves=[move_to(wrong)]).fit_cov(data().frame(), 202)
+    with pytest.raises(um.UnmeasuredError, match="moves are for criterion"):
+        um.LGES(criterion="delta", moves=[move_to(wrong)]).fit_cov(data().frame(), 202)
+
+
+def move_to(what):
+    def move(model):
+        yield what
+
+    return move
+
+
+# How much longer ---------------------------------------------------------------------------------------------
+
+
+def test_time_left_is_told_from_the_work_done_and_never_beyond_the_limit(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("unmeasured.search.clock.time.monotonic", lambda: now[0])
+    clock, limited = Clock(None), Clock(20.0)
+    now[0] += 7.0
+    assert clock.left() == ""  # nothing is known yet
+    assert limited.left() == "at most 15 s left"
+    clock.measured(0.1)
+    assert clock.left() == ""  # too little to go by
+    for each in (clock, limited):
+        each.measured(0.35)  # nine tenths of that in 7 s: 15 s more
+    assert clock.left() == "about 15 s left"
+    assert limited.left() == "at most 15 s left"
+    now[0] += 12.0
+    clock.connected(0.9)
+    assert clock.left() == "about 1 s left"
+    assert limited.left() == "at most 1 s left"
+
+
+def test_the_bar_shows_phase_candidates_best_score_and_time(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    steps = Steps(verbose=True, clock=Clock(3600.0))
+    steps.append(Step("Phase 9", "split", 12, 0, 3, 0, -9.0, -8.25, 0.0, True, "because"))
+    steps.append(Step("Phase 9", "merge", 5, 0, 3, 0, -9.0, -8.75, 0.0, True, "because"))
+    steps.close()
+    shown = capsys.readouterr().err
+    assert "Phase 9: best score -8.25; at most 60 min left; merge, 5 candidates" in shown
+    assert all(len(line) <= 120 for line in shown.replace("\r", "\n").splitlines())
+
+
+def test_a_search_that_is_watched_tells_of_its_phases(capsys):
+    known = data()
+    um.LGES(verbose=True).fit_cov(known.frame(), known.n_samples)
+    shown = capsys.readouterr().err
+    assert "Measurement model, climb 1" in shown
+    assert "Latent graph of model 1 of" in shown
+    assert np.isfinite(float(shown.split("best score ")[-1].split(";")[0]))

@@ -1,0 +1,46 @@
+"""Compiling ahead: what a search needs, neither less nor in other types, and in one process where two do not work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from unmeasured.search import warm
+from unmeasured.sem import batch
+
+CODE = """
+import unmeasured as um
+from unmeasured.search import relocate, warm
+from unmeasured.sem import batch, kernels, rank, savings
+
+functions = [batch.start_batch, batch.score_batch, kernels.information, rank.smallest_roots]
+functions += [savings.covariance_along, savings.log_dets, savings.best_graph, relocate.parent_likelihoods]
+warm.compile_kernels()
+before = [list(function.signatures) for function in functions]
+data = um.datasets.load("multitasking")
+um.LGES().fit_cov(data.frame(), data.n_samples).result_.loadings
+assert all(len(signatures) == 1 for signatures in before), before
+assert before == [list(function.signatures) for function in functions]
+"""
+
+
+def test_a_search_compiles_nothing_more():
+    subprocess.run([sys.executable, "-c", CODE], check=True, timeout=300)
+
+
+def test_where_no_second_process_can_be_had_this_one_does_it_all(monkeypatch):
+    def refused(*_, **__):
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(warm, "_are_on_disk", lambda: False)
+    monkeypatch.setattr(warm, "n_cores", lambda: 2)
+    monkeypatch.setattr(warm.subprocess, "Popen", refused)
+    warm.compile_kernels()
+    assert batch.start_batch.signatures
+
+
+def test_what_is_on_disk_needs_no_second_process(monkeypatch):
+    warm.compile_kernels()
+    monkeypatch.setattr(warm, "_helper", lambda: (_ for _ in ()).throw(AssertionError))
+    assert warm._are_on_disk()
+    warm.compile_kernels()
