@@ -7,6 +7,7 @@ mistake in what was asked; 130 interrupted.
 from __future__ import annotations
 
 import json
+import logging
 import shlex
 import sys
 import time
@@ -119,6 +120,8 @@ def discover(
 def _searched(
     search: um.LGES, sample: um.Sample, about: About, others: dict[str, Any], *, plain_names: bool, quiet: bool
 ) -> Run:
+    if quiet:
+        logging.getLogger("unmeasured").setLevel(logging.ERROR)
     # Before the clock of a search starts: with a time limit, little would be left of it.
     compile_kernels()
     begun = time.perf_counter()
@@ -163,21 +166,25 @@ def demo(
     ] = "teacher_burnout",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the report.")] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for the search.")] = 60.0,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Search a bundled data set, compare with the published models, and write a report.
 
     Example: unmeasured demo multitasking
     """
     dataset = um.datasets.load(data)
-    typer.echo(f"{dataset.title}: {len(dataset.names)} variables, N = {dataset.n_samples}")
-    typer.echo(f"Source: {dataset.source}\n")
+    silent = quiet or as_json
+    head = f"{dataset.title}: {len(dataset.names)} variables, N = {dataset.n_samples}\nSource: {dataset.source}\n"
+    _say(head, silent)
     sample = um.as_sample(cov=dataset.frame(), n_samples=dataset.n_samples)
     about = About(title=dataset.title, data=dataset.title, source=dataset.source, command=_command())
-    run = _searched(um.LGES(n_jobs=-1, time_limit=time_limit), sample, about, {}, plain_names=False, quiet=False)
+    run = _searched(um.LGES(n_jobs=-1, time_limit=time_limit), sample, about, {}, plain_names=False, quiet=silent)
     compared = um.compare_models({"found": run.result, **dataset.models})
     run = replace(run, comparison=Comparison.of(compared))
-    typer.echo(f"{screen(run.result, run.about.seconds)}\n\nBeside the published models\n{compared}\n")
-    typer.echo(_where(write_run(run, out or Path(f"unmeasured-{data}"))))
+    page = write_run(run, out or Path(f"unmeasured-{data}"))
+    answer = f"{screen(run.result, run.about.seconds)}\n\nBeside the published models\n{compared}\n\n{_where(page)}"
+    _say(run.to_json() if as_json else answer, quiet and not as_json)
 
 
 @app.command("report")
@@ -189,6 +196,7 @@ def remake_report(
         list[str] | None, typer.Option("--name", help="A latent's new name, as old=new; may be given again.")
     ] = None,
     published: PublishedOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Make the report of a result again, with other names, another heading or models to compare with.
 
@@ -202,7 +210,7 @@ def remake_report(
     if published:
         models = {path.stem: _model(path) for path in published}
         run = replace(run, comparison=Comparison.of(um.compare_models({"found": run.result, **models})))
-    typer.echo(_where(write_run(run, out or result.parent)))
+    _say(_where(write_run(run, out or result.parent)), quiet)
 
 
 def _renaming(pair: str) -> tuple[str, str]:
@@ -225,6 +233,7 @@ def fit_file(
     correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
     first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Fit a model to a file and print estimates and fit indices.
 
@@ -237,7 +246,7 @@ def fit_file(
         correlate_exogenous=correlate_exogenous,
         scale_latents="first-indicator" if first_indicator else "variance",
     )
-    typer.echo(_fit_as_json(result) if as_json else result.summary())
+    _say(_fit_as_json(result) if as_json else result.summary(), quiet and not as_json)
     if not (result.converged and result.admissible):
         raise typer.Exit(1)
 
@@ -287,6 +296,7 @@ def check_file(
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Look at data before a search: enough samples, a latent model warranted, Gaussian, collinear?
 
@@ -297,7 +307,7 @@ def check_file(
         findings = [{"topic": f.topic, "ok": f.ok, "text": f.text} for f in checked.findings]
         typer.echo(_as_json({"ok": checked.ok, "findings": findings, "remarks": list(checked.sample.remarks)}))
     else:
-        typer.echo(str(checked))
+        _say(str(checked), quiet)
     if not checked.ok:
         raise typer.Exit(1)
 
@@ -315,6 +325,7 @@ def simulate_file(
     max_group_size: Annotated[int, typer.Option(help="Most latents that may share all their indicators.")] = 1,
     parameters: Annotated[str, typer.Option(help="realistic, as in questionnaires, or paper.")] = "realistic",
     seed: Annotated[int, typer.Option(help="The same seed gives the same file.")] = 0,
+    quiet: QuietOption = False,
 ) -> None:
     """Draw a random factor model and rows from it, to try a search on data whose truth is known.
 
@@ -331,7 +342,7 @@ def simulate_file(
     graph = out.with_suffix(".truth.json")
     rows.to_csv(out, index=False, float_format="%.6g")
     graph.write_text(truth.to_json(), encoding="utf-8")
-    typer.echo(f"{len(rows)} rows of {len(rows.columns)} variables: {out}; the truth: {graph}")
+    _say(f"{len(rows)} rows of {len(rows.columns)} variables: {out}; the truth: {graph}", quiet)
 
 
 _TEXTS = ("lavaan", "semopy", "dot", "dagitty", "graphml", "gml", "tetrad", "json")
@@ -370,6 +381,7 @@ def export_result(
 @app.command("datasets")
 def list_datasets(
     name: Annotated[str | None, typer.Argument(help="One of them: print its correlation matrix as CSV.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """List the bundled data sets and their published models, or print the matrix of one.
 
@@ -378,11 +390,19 @@ def list_datasets(
     if name is not None:
         typer.echo(um.datasets.load(name).frame().to_csv().rstrip("\n"))
         return
-    for known in um.datasets.available():
-        data = um.datasets.load(known)
+    sets = {known: um.datasets.load(known) for known in um.datasets.available()}
+    if as_json:
+        typer.echo(_as_json({known: _about_data(data) for known, data in sets.items()}))
+        return
+    for known, data in sets.items():
         typer.echo(f"{known}: {data.title}; {len(data.names)} variables, N = {data.n_samples}")
         for model in data.models.values():
             typer.echo(f"    {model.name}: {model.source}")
+
+
+def _about_data(data: um.datasets.Dataset) -> dict[str, Any]:
+    models = {model.name: model.source for model in data.models.values()}
+    return {"title": data.title, "n_variables": len(data.names), "n_samples": data.n_samples, "models": models}
 
 
 # What commands share ----------------------------------------------------------------------------------------
@@ -447,6 +467,11 @@ def _text(path: Path) -> str:
         raise um.DataError(f"There is no file {str(path)!r}.") from None
     except UnicodeDecodeError:
         raise um.DataError(f"{str(path)!r} is not text in UTF-8.") from None
+
+
+def _say(text: str, quiet: bool) -> None:
+    if not quiet:
+        typer.echo(text)
 
 
 def _command() -> str:

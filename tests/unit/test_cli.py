@@ -135,6 +135,9 @@ def test_demo_searches_and_compares(tmp_path):
     for part in ("N = 202", "45.00", "58.52", "61.44", "0.9647", "rmsea", "unmeasured-multitasking/report.html"):
         assert part in done.stdout
     assert "himi_chain" in (tmp_path / "unmeasured-multitasking" / "report.html").read_text("utf-8")
+    done = run("demo", "multitasking", "--json", "--out", "other", cwd=tmp_path)
+    assert json.loads(done.stdout)["run"]["comparison"]["rows"][0]["model"] == "found"
+    assert run("demo", "multitasking", "--quiet", "--out", "other", cwd=tmp_path).stdout == ""
 
 
 def test_the_report_is_made_again(folder, tmp_path):
@@ -291,6 +294,27 @@ def test_datasets_are_listed_and_printed(tmp_path):
     pd.testing.assert_frame_equal(um.read_matrix(tmp_path / "m.csv"), um.datasets.load("multitasking").frame())
 
 
+def test_datasets_for_scripts():
+    listed = json.loads(run("datasets", "--json").stdout)
+    assert listed["multitasking"]["n_samples"] == 202
+    assert set(listed) == set(um.datasets.available())
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["check", "matrix.csv", "--n", "301"],
+        ["fit", "three.lav", "matrix.csv", "--n", "301"],
+        ["report", "run/result.json"],
+        ["simulate", "drawn.csv", "--samples", "20"],
+    ],
+)
+def test_a_quiet_command_prints_nothing(folder, asked):
+    assert run(*asked, cwd=folder).stdout != ""
+    done = run(*asked, "--quiet", cwd=folder)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
 # Mistakes ---------------------------------------------------------------------------------------------------
 
 
@@ -332,7 +356,10 @@ def test_mistakes_are_one_sentence(folder, arguments, words):
     assert done.stdout == "" or arguments[0] == "demo"
 
 
-@pytest.mark.parametrize("command", ["", "discover", "demo", "report", "fit", "compare", "check", "simulate", "export"])
+COMMANDS = ["", "discover", "demo", "report", "fit", "compare", "check", "simulate", "export", "datasets"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_an_example(command):
     text = run(*command.split(), "--help").stdout
     assert "Usage: unmeasured" in text

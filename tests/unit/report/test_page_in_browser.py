@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(find() is None, reason="there is no Chromium on 
 def page(tmp_path_factory):
     data = um.datasets.load("multitasking")
     search = um.LGES().fit_cov(data.frame(), data.n_samples)
-    return um.write_report(search, tmp_path_factory.mktemp("report"), data=data.title)
+    return um.write_report(search, tmp_path_factory.mktemp("report"), data=data.title, published=data.models)
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +127,36 @@ def test_the_model_is_copied(browser):
     browser.click("#copy")
     assert browser.run("document.getElementById('copy').textContent") != "Copy"
     assert "L1 =~" in browser.run("window.getSelection().toString()")
+
+
+def test_published_models_stand_beside_the_one_found_and_sort(browser):
+    models = "[...document.querySelectorAll('#models tbody tr')].map((r) => r.cells[0].textContent)"
+    assert browser.run(models) == ["found", "himi_chain", "himi_three_factor"]
+    browser.click("#models th:nth-child(2) button")
+    assert browser.run(models) == ["found", "himi_three_factor", "himi_chain"]  # chi-square 45.0, 58.5, 61.4
+
+
+def test_the_heat_map_has_a_cell_for_every_pair_and_the_largest_are_named(browser):
+    assert count(browser, "#residuals .chart rect title") == 9 * 8 // 2
+    largest = browser.run("document.querySelector('#residuals p').textContent")
+    assert "Speed_Figure with Error_Figure +0.085" in largest
+
+
+def test_how_to_repeat_and_to_cite_it(browser):
+    asked = browser.run("document.getElementById('asked').textContent")
+    for words in ("Seed", "Versions", f"unmeasured {um.__version__}", "numpy", "LGES()"):
+        assert words in asked
+    assert "Dong, X." in browser.run("document.getElementById('cite').textContent")
+
+
+def test_figures_stand_clear_of_their_lines(browser):
+    """The white patch under a figure is wider than the figure itself: a minus is no dash of the line."""
+    margins = browser.run(
+        "[...document.querySelectorAll('#diagram .label')].map((l) => l.querySelector('rect').getBBox().width"
+        " - l.querySelector('text').getBBox().width)"
+    )
+    assert len(margins) == 13
+    assert all(1.0 < margin < 9.0 for margin in margins), margins
 
 
 def test_a_narrow_screen_scrolls_downwards_only_and_begins_with_the_latents(browser, page):
