@@ -27,9 +27,14 @@ class Clock:
         self._began, self._limit = time.monotonic(), time_limit
         self.stopped = ""  # why, in words; empty while nothing has stopped the search
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether it was Ctrl-C that ended the search."""
+        return self.stopped == _BY_KEYBOARD
+
     def is_over(self, part: float = 1.0) -> bool:
         """Whether that part of the time is over."""
-        if self.stopped == _BY_KEYBOARD:
+        if self.is_interrupted:
             return True
         is_over = self._limit is not None and time.monotonic() > self._began + part * self._limit
         if is_over:

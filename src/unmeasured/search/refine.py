@@ -32,6 +32,9 @@ Change = list[tuple[int, int]]  # variables and the column of their new parents
 
 # From how many proposals we climb; how many restructured and how many rebuilt models are settled before one is chosen.
 _N_CLIMBS, _N_SETTLED, _N_REBUILT = 4, 2, 2
+# With starts, near an answer already: from how many of its own proposals a search climbs, how many restructured models
+# are settled, and of how many models the latent graph is searched (docs/stability.md says what that costs).
+_N_OWN_CLIMBS, _N_SETTLED_NEAR, _N_CLOSE_NEAR = 1, 1, 2
 # With more variables than this one climb takes seconds, and fewer are made.
 _FEW_VARIABLES = 34
 # Relocations fitted at a time, and how far below zero a promise may lie: it is a lower bound.
@@ -57,11 +60,12 @@ class Refinement:
     max_group_size: int
     steps: list[Step]
     out_of_time: Callable[[], bool]
+    n_settled: int = _N_SETTLED
     summits: set[Hashable] = field(default_factory=set)  # settled models whose groups were worked on
     n_climbs: int = 0
 
-    def climb(self, model: Measurement) -> Found:
-        """To an optimum that no move improves."""
+    def climb(self, model: Measurement, *, rebuilding: bool = True) -> Found:
+        """To an optimum that no move improves, that of rebuilding groups among them or not."""
         (found,) = self.score([model])
         self.n_climbs += 1
         while not self.out_of_time():
@@ -69,7 +73,7 @@ class Refinement:
             if found.model.key in self.summits:
                 break  # an earlier climb was here
             self.summits.add(found.model.key)
-            better = self.restructure(found) or self.rebuild(found)
+            better = self.restructure(found) or (self.rebuild(found) if rebuilding else None)
             if better is None:
                 break
             found = better
@@ -197,7 +201,7 @@ class Refinement:
             *(("split", other) for other in splits(model, self.gains, size)),
             *self._dissolved_and_exchanged(found),
         ]
-        return self._settled_best([c for c in candidates if c[1].is_valid], found.value, _N_SETTLED)
+        return self._settled_best([c for c in candidates if c[1].is_valid], found.value, self.n_settled)
 
     def _dissolved_and_exchanged(self, found: Found) -> list[tuple[str, Measurement]]:
         """Moves of several variables at once that closed forms can rank: those that promise most."""
@@ -314,25 +318,38 @@ class Refinement:
         )
 
 
-def refine(score: BicScore[Measurement], max_group_size: int, steps: list[Step], clock: Clock) -> list[Found]:
-    """The best measurement models found from several proposals, best first; none where nothing can be proposed."""
+def refine(
+    score: BicScore[Measurement],
+    max_group_size: int,
+    steps: list[Step],
+    clock: Clock,
+    starts: Sequence[Measurement] = (),
+) -> list[Found]:
+    """The best measurement models found from several proposals, best first; none where nothing can be proposed.
+
+    ``starts``: models of similar data to climb from, in place of all proposals but the best.
+    """
     gains = RankGains(score.sample, score.price)
-    search = Refinement(score, gains, max_group_size, steps, clock.measuring_is_over)
-    starts = proposals(gains, max_group_size)
-    if not starts:
+    n_settled, n_close = (_N_SETTLED_NEAR, _N_CLOSE_NEAR) if starts else (_N_SETTLED, _N_CLOSE)
+    search = Refinement(score, gains, max_group_size, steps, clock.measuring_is_over, n_settled)
+    own = proposals(gains, max_group_size)
+    if not own and not starts:
         return []
-    ranked = sorted(score(starts), key=lambda found: -found.value)
+    ranked = [found.model for found in sorted(score(own), key=lambda found: -found.value)]
     n_climbs = _N_CLIMBS if len(score.sample.names) <= _FEW_VARIABLES else _N_CLIMBS // 2
     with clock.heeding_the_keyboard():
-        for found in ranked[:n_climbs]:
-            search.climb(found.model)
+        for model in [*ranked[:_N_OWN_CLIMBS], *starts] if starts else ranked[:n_climbs]:
+            search.climb(model, rebuilding=not starts)
+        # Near an answer rebuilding rarely helps: with starts it is tried once, where it counts.
+        if starts and (better := search.rebuild(_best_of(score))):
+            search.climb(better.model)
         # A later start may have shown that a model passed by is better than all that were climbed from.
         while (top := _best_of(score)).model.key not in search.summits and not search.out_of_time():
             search.climb(top.model)
             search.summits.add(top.model.key)
     best = _best_of(score).value
     close = [found for found in score.met if found.model.is_valid and found.value > best - _CLOSE]
-    return sorted(close, key=lambda found: -found.value)[:_N_CLOSE]
+    return sorted(close, key=lambda found: -found.value)[:n_close]
 
 
 def _best_of(score: BicScore[Measurement]) -> Found:
