@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from unmeasured.answer.drawing import picture_of
 from unmeasured.answer.result import Result
-from unmeasured.diagram.picture import FONT, Node, Picture, shortened, text_width
+from unmeasured.diagram.picture import FONT, Edge, Node, Picture, curve, shortened, text_width
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs.outline import group_name
 from unmeasured.stability.result import Stability
@@ -24,6 +24,8 @@ _CELL, _LABEL = 15, 9.0
 _DARK = (51, 34, 136)
 # Edges that come back less often are neither drawn nor listed.
 _RARE = 0.05
+# Edges that the diagram does not have are bent a little, lest they hide behind those it has.
+_BEND = 0.08
 
 Cell = tuple[str, float | str]
 
@@ -93,7 +95,8 @@ def _picture(result: Result, edges: pd.DataFrame) -> str:
     for group in result.graph.groups:
         place[group_name(group)] = _node_of(picture, group)
     rows = sorted(edges.to_dict(orient="records"), key=lambda row: row["frequency"])
-    lines = "".join(_line(place[row["source"]], place[row["target"]], row) for row in rows)
+    drawn = {frozenset((place[edge.source], place[edge.target])): edge for edge in picture.edges}
+    lines = "".join(_line(place[row["source"]], place[row["target"]], drawn, row) for row in rows)
     nodes = "".join(_shape(node) for node in picture.nodes)
     return (
         f'<svg id="frequencies" class="chart" role="img" aria-label="Edges by frequency" font-size="{FONT}" '
@@ -106,14 +109,18 @@ def _node_of(picture: Picture, group: Sequence[str]) -> Node:
     return picture.node(node.parent) if node.parent else node
 
 
-def _line(a: Node, b: Node, row: dict[Any, Any]) -> str:
+def _line(a: Node, b: Node, drawn: dict[frozenset[Node], Edge], row: dict[Any, Any]) -> str:
     f = float(row["frequency"])
+    edge = drawn.get(frozenset((a, b))) or Edge(a.id, b.id, row["kind"], False, "", f, bend=_BEND)
+    if edge.source == b.id:
+        a, b = b, a
+    (x0, y0), (x1, y1), (x2, y2) = curve(a, b, edge)
     told = f" (→ {row['forward']:.0%}, ← {row['backward']:.0%}, – {row['open']:.0%})" if row["kind"] == "path" else ""
     hint = escape(f"{row['source']} – {row['target']}: {f:.0%}{told}")
     look = "known" if row["in_graph"] else "other"
     return (
-        f'<line class="{look}" data-frequency="{f:.4f}" x1="{a.x:.1f}" y1="{a.y:.1f}" x2="{b.x:.1f}" y2="{b.y:.1f}" '
-        f'stroke-width="{0.6 + 3.4 * f:.2f}" stroke-opacity="{0.15 + 0.85 * f:.2f}"><title>{hint}</title></line>'
+        f'<path class="{look}" data-frequency="{f:.4f}" d="M{x0:.1f} {y0:.1f}Q{x1:.1f} {y1:.1f} {x2:.1f} {y2:.1f}" '
+        f'stroke-width="{0.6 + 3.4 * f:.2f}" stroke-opacity="{0.15 + 0.85 * f:.2f}"><title>{hint}</title></path>'
     )
 
 

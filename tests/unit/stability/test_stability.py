@@ -137,8 +137,11 @@ def stabilities(draw) -> um.Stability:
     graphs = []
     for seed in seeds:
         m = int(np.random.default_rng(seed).integers(1, n // 2 + 1))
-        common = min(n - 2 * m, seed % 3) if m > 1 else 0
-        dag = um.simulate.random_gnfm(n_latents=m, n_observed=n, n_common_children=common, max_group_size=2, rng=seed)
+        size = 1 + seed % 2
+        common = min(n - 2 * m, seed % 3) if m > size else 0  # common to two groups at least
+        dag = um.simulate.random_gnfm(
+            n_latents=m, n_observed=n, n_common_children=common, max_group_size=size, rng=seed
+        )
         order = np.random.default_rng(seed).permutation(n)
         graphs.append(dag.rename({x: observed[order[i]] for i, x in enumerate(dag.observed)}).cpdag())
     outlines = [Outline.of(graph, observed) for graph in graphs]

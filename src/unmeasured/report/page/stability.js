@@ -2,7 +2,7 @@
 (() => {
   const slider = document.getElementById("frequency"), shown = document.getElementById("frequency-value");
   const count = document.getElementById("frequency-count");
-  const lines = [...document.querySelectorAll("#frequencies line")], rows = [...document.querySelectorAll("#edge-frequencies tbody tr")];
+  const lines = [...document.querySelectorAll("#frequencies path")], rows = [...document.querySelectorAll("#edge-frequencies tbody tr")];
   const update = () => {
     const least = Number(slider.value);
     // A little slack: half of the replicates is not below one half.
