@@ -11,6 +11,7 @@ from unmeasured.data.files import read, read_matrix
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import DataError, GraphError, ModelError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
+from unmeasured.ladder import PenaltyPath, penalty_path
 from unmeasured.peers.fofc import FOFC
 from unmeasured.peers.ges import GES
 from unmeasured.peers.gin import GIN
@@ -25,6 +26,8 @@ from unmeasured.search.lges import LGES
 from unmeasured.sem.dimension import dimension
 from unmeasured.sem.fit import Fit, fit, fit_many
 from unmeasured.sem.parameters import Model, Parameter
+from unmeasured.stability.result import Stability
+from unmeasured.stability.run import stability
 
 __version__ = "0.1.0"
 
@@ -46,9 +49,11 @@ __all__ = [
     "ModelComparison",
     "ModelError",
     "Parameter",
+    "PenaltyPath",
     "RankClusters",
     "Result",
     "Sample",
+    "Stability",
     "TwoStage",
     "UnmeasuredError",
     "UnmeasuredWarning",
@@ -64,8 +69,10 @@ __all__ = [
     "is_gnfm",
     "is_one_factor",
     "metrics",
+    "penalty_path",
     "read",
     "read_matrix",
     "simulate",
+    "stability",
     "write_report",
 ]

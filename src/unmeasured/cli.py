@@ -6,6 +6,7 @@ mistake in what was asked; 130 interrupted.
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import shlex
@@ -588,6 +589,10 @@ def _add_experiment(name: str) -> None:
 
 for _name in experiment.available():
     _add_experiment(_name)
+
+
+# Commands in a file of their own, which takes what is above; reading it registers them.
+importlib.import_module("unmeasured.cli_trust")
 
 
 def main() -> NoReturn:

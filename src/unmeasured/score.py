@@ -181,12 +181,19 @@ class LikelihoodScore:
         self.n_fitted = 0
         self.n_remembered = 0
         self._memory: dict[Hashable, float] = {}
+        self._states: dict[Hashable, Scorable] = {}
+
+    @property
+    def met(self) -> list[tuple[Scorable, float]]:
+        """All classes fitted so far, and their scores."""
+        return [(state, self._memory[key]) for key, state in self._states.items()]
 
     def __call__(self, states: Sequence[Scorable]) -> Floats:
         """Scores (B,) of many classes, fitted in one batch; those met before are remembered."""
         new = {s.key: s for s in states if s.key not in self._memory}
         self.n_fitted += len(new)
         self.n_remembered += len(states) - len(new)
+        self._states |= new
         problems = [Problem.of(pattern_of(state.member), self.sample) for state in new.values()]
         starts = [p.unknown if self.near is None else self.near.start_within(p.pattern) for p in problems]
         if math.isinf(self.sample.n):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.graphs import CPDAG, DAG
@@ -50,6 +51,7 @@ def to_json(result: Result) -> str:
         "count": fit.count,
         "remarks": result.remarks,
         "check": [asdict(finding) for finding in result.check.findings],
+        "runners": [{**vars(runner), "graph": json.loads(runner.graph.to_json())} for runner in result.runners],
         "indices": {name: getattr(fit, name) for name in _INDICES},
         "parameters": result.parameters.to_dict(orient="records"),
     }
@@ -61,6 +63,7 @@ def from_json(text: str) -> dict[str, Any]:
     record = _checked(text)
     try:
         graph, sem = _graph_and_fit(record)
+        runners = tuple(_runner(entry) for entry in record.get("runners", ()))  # unknown to earlier versions
     except UnmeasuredError:
         raise
     except (KeyError, TypeError, ValueError) as error:
@@ -70,7 +73,16 @@ def from_json(text: str) -> dict[str, Any]:
     fields = {key: record[key] for key in ("method", "options")}
     # Records written before there was a check have none.
     fields["findings"] = tuple(Finding(**finding) for finding in record.get("check", []))
-    return {"graph": graph, "sem": sem, **fields} | {key: tuple(record[key]) for key in ("remarks", "named")}
+    return {"graph": graph, "sem": sem, "runners": runners, **fields} | {
+        key: tuple(record[key]) for key in ("remarks", "named")
+    }
+
+
+def _runner(entry: dict[str, Any]) -> RunnerUp:
+    graph = graph_from_json(json.dumps(entry["graph"]))
+    if not isinstance(graph, CPDAG):
+        raise UnmeasuredError("A runner-up of a result is a cpdag. Give the text that to_json wrote.")
+    return RunnerUp(graph, float(entry["score"]), float(entry["difference"]), int(entry["dimension"]))
 
 
 def _graph_and_fit(record: dict[str, Any]) -> tuple[CPDAG, Fit]:

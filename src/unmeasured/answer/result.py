@@ -27,6 +27,7 @@ from scipy.linalg import qr
 from unmeasured.answer import records
 from unmeasured.answer.drawing import picture_of
 from unmeasured.answer.naming import suggest_names
+from unmeasured.answer.runners import RunnerUp, edge_probabilities, runners_table
 from unmeasured.answer.standard import covariance_root, standardised_errors
 from unmeasured.answer.summary import html_summary, text_summary
 from unmeasured.answer.turn import Anchors, member_of, turned, zero_loadings
@@ -59,6 +60,8 @@ class Result:
         The search that found it.
     options : mapping
         The options of that search.
+    runners : tuple of RunnerUp
+        Classes that came close, best first; read them in :attr:`runners_up`.
     named : tuple of str
         Latents that got their name from :meth:`rename`; the summary proposes names for the others.
     findings : tuple of Finding
@@ -81,6 +84,7 @@ class Result:
     options: Mapping[str, Any] = field(default_factory=dict)
     named: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    runners: tuple[RunnerUp, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:
@@ -163,6 +167,23 @@ class Result:
         paths = self.latent_paths.assign(kind="path")
         tables = [table[columns] for table in (loadings, paths) if len(table)]
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+
+    @property
+    def runners_up(self) -> pd.DataFrame:
+        """The classes that came closest, the one found first: ``bic_difference weight dimension latents ...``.
+
+        ``weight`` is ``exp(-bic_difference / 2)``, summing to one: how clearly the data choose among the classes the
+        search has met. BIC here is the one the search maximised.
+        """
+        return runners_table(self.graph, int(self.sem.dimension), self.runners)
+
+    @property
+    def edge_probabilities(self) -> pd.DataFrame:
+        """One row per edge of any of them: ``source target kind in_graph probability forward backward open``.
+
+        The sum of the weights of the classes that have the edge, groups matched by the indicators they share.
+        """
+        return edge_probabilities(self.graph, self.runners)
 
     @property
     def r2(self) -> pd.Series:

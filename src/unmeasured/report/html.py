@@ -24,6 +24,8 @@ from unmeasured.diagram.picture import Edge, Picture
 from unmeasured.diagram.style import Paint, edge_paint, node_paint
 from unmeasured.report.charts import heat_map, largest_residuals, step_charts
 from unmeasured.report.run import Comparison, Run, model_text
+from unmeasured.report.stability import stability_section
+from unmeasured.stability.result import Stability
 
 # More steps than this are for the trace itself.
 _MOST_STEPS = 400
@@ -36,8 +38,8 @@ _PAPER = (
 Cell = tuple[str, float | str]  # what is shown, and what is sorted by
 
 
-def html_page(run: Run) -> str:
-    """The page of a run, as text."""
+def html_page(run: Run, stability: Stability | None = None) -> str:
+    """The page of a run, as text; with a section on stability where there is one to show."""
     result, about = run.result, run.about
     return _template().render(
         title=about.title or about.data or "Latent variables found",
@@ -56,6 +58,7 @@ def html_page(run: Run) -> str:
         n_left_out=max(len(run.trace) - _MOST_STEPS, 0),
         identified=list(what_is_identified(result)),
         cautions=[*about.notes, *cautions(result)],
+        stability=stability_section(result, stability) if stability else "",
         lavaan=model_text(result),
         paper=_PAPER,
         # "<" would let a name such as "</script>" end the element it stands in.

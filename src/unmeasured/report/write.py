@@ -11,6 +11,7 @@ from unmeasured.errors import UnmeasuredError
 from unmeasured.report.html import html_page
 from unmeasured.report.run import About, Run, model_text, run_of
 from unmeasured.search.base import Search
+from unmeasured.stability.result import Stability
 
 PAGE = "report.html"
 
@@ -25,6 +26,7 @@ def write_report(
     command: str = "",
     seconds: float | None = None,
     published: Mapping[str, Any] | None = None,
+    stability: Stability | None = None,
 ) -> Path:
     """Write a report of a fitted search, or of a result, into a folder, and return the path of its page.
 
@@ -41,6 +43,8 @@ def write_report(
         What to say of the data, where they are from, how the run was started and how long it took.
     published
         Models to compare with, by name: lavaan text or anything else :func:`unmeasured.compare_models` takes.
+    stability
+        What :func:`unmeasured.stability` found: a section of the page, and ``stability.csv`` beside it.
 
     Examples
     --------
@@ -54,10 +58,10 @@ def write_report(
     >>> folder.cleanup()
     """
     about = About(title=title, data=data, source=source, command=command, seconds=seconds)
-    return write_run(run_of(found, about=about, published=published), folder)
+    return write_run(run_of(found, about=about, published=published), folder, stability=stability)
 
 
-def write_run(run: Run, folder: str | Path) -> Path:
+def write_run(run: Run, folder: str | Path, *, stability: Stability | None = None) -> Path:
     """Write the page of a run and the files beside it; return the path of the page."""
     folder, result = Path(folder), run.result
     try:
@@ -69,7 +73,9 @@ def write_run(run: Run, folder: str | Path) -> Path:
         drawing = result.plot()
         _put(folder / "diagram.svg", drawing.to_svg())
         drawing.savefig(folder / "diagram.png", dpi=150)
-        _put(folder / PAGE, html_page(run))
+        if stability is not None:
+            stability.edges.to_csv(folder / "stability.csv", index=False)
+        _put(folder / PAGE, html_page(run, stability))
     except OSError as error:
         raise UnmeasuredError(
             f"The report could not be written to {str(folder)!r}: {error.strerror or error}."

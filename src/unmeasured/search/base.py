@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from unmeasured.answer.result import Result
+from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import DataError, UnmeasuredError
@@ -49,6 +50,7 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     result_: Result
     trace_: tuple[Any, ...]
     remarks_: tuple[str, ...]
+    runners_up_: list[RunnerUp] = []  # noqa: RUF012 (for searches that have none)
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
@@ -62,8 +64,12 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         y
             Not used; scikit-learn's pipelines pass it.
         """
+        return self._fit(self.prepared(X), X)
+
+    def prepared(self, X: Any) -> Sample:
+        """Rows as this search takes them: the sample that ``fit`` would search."""
         _refuse_other_tables(X)
-        return self._fit(as_sample(X, cor=self.cor, missing=self.missing), X)
+        return as_sample(X, cor=self.cor, missing=self.missing)
 
     def fit_cov(self, cov: Any, n_samples: float, names: Sequence[str] | None = None) -> Self:
         """Search the structure behind a covariance or correlation matrix.
@@ -98,7 +104,9 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         self._keep_feature_names(source)
         # scikit-learn writes an estimator with the options that are not at their default.
         method = _FUNCTION.sub(r"\1", " ".join(repr(self).split()))
-        self.result_ = Result(self.graph_, self.sem_, self.remarks_, method, self._options())
+        self.result_ = Result(
+            self.graph_, self.sem_, self.remarks_, method, self._options(), runners=tuple(self.runners_up_)
+        )
         return self
 
     def _options(self) -> dict[str, Any]:

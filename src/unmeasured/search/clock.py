@@ -57,9 +57,14 @@ class Clock:
             return ""
         return f"about {_in_words(expected)} left" if expected < allowed else f"at most {_in_words(allowed)} left"
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether it was Ctrl-C that ended the search."""
+        return self.stopped == _BY_KEYBOARD
+
     def is_over(self, part: float = 1.0) -> bool:
         """Whether that part of the time is over."""
-        if self.stopped == _BY_KEYBOARD:
+        if self.is_interrupted:
             return True
         is_over = self._limit is not None and time.monotonic() > self._began + part * self._limit
         if is_over:

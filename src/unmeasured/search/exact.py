@@ -47,11 +47,11 @@ from typing import Literal
 import numpy as np
 from tqdm.auto import tqdm
 
+from unmeasured.answer.runners import RunnerUp
 from unmeasured.arrays import Floats, Ints
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import DataError, UnmeasuredError, UnmeasuredWarning
-from unmeasured.graphs import CPDAG
 from unmeasured.search.base import Search
 from unmeasured.search.enumerate import (
     Measurement,
@@ -562,16 +562,6 @@ class _Entry:
 
 
 # ------------------------------------------------------------------------------------------------- the estimator
-
-
-@dataclass(frozen=True)
-class RunnerUp:
-    """A class that came close: its graph, its score, and how far that is below the best."""
-
-    graph: CPDAG
-    score: float
-    difference: float
-    dimension: int
 
 
 class ExactSearch(Search):

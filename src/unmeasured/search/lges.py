@@ -17,19 +17,20 @@ from typing import Literal
 
 import numpy as np
 
+from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG, cpdag_of
-from unmeasured.score import BicScore, Fitted, LikelihoodScore, default_delta
+from unmeasured.score import BicScore, LikelihoodScore, default_delta
 from unmeasured.search.base import Search
 from unmeasured.search.clock import Clock
 from unmeasured.search.latent_graph import LatentBic, latent_class
-from unmeasured.search.measurement import Measurement
+from unmeasured.search.measurement import Measurement, measurement_of
 from unmeasured.search.phase1 import run_phase1
 from unmeasured.search.phase2 import n_paths, polish_edges, run_phase2
 from unmeasured.search.pieces import Pieces, in_order
-from unmeasured.search.refine import Move, refine
+from unmeasured.search.refine import Found, Guidance, Move, refine
 from unmeasured.search.state import State, initial_state
 from unmeasured.search.trace import Step, Steps, Trace
 from unmeasured.sem.fit import Fit, fit_many
@@ -48,6 +49,10 @@ _MANY_VARIABLES = 44
 _BAD_FIT = 0.1
 
 
+# How far below the best a runner-up may be: its weight is then below e^-10.
+_RIVAL = 10.0
+_N_RUNNERS = 40
+
 Criterion = Literal["bic", "delta"]
 
 
@@ -59,6 +64,8 @@ class Discovery:
     fit: Fit
     trace: Trace
     remarks: tuple[str, ...] = ()
+    runners_up: tuple[RunnerUp, ...] = ()
+    interrupted: bool = False  # by Ctrl-C: the best so far
 
 
 def discover(
@@ -73,17 +80,29 @@ def discover(
     time_limit: float | None = None,
     moves: Sequence[Move] = (),
     verbose: bool = False,
+    starts: Sequence[CPDAG] = (),
+    n_runners: int = 0,
 ) -> Discovery:
-    """Recover the CPDAG over latent groups and observed variables."""
+    """Recover the CPDAG over latent groups and observed variables.
+
+    ``starts``: answers to similar data, which "bic" climbs from instead of most of its own proposals. ``n_runners``:
+    how many runners-up it hands back at most.
+    """
     initial_state(sample.names)  # refuses what no factor model can describe
     clock = Clock(time_limit)
     steps = Steps(verbose, clock)
+    met = Met(sample, n_runners)
     # In a population the price of a dimension vanishes against the likelihood: what is left is the paper's rule.
     if criterion == "delta" or math.isinf(sample.n):
         tolerance = default_delta(sample.n) if delta is None else delta
         state, leftover = by_tolerance(sample, tolerance, max_group_size, prune, n_threads, steps)
     else:
-        state = by_bic(sample, penalty, max_group_size, n_threads, clock, steps, moves)
+        guidance = Guidance(
+            max_group_size=max_group_size or len(sample.names) // 2,
+            moves=moves,
+            starts=[measurement_of(graph, sample.names) for graph in starts if graph.groups],
+        )
+        state = by_bic(sample, penalty, guidance, n_threads, clock, steps, met)
         leftover = ()
     steps.close()
     if state is None:
@@ -93,7 +112,7 @@ def discover(
     remarks = [*remarks_on(cpdag), *remarks_on_leftover(leftover), *remarks_on_fit(fit)]
     if clock.stopped:
         remarks.append(f"{clock.stopped}: this is the best found so far, not the end of the search.")
-    return Discovery(cpdag, fit, Trace(steps), tuple(remarks))
+    return Discovery(cpdag, fit, Trace(steps), tuple(remarks), met.runners_up(state), clock.is_interrupted)
 
 
 def by_tolerance(
@@ -120,11 +139,11 @@ def by_tolerance(
 def by_bic(
     sample: Sample,
     penalty: float,
-    max_group_size: int | None,
+    guidance: Guidance,
     n_threads: int | None,
     clock: Clock,
     steps: Steps,
-    moves: Sequence[Move] = (),
+    met: Met,
 ) -> State | None:
     """Past the paper: proposals from closed forms, moves over the measurement model, then the edges between groups."""
     score: BicScore[Measurement] = BicScore(sample, penalty=penalty, n_threads=n_threads)
@@ -132,7 +151,7 @@ def by_bic(
     best = None
     # Without latents: independent variables, each with its variance.
     best_value = 0.5 * sample.log_det_corr - price * len(sample.names)
-    measured = measurement_models(score, max_group_size or len(sample.names) // 2, steps, clock, moves)
+    measured = measurement_models(score, guidance, steps, clock)
     # What the latent graph will save was only foretold so far; the closest few models are put to the test.
     for tested, found in enumerate(measured):
         clock.connected(tested / len(measured))
@@ -148,8 +167,11 @@ def by_bic(
                 value -= score.surprise(found.model) / sample.n
                 if value > best_value:
                     best, best_value = final, value
+        met.add(score, found.model, likelihood)
         if clock.is_over():
             break
+    if not clock.is_over():
+        met.add_untested(score, measured)
     if best is not None:
         steps += best.trace
         return best.state
@@ -158,21 +180,62 @@ def by_bic(
 
 
 def measurement_models(
-    score: BicScore[Measurement], max_group_size: int, steps: list[Step], clock: Clock, moves: Sequence[Move]
-) -> list[Fitted[Measurement]]:
+    score: BicScore[Measurement], guidance: Guidance, steps: list[Step], clock: Clock
+) -> list[Found]:
     """Who measures whom: the best models found, best first. Many variables are worked on in pieces."""
     if len(score.sample.names) <= _MANY_VARIABLES:
-        return refine(score, max_group_size, steps, clock, moves)
-    placed = Pieces(score, max_group_size, steps, clock, moves).search()
+        return refine(score, guidance, steps, clock)
+    placed = Pieces(score, guidance, steps, clock).search()
     return [] if placed is None else [in_order(placed)]
 
 
-def foretold_state(found: Fitted[Measurement], n_samples: float, price: float) -> State:
+def foretold_state(found: Found, n_samples: float, price: float) -> State:
     """A measurement model with the graph over its groups that is best if the latents were observed as fitted."""
     connected, sizes = found.model.state, found.model.sizes
     if len(sizes) <= EXACT:
         return replace(connected, between=cpdag_of(found.arcs))
     return latent_class(connected, LatentBic(found.latent_cov, sizes, n_samples, price))
+
+
+class Met:
+    """Classes that were fitted on the way, so that the closest can be told; nothing where none are asked for."""
+
+    def __init__(self, sample: Sample, n_runners: int) -> None:
+        self.sample, self.n_runners = sample, n_runners
+        self._found: list[tuple[float, int, State]] = []  # value per sample, dimension, class
+
+    def add(self, score: BicScore[Measurement], model: Measurement, likelihood: LikelihoodScore) -> None:
+        """All latent graphs that were fitted with a measurement model."""
+        n = self.sample.n
+        base = score.dimension(model) - n_paths(model.state)
+        for state, value in likelihood.met if self.n_runners else ():
+            assert isinstance(state, State)
+            dimension = base + n_paths(state)
+            value -= (score.price * dimension + score.surprise(model)) / n
+            self._found.append((value, dimension, state))
+
+    def add_untested(self, score: BicScore[Measurement], tested: Sequence[Found]) -> None:
+        """Measurement models near the best whose latent graph was not searched: fitted with the one foretold."""
+        if not self.n_runners or not tested:
+            return
+        known, least = {found.model.key for found in tested}, tested[0].value - _RIVAL
+        near = [found for found in score.met if found.value > least and found.model.is_valid]
+        near = sorted((found for found in near if found.model.key not in known), key=lambda found: -found.value)
+        for found in near[: self.n_runners]:
+            likelihood = LikelihoodScore(self.sample, n_threads=score.n_threads, near=found)
+            likelihood([replace(found.model.state, between=cpdag_of(found.arcs))])
+            self.add(score, found.model, likelihood)
+
+    def runners_up(self, chosen: State) -> tuple[RunnerUp, ...]:
+        """The closest classes but the one chosen, the best first."""
+        n, names = self.sample.n, self.sample.names
+        best = next((value for value, _, state in self._found if state == chosen), math.nan)
+        others = sorted((entry for entry in self._found if entry[2] != chosen), key=lambda entry: -entry[0])
+        return tuple(
+            RunnerUp(with_isolated(state.cpdag, names), n * value, n * (best - value), dimension)
+            for value, dimension, state in others[: self.n_runners]
+            if n * (best - value) < _RIVAL
+        )
 
 
 def independent_variables(sample: Sample) -> tuple[str, ...]:
@@ -293,6 +356,8 @@ class LGES(Search):
         Names, covariance and N as used in the search.
     trace_ : Trace
         One record per step.
+    runners_up_ : list of RunnerUp
+        With "bic", the classes that came closest, best first; ``result_`` has them as a table.
     remarks_ : tuple of str
         What the user should know, in words.
     n_features_in_ : int
@@ -311,6 +376,7 @@ class LGES(Search):
     """
 
     trace_: Trace
+    runners_up_: list[RunnerUp]
 
     def __init__(
         self,
@@ -344,6 +410,12 @@ class LGES(Search):
         self.verbose = verbose
 
     def _search(self, sample: Sample) -> None:
+        found = self.discover(sample, n_runners=_N_RUNNERS)
+        self.graph_, self.sem_, self.runners_up_ = found.cpdag, found.fit, list(found.runners_up)
+        self.trace_, self.remarks_ = found.trace, found.remarks
+
+    def discover(self, sample: Sample, starts: Sequence[CPDAG] = (), n_runners: int = 0) -> Discovery:
+        """The search with these options on a sample, nothing kept; ``starts``: answers to similar data."""
         if self.criterion not in ("bic", "delta"):
             raise UnmeasuredError(f"criterion must be 'bic' or 'delta'; got {self.criterion!r}.")
         if self.knowledge is not None:
@@ -351,7 +423,7 @@ class LGES(Search):
         if self.moves and self.criterion == "delta":
             raise UnmeasuredError('moves are for criterion="bic"; the paper\'s rule has its own. Leave them out.')
         Clock(self.time_limit)  # a limit that makes no sense is refused before anything is done
-        found = discover(
+        return discover(
             sample,
             criterion=self.criterion,
             delta=_checked_delta(self.delta, sample.n),
@@ -362,9 +434,9 @@ class LGES(Search):
             time_limit=self.time_limit,
             moves=self.moves,
             verbose=self.verbose,
+            starts=starts,
+            n_runners=n_runners,
         )
-        self.graph_, self.sem_ = found.cpdag, found.fit
-        self.trace_, self.remarks_ = found.trace, found.remarks
 
 
 def _checked_penalty(penalty: float) -> float:

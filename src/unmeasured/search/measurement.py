@@ -14,7 +14,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from unmeasured.arrays import Bools
-from unmeasured.graphs import DAG, Variables
+from unmeasured.graphs import CPDAG, DAG, Variables
 from unmeasured.search.state import Group, State, latent_names
 from unmeasured.sem.parameters import Pattern
 
@@ -123,6 +123,19 @@ class Measurement:
         low = (1 << g) - 1
         parents = tuple(mask & low | mask >> 1 & ~low for mask in self.parents)
         return Measurement(self.observed, self.sizes[:g] + self.sizes[g + 1 :], parents)
+
+
+def measurement_of(graph: CPDAG, observed: Sequence[str]) -> Measurement:
+    """The measurement model of a class over the same variables, in the order given.
+
+    >>> dag = DAG.from_edges([("L", "a"), ("L", "b")], latents=["L"], names=["L", "a", "b", "c"])
+    >>> measurement_of(dag.cpdag(), ["c", "b", "a"])
+    Measurement(observed=('c', 'b', 'a'), sizes=(1,), parents=(0, 1, 1))
+    """
+    first = [graph.variables.index(group[0]) for group in graph.groups]  # members of a group have the same children
+    causes = graph.adjacency[np.ix_(first, [graph.variables.index(name) for name in observed])].astype(bool)
+    parents = tuple(sum(1 << g for g in np.flatnonzero(column).tolist()) for column in causes.T)
+    return Measurement(tuple(observed), tuple(len(group) for group in graph.groups), parents)
 
 
 def restructured(

@@ -26,7 +26,7 @@ from unmeasured.score import BicScore, Fitted, surprise, surprises
 from unmeasured.search.clock import Clock
 from unmeasured.search.measurement import Measurement
 from unmeasured.search.propose import ChanceGains, RankGains, assemble, find_clusters
-from unmeasured.search.refine import Move, Refinement
+from unmeasured.search.refine import Guidance, Refinement
 from unmeasured.search.relocate import stepwise_relocations
 from unmeasured.search.trace import Step
 from unmeasured.sem.factors import Factors, fit_factors
@@ -53,10 +53,9 @@ class Pieces:
     """What working on pieces needs: the score of the whole, and which pieces are done."""
 
     score: BicScore[Measurement]
-    max_group_size: int
+    guidance: Guidance
     steps: list[Step]
     clock: Clock
-    moves: Sequence[Move] = ()
     n_rounds: int = 0
     done: set[object] = field(default_factory=set)
 
@@ -77,9 +76,9 @@ class Pieces:
     def starts(self) -> list[Measurement]:
         """What closed forms find, by strict tests and lenient ones: of real data no constraint holds exactly."""
         gains = ChanceGains(self.score.sample, self.score.price)
-        models = {}
+        models = {model.key: model for model in self.guidance.starts}
         for rate in _RATES:
-            clusters, left = find_clusters(gains, range(gains.n), rate, self.max_group_size)
+            clusters, left = find_clusters(gains, range(gains.n), rate, self.guidance.max_group_size)
             if clusters:
                 model = assemble(gains, clusters, dict.fromkeys(left, 0))
                 models[model.key] = model
@@ -178,7 +177,7 @@ class Pieces:
             self.score.sample.select(part.observed), penalty=self.score.penalty, n_threads=self.score.n_threads
         )
         gains = RankGains(score.sample, score.price)
-        search = Refinement(score, gains, self.max_group_size, self.steps, self.clock.measuring_is_over, self.moves)
+        search = Refinement(score, gains, self.guidance, self.steps, self.clock.measuring_is_over)
         other = search.climb(part).model
         self.done |= {(part.observed, part.key), (part.observed, other.key)}
         return None if other.key == part.key or not other.is_valid else replaced(model, chosen, items, other)

@@ -34,6 +34,9 @@ Move = Callable[[Measurement], Iterable[Measurement]]  # from a model to others 
 
 # From how many proposals we climb; how many restructured and how many rebuilt models are settled before one is chosen.
 _N_CLIMBS, _N_SETTLED, _N_REBUILT = 4, 2, 2
+# With starts, near an answer already: from how many of its own proposals a search climbs, how many restructured models
+# are settled, and of how many models the latent graph is searched (docs/stability.md says what that costs).
+_N_OWN_CLIMBS, _N_SETTLED_NEAR, _N_CLOSE_NEAR = 1, 1, 2
 # With more variables than this one climb takes seconds, and fewer are made.
 _FEW_VARIABLES = 34
 # Relocations fitted at a time, and how far below zero a promise may lie: it is a lower bound.
@@ -50,21 +53,30 @@ _CLOSE, _N_CLOSE = 5.0, 4
 _LEAST_RISE = 1e-2
 
 
+@dataclass(frozen=True)
+class Guidance:
+    """What leads a search besides the data."""
+
+    max_group_size: int
+    moves: Sequence[Move] = ()  # a user's own, tried with those of restructure
+    starts: Sequence[Measurement] = ()  # models of similar data to climb from, in place of all proposals but the best
+
+
 @dataclass
 class Refinement:
-    """What all moves need: the score, closed forms, and where steps are written down."""
+    """What all moves need: the score, closed forms, what leads them, and where steps are written down."""
 
     score: BicScore[Measurement]
     gains: RankGains
-    max_group_size: int
+    guidance: Guidance
     steps: list[Step]
     out_of_time: Callable[[], bool]
-    moves: Sequence[Move] = ()  # a user's own, tried with those of restructure
+    n_settled: int = _N_SETTLED
     summits: set[Hashable] = field(default_factory=set)  # settled models whose groups were worked on
     n_climbs: int = 0
 
-    def climb(self, model: Measurement) -> Found:
-        """To an optimum that no move improves."""
+    def climb(self, model: Measurement, *, rebuilding: bool = True) -> Found:
+        """To an optimum that no move improves, that of rebuilding groups among them or not."""
         (found,) = self.score([model])
         self.n_climbs += 1
         while not self.out_of_time():
@@ -72,7 +84,7 @@ class Refinement:
             if found.model.key in self.summits:
                 break  # an earlier climb was here
             self.summits.add(found.model.key)
-            better = self.restructure(found) or self.rebuild(found)
+            better = self.restructure(found) or (self.rebuild(found) if rebuilding else None)
             if better is None:
                 break
             found = better
@@ -194,14 +206,14 @@ class Refinement:
 
     def restructure(self, found: Found) -> Found | None:
         """Merge, split, resize, dissolve or add groups; the most promising are settled before one is chosen."""
-        model, size = found.model, self.max_group_size
+        model, size = found.model, self.guidance.max_group_size
         candidates = [
             *restructured(model, size, self._close_pairs(found), self._close_groups(model), self._other_sizes(model)),
             *(("split", other) for other in splits(model, self.gains, size)),
             *self._dissolved_and_exchanged(found),
             *self._own(model),
         ]
-        return self._settled_best([c for c in candidates if c[1].is_valid], found.value, _N_SETTLED)
+        return self._settled_best([c for c in candidates if c[1].is_valid], found.value, self.n_settled)
 
     def _dissolved_and_exchanged(self, found: Found) -> list[tuple[str, Measurement]]:
         """Moves of several variables at once that closed forms can rank: those that promise most."""
@@ -229,7 +241,7 @@ class Refinement:
 
     def _own(self, model: Measurement) -> Iterator[tuple[str, Measurement]]:
         """What a user's moves propose, by the names of their functions."""
-        for move in self.moves:
+        for move in self.guidance.moves:
             name = getattr(move, "__name__", type(move).__name__)
             for other in move(model):
                 if not isinstance(other, Measurement) or other.observed != model.observed:
@@ -257,7 +269,7 @@ class Refinement:
             return float(self.gains(items, k)[0] - self.gains(items, model.sizes[g])[0])
 
         options = [(g, k + step) for g, k in enumerate(model.sizes) for step in (-1, 1)]
-        options = [(g, k) for g, k in options if 1 <= k <= self.max_group_size]
+        options = [(g, k) for g, k in options if 1 <= k <= self.guidance.max_group_size]
         return sorted(options, key=gain, reverse=True)[:_N_RESIZED]
 
     def _close_groups(self, model: Measurement) -> list[tuple[int, int, int]]:
@@ -266,7 +278,7 @@ class Refinement:
         merges = [
             (g, h, k)
             for g, h in combinations(range(len(sizes)), 2)
-            for k in range(max(sizes[g], sizes[h]), min(sizes[g] + sizes[h], self.max_group_size) + 1)
+            for k in range(max(sizes[g], sizes[h]), min(sizes[g] + sizes[h], self.guidance.max_group_size) + 1)
         ]
 
         def gain(merge: tuple[int, int, int]) -> float:
@@ -277,7 +289,7 @@ class Refinement:
 
     def rebuild(self, found: Found) -> Found | None:
         """Dissolve a few groups and cluster their variables anew."""
-        candidates = [("rebuild", other) for other in rebuilds(found.model, self.gains, self.max_group_size)]
+        candidates = [("rebuild", other) for other in rebuilds(found.model, self.gains, self.guidance.max_group_size)]
         return self._settled_best(candidates, found.value, _N_REBUILT)
 
     # Choosing ---------------------------------------------------------------------------------------------
@@ -330,28 +342,31 @@ class Refinement:
         )
 
 
-def refine(
-    score: BicScore[Measurement], max_group_size: int, steps: list[Step], clock: Clock, moves: Sequence[Move] = ()
-) -> list[Found]:
+def refine(score: BicScore[Measurement], guidance: Guidance, steps: list[Step], clock: Clock) -> list[Found]:
     """The best measurement models found from several proposals, best first; none where nothing can be proposed."""
-    gains = RankGains(score.sample, score.price)
-    search = Refinement(score, gains, max_group_size, steps, clock.measuring_is_over, moves)
-    starts = proposals(gains, max_group_size)
-    if not starts:
+    gains, starts = RankGains(score.sample, score.price), guidance.starts
+    n_settled, n_close = (_N_SETTLED_NEAR, _N_CLOSE_NEAR) if starts else (_N_SETTLED, _N_CLOSE)
+    search = Refinement(score, gains, guidance, steps, clock.measuring_is_over, n_settled)
+    own = proposals(gains, guidance.max_group_size)
+    if not own and not starts:
         return []
-    ranked = sorted(score(starts), key=lambda found: -found.value)
+    ranked = [found.model for found in sorted(score(own), key=lambda found: -found.value)]
     n_climbs = _N_CLIMBS if len(score.sample.names) <= _FEW_VARIABLES else _N_CLIMBS // 2
     with clock.heeding_the_keyboard():
-        for done, found in enumerate(ranked[:n_climbs], start=1):
-            search.climb(found.model)
-            clock.measured(done / min(n_climbs, len(ranked)))
+        climbs = [*ranked[:_N_OWN_CLIMBS], *starts] if starts else ranked[:n_climbs]
+        for done, model in enumerate(climbs, start=1):
+            search.climb(model, rebuilding=not starts)
+            clock.measured(done / len(climbs))
+        # Near an answer rebuilding rarely helps: with starts it is tried once, where it counts.
+        if starts and (better := search.rebuild(_best_of(score))):
+            search.climb(better.model)
         # A later start may have shown that a model passed by is better than all that were climbed from.
         while (top := _best_of(score)).model.key not in search.summits and not search.out_of_time():
             search.climb(top.model)
             search.summits.add(top.model.key)
     best = _best_of(score).value
     close = [found for found in score.met if found.model.is_valid and found.value > best - _CLOSE]
-    return sorted(close, key=lambda found: -found.value)[:_N_CLOSE]
+    return sorted(close, key=lambda found: -found.value)[:n_close]
 
 
 def _best_of(score: BicScore[Measurement]) -> Found:

@@ -13,7 +13,7 @@ from unmeasured.data.sample import Sample
 from unmeasured.score import BicScore, LikelihoodScore
 from unmeasured.search.measurement import Measurement, restructured
 from unmeasured.search.propose import RankGains, find_clusters, proposals
-from unmeasured.search.refine import Refinement
+from unmeasured.search.refine import Guidance, Refinement
 from unmeasured.search.relocate import relocations
 from unmeasured.sem.savings import foretold_graph
 
@@ -111,7 +111,7 @@ def test_a_variable_may_belong_nowhere():
 def restructurings(model, sample):
     """All models a step away from this one: pairs and merges as the search would choose them."""
     score = BicScore(sample)
-    search = Refinement(score, RankGains(sample, score.price), 3, [], lambda: False)
+    search = Refinement(score, RankGains(sample, score.price), Guidance(3), [], lambda: False)
     (found,) = score([model])
     return (
         found,

@@ -16,6 +16,7 @@ from unmeasured.search.latent_graph import LatentBic, latent_class
 from unmeasured.search.measurement import Measurement
 from unmeasured.search.pieces import Pieces, first_factors, in_order, nearness, replaced, restricted
 from unmeasured.search.propose import ChanceGains, RankGains, find_clusters
+from unmeasured.search.refine import Guidance
 from unmeasured.search.relocate import best_parents, relocations
 from unmeasured.sem.factors import fit_factors
 
@@ -49,7 +50,7 @@ def test_imagined_latents_reach_the_optimum_of_the_dense_kernels(seed: int, sett
 
 def test_a_fit_in_the_order_of_the_groups_implies_the_same_covariance() -> None:
     dag, sample = drawn(3, 20, (2, 1, 3))
-    search = Pieces(BicScore(sample), 3, [], Clock(None))
+    search = Pieces(BicScore(sample), Guidance(3), [], Clock(None))
     placed = search.fitted(measurement_of(dag))
     ordered = in_order(placed)
     np.testing.assert_allclose(ordered.implied, placed.factors.implied, atol=1e-9)
@@ -68,7 +69,7 @@ def test_stepwise_finds_the_best_parents_of_all_sets(seed: int) -> None:
         wrong[j] = 1 << int(rng.integers(4))
     model = replace(model, parents=tuple(wrong))
     score = BicScore[Measurement](sample)
-    search = Pieces(score, 3, [], Clock(None))
+    search = Pieces(score, Guidance(3), [], Clock(None))
     placed = search.fitted(model)
     best, rise = search.other_parents(placed)
 

@@ -1,0 +1,139 @@
+"""Commands that ask how sure an answer is; part of the command line."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import unmeasured as um
+from unmeasured import cli
+from unmeasured.benchmark import calibration
+from unmeasured.cli import ColumnsOption, CorOption, FileArgument, JsonOption, MissingOption, SamplesOption
+from unmeasured.report.run import About, run_of
+from unmeasured.report.write import write_run
+from unmeasured.search.warm import compile_kernels
+
+GroupSizeOption = Annotated[int, typer.Option(help="Most latents that may share all their indicators.")]
+
+
+@cli.app.command("stability")
+def stability(
+    file: FileArgument,
+    columns: ColumnsOption = None,
+    n: SamplesOption = None,
+    cor: CorOption = "auto",
+    missing: MissingOption = "ml",
+    penalty: Annotated[float, typer.Option(help="Price of a dimension in units of BIC's.")] = 1.0,
+    max_group_size: GroupSizeOption = 3,
+    replicates: Annotated[int, typer.Option(help="How many replicates.")] = 200,
+    method: Annotated[
+        str, typer.Option(help="bootstrap, subsample or parametric (a matrix is always that).")
+    ] = "bootstrap",
+    threshold: Annotated[float, typer.Option(help="Print the consensus of edges that come back this often.")] = 0.5,
+    n_jobs: Annotated[int, typer.Option(help="Replicates at once; -1 for one per core.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same replicates.")] = 0,
+    records: Annotated[
+        Path | None, typer.Option(help="A file for replicates; the same command goes on from it.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the report.")] = None,
+    title: Annotated[str, typer.Option(help="The heading of the report.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Search a file and replicates of it, and say how often each edge, item and group comes back.
+
+    Example: unmeasured stability answers.csv --columns 'q*' --replicates 200 --records runs.jsonl --out report
+    """
+    sample = cli._sample(file, columns, n, cor, missing)
+    options = {"penalty": penalty, "max_group_size": max_group_size, "cor": cor, "missing": missing}
+    compile_kernels()
+    begun = time.perf_counter()
+    search = um.LGES(**options).fit(sample)  # type: ignore[arg-type]
+    try:
+        stable = um.stability(
+            search,
+            replicates,
+            method=method,  # type: ignore[arg-type]
+            n_jobs=n_jobs,
+            random_state=seed,
+            records=records,
+            verbose=not as_json and sys.stderr.isatty(),
+        )
+    except KeyboardInterrupt:
+        kept = (
+            f"what is done is in {records}, and the same command goes on" if records else "--records keeps what is done"
+        )
+        raise cli.Interrupted(f"stopped; {kept}.") from None
+    _show(stable, threshold, as_json)
+    if out is not None:
+        about = About(title=title, data=file.name, command=cli._command(), seconds=time.perf_counter() - begun)
+        page = write_run(run_of(search, about=about), out, stability=stable)
+        typer.echo(f"\n{cli._where(page)}", err=as_json)
+
+
+def _show(stable: um.Stability, threshold: float, as_json: bool) -> None:
+    if as_json:
+        typer.echo(cli._as_json(stable.to_record()))
+        return
+    typer.echo(stable.summary())
+    typer.echo(f"\nConsensus of what comes back in {threshold:.0%} of the replicates\n{stable.consensus(threshold)}")
+
+
+@cli.app.command("path")
+def path(
+    file: FileArgument,
+    columns: ColumnsOption = None,
+    n: SamplesOption = None,
+    cor: CorOption = "auto",
+    missing: MissingOption = "ml",
+    max_group_size: GroupSizeOption = 3,
+    penalties: Annotated[str, typer.Option(help="A ladder of your own, such as '1,2,5,10'.")] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="A folder for the tables, the figure and models.")
+    ] = None,
+) -> None:
+    """The graph at a ladder of penalties, from BIC's to one that keeps little, and the rung to read first.
+
+    Example: unmeasured path answers.csv --columns 'q*' --out ladder
+    """
+    ladder = [_number(part) for part in penalties.split(",")] if penalties else None
+    sample = cli._sample(file, columns, n, cor, missing)
+    compile_kernels()
+    found = um.penalty_path(sample, ladder, max_group_size=max_group_size, verbose=sys.stderr.isatty())
+    typer.echo(str(found))
+    if out is not None:
+        found.write(out)
+        typer.echo(f"\nTables, figure and the model of each rung: {out}")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise um.UnmeasuredError(f"--penalties takes numbers with commas between them; got {text.strip()!r}.") from None
+
+
+@cli.bench.command("calibration")
+def bench_calibration(
+    graphs: Annotated[int, typer.Option(help="Graphs of the realistic suite.")] = 20,
+    replicates: Annotated[int, typer.Option(help="Replicates for each.")] = 50,
+    samples: Annotated[int, typer.Option(help="Rows of each data set.")] = 500,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same data.")] = 0,
+    n_jobs: Annotated[int, typer.Option("--n-jobs", help="Replicates at once; -1 for one per core.")] = 1,
+    method: Annotated[str, typer.Option(help="bootstrap or subsample.")] = "bootstrap",
+    cold: Annotated[bool, typer.Option("--cold", help="Search every replicate from scratch.")] = False,
+) -> None:
+    """Of the edges that come back in so many replicates, how many are right?"""
+    result = calibration.calibrate(
+        graphs,
+        replicates,
+        samples,
+        seed=seed,
+        n_jobs=n_jobs,
+        method=method,  # type: ignore[arg-type]
+        warm_start=not cold,
+    )
+    typer.echo(str(result))

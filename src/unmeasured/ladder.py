@@ -1,0 +1,315 @@
+"""The graph at a ladder of penalties, and the rung to read.
+
+With many rows BIC buys structure nobody wants to read. Charging more for a dimension gives smaller graphs; how much
+more is a matter of taste, so all of them are shown side by side::
+
+    penalty     92    61    40   …   1.5    1
+    latents      1     3     5   …    11   12
+    dimension   50    58    61   …   150  163
+
+The search begins at the top, where models are small, and goes down from rung to rung, each climbing from the answer
+above. In the end every rung chooses, by its own price, among all models met on any rung. So dimensions never rise
+with the penalty, which is a theorem: if m is best at p and m' at p' > p, adding the two inequalities gives
+``(p' - p)(dim m' - dim m) <= 0``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from unmeasured.data.sample import Sample
+from unmeasured.errors import DataError, UnmeasuredError
+from unmeasured.graphs import CPDAG
+from unmeasured.graphs.outline import Outline, Tally
+from unmeasured.score import surprise
+from unmeasured.search.lges import LGES, Discovery
+from unmeasured.sem.fit import Fit, fit_many
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_N_RUNGS = 12
+# The top of the ladder charges what BIC would if the data were those of so few samples.
+_FEW_SAMPLES = 100
+_LEAST_TOP = 4.0
+# Classes kept from every rung for the others to choose from.
+_N_KEPT = 20
+
+
+def penalty_path(
+    found: Any,
+    penalties: Sequence[float] | None = None,
+    *,
+    max_group_size: int | None = None,
+    verbose: bool = False,
+) -> PenaltyPath:
+    """Search at a ladder of penalties.
+
+    Parameters
+    ----------
+    found : LGES, DataFrame, array or Sample
+        Data; or a fitted ``LGES``, whose data and options are taken.
+    penalties : sequence of float, optional
+        What a dimension costs on each rung, in units of BIC's price. Left out: twelve rungs, evenly spaced on a
+        logarithmic scale from 1 to what BIC charges when N is 100.
+    max_group_size : int, optional
+        As for ``LGES``, whose default it is.
+    verbose : bool
+        Show a bar with the time left.
+
+    Examples
+    --------
+    >>> import unmeasured as um
+    >>> data = um.datasets.load("multitasking")
+    >>> path = um.penalty_path(um.as_sample(cov=data.frame(), n_samples=data.n_samples), [1, 2, 8])
+    >>> path.table["latents"].to_list()
+    [3, 3, 3]
+    """
+    search, sample = _search_and_sample(found)
+    if max_group_size is not None:
+        search.set_params(max_group_size=max_group_size)
+    ladder = _checked(penalties, sample.n)
+    candidates: list[Candidate] = []
+    starts: tuple[CPDAG, ...] = ()
+    for penalty in tqdm(ladder[::-1], unit="rung", disable=not verbose):
+        search.set_params(penalty=penalty)
+        answer = search.discover(sample, starts, _N_KEPT)
+        if answer.interrupted:
+            raise KeyboardInterrupt
+        candidates += _candidates(answer, penalty)
+        starts = (answer.cpdag,)
+    price = 0.5 * math.log(sample.n)
+    chosen = [max(candidates, key=lambda c, p=p: c.worth - p * price * c.dimension) for p in ladder]  # type: ignore[misc]
+    graphs = list(dict.fromkeys(candidate.graph for candidate in chosen))
+    fits = dict(zip(graphs, fit_many(graphs, sample), strict=True))
+    return PenaltyPath(
+        sample.names, tuple(Rung(p, c.graph, fits[c.graph]) for p, c in zip(ladder, chosen, strict=True))
+    )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A class met on some rung: what it is worth before its dimensions are paid, and how many there are."""
+
+    graph: CPDAG
+    worth: float
+    dimension: int
+
+
+@dataclass(frozen=True, eq=False)
+class Rung:
+    """A penalty, the class it chooses and a fit of one of its members."""
+
+    penalty: float
+    graph: CPDAG
+    fit: Fit
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PenaltyPath:
+    """The class at each penalty, cheapest first."""
+
+    observed: tuple[str, ...]
+    rungs: tuple[Rung, ...]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per rung: ``penalty as_if_n latents groups loadings paths dimension chi2 df rmsea cfi tli srmr bic``.
+
+        ``as_if_n``: the number of samples at which BIC itself would charge so much for each unit of misfit.
+        """
+        return pd.DataFrame([self._row(rung) for rung in self.rungs])
+
+    def _row(self, rung: Rung) -> dict[str, Any]:
+        outline, fit = Outline.of(rung.graph, self.observed), rung.fit
+        indices = {name: getattr(fit, name) for name in ("chi2", "df", "rmsea", "cfi", "tli", "srmr", "bic")}
+        return {
+            "penalty": rung.penalty,
+            "as_if_n": _as_if(rung.penalty, fit.sample.n),
+            "latents": sum(outline.sizes),
+            "groups": len(outline.sizes),
+            "loadings": int(outline.measures.sum()),
+            "paths": int(np.triu(outline.between | outline.between.T).sum()),
+            "dimension": int(fit.dimension),
+            **indices,
+        }
+
+    @cached_property
+    def suggested(self) -> int:
+        """Position of the rung to read first; :attr:`reason` says why."""
+        return self._choice[0]
+
+    @property
+    def reason(self) -> str:
+        """Why that rung."""
+        return self._choice[1]
+
+    @property
+    def graph(self) -> CPDAG:
+        """The class of the suggested rung."""
+        return self.rungs[self.suggested].graph
+
+    @cached_property
+    def _choice(self) -> tuple[int, str]:
+        """Of the numbers of groups above one, the one that lives longest; within it the rung that fits best."""
+        counts = [len(rung.graph.groups) for rung in self.rungs]
+        runs = [list(run) for _, run in groupby(range(len(counts)), key=lambda i: counts[i])]
+        told = [run for run in runs if counts[run[0]] > 1] or runs
+        longest = max(told, key=len)  # ties: the smaller penalty
+        best = min(longest, key=lambda i: (round(self.rungs[i].fit.bic, 6), i))
+        rung, low, high = self.rungs[best], self.rungs[longest[0]].penalty, self.rungs[longest[-1]].penalty
+        reason = (
+            f"{_groups(counts[best])} on {len(longest)} of {len(counts)} rungs, from penalty {low:.3g} to {high:.3g}: "
+            f"no other number lives longer. Of these rungs penalty {rung.penalty:.3g} has the best BIC "
+            f"(RMSEA {rung.fit.rmsea:.3f}, CFI {rung.fit.cfi:.3f})."
+        )
+        return best, reason
+
+    @cached_property
+    def edges(self) -> pd.DataFrame:
+        """Edges by how long they live, seen from the suggested rung: ``source target kind in_graph life until``.
+
+        ``life``: the part of the rungs that have the edge; ``until``: the largest penalty that leaves it in.
+        """
+        reference = Outline.of(self.graph, self.observed)
+        outlines = [Outline.of(rung.graph, self.observed) for rung in self.rungs]
+        tables = [Tally.of(reference, [outline]) for outline in outlines]
+        table = Tally.of(reference, outlines).edges(self.graph.groups, self.observed)
+        lasts: dict[tuple[str, str], float] = {}
+        for rung, tally in zip(self.rungs, tables, strict=True):
+            for row in tally.edges(self.graph.groups, self.observed).to_dict(orient="records"):
+                if row["frequency"] > 0:
+                    lasts |= {
+                        (row["source"], row["target"]): rung.penalty,
+                        (row["target"], row["source"]): rung.penalty,
+                    }
+        table["until"] = [lasts.get(pair, math.nan) for pair in zip(table["source"], table["target"])]
+        table = table.rename(columns={"frequency": "life"}).drop(columns=["forward", "backward", "open"])
+        return table.sort_values(["life", "until"], ascending=False, kind="stable", ignore_index=True)
+
+    def plot(self) -> Figure:
+        """Latents, dimension and fit along the ladder, as a matplotlib figure."""
+        # matplotlib takes a good part of a second to load.
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(8.5, 7.0), layout="constrained")
+        _draw(self, figure)
+        return figure
+
+    def write(self, folder: str | Path) -> None:
+        """Write ``path.csv``, ``edges.csv``, ``path.svg`` and the class of every rung as ``rung-01.json``, ..."""
+        folder = Path(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.table.to_csv(folder / "path.csv", index=False)
+            self.edges.to_csv(folder / "edges.csv", index=False)
+            self.plot().savefig(folder / "path.svg")
+            for i, rung in enumerate(self.rungs, start=1):
+                (folder / f"rung-{i:02d}.json").write_text(rung.graph.to_json(), encoding="utf-8")
+        except OSError as error:
+            raise UnmeasuredError(f"The path could not be written to {str(folder)!r}: {error.strerror}.") from None
+
+    def __repr__(self) -> str:
+        return f"<PenaltyPath: {len(self.rungs)} rungs, suggested {self.rungs[self.suggested].penalty:.3g}>"
+
+    def __str__(self) -> str:
+        columns = ["penalty", "as_if_n", "latents", "groups", "loadings", "paths", "dimension", "rmsea", "cfi", "bic"]
+        formats = {"penalty": "{:.3g}", "as_if_n": "{:.0f}", "rmsea": "{:.3f}", "cfi": "{:.3f}", "bic": "{:.1f}"}
+        shown = self.table[columns].astype(object)
+        for name, form in formats.items():
+            shown[name] = [form.format(value) for value in self.table[name]]
+        shown.insert(0, "", ["→" if i == self.suggested else "" for i in range(len(self.rungs))])
+        return f"{shown.to_string(index=False)}\n\nSuggested: {self.reason}"
+
+
+def _search_and_sample(found: Any) -> tuple[LGES, Sample]:
+    if isinstance(found, LGES):
+        if not hasattr(found, "sample_"):
+            raise UnmeasuredError(
+                "The search was not fitted yet, so it has no data. Call its fit first, or give the data."
+            )
+        search, sample = LGES(**found.get_params()), found.sample_
+    else:
+        search = LGES()
+        sample = search.prepared(found)
+    if math.isinf(sample.n):
+        raise DataError("In a population a dimension costs nothing, whatever the penalty; give the number of samples.")
+    return search.set_params(verbose=False), sample
+
+
+def _checked(penalties: Sequence[float] | None, n: float) -> list[float]:
+    if penalties is None:
+        top = max(_LEAST_TOP, math.log(_FEW_SAMPLES) / _FEW_SAMPLES * n / math.log(n))
+        return [float(p) for p in np.geomspace(1.0, top, _N_RUNGS)]
+    ladder = sorted({float(p) for p in penalties})
+    if not ladder or not (ladder[0] > 0 and math.isfinite(ladder[-1])):
+        raise UnmeasuredError(f"penalties are positive numbers, at least one; got {list(penalties)!r}. 1 is BIC's.")
+    return ladder
+
+
+def _candidates(answer: Discovery, penalty: float) -> list[Candidate]:
+    """What a rung offers to all: its answer and the runners-up.
+
+    Who measures what has its price (:func:`unmeasured.score.surprise`), which here is the same on every rung: only
+    dimensions cost more higher up.
+    """
+    n = answer.fit.sample.n
+    price = 0.5 * penalty * math.log(n)
+    best = -0.5 * answer.fit.chi2 - _surprise(answer.cpdag)
+    out = [Candidate(answer.cpdag, best, int(answer.fit.dimension))]
+    for runner in answer.runners_up:
+        paid = runner.score + price * runner.dimension + (penalty - 1.0) * _surprise(runner.graph)
+        out.append(Candidate(runner.graph, paid, runner.dimension))
+    return out
+
+
+def _surprise(graph: CPDAG) -> float:
+    outline = Outline.of(graph, graph.observed)
+    return surprise(outline.measures.sum(axis=0).tolist(), len(outline.sizes))
+
+
+def _as_if(penalty: float, n: float) -> float:
+    """The m with log(m) / m = penalty log(n) / n; below e there is none smaller, and e it is."""
+    wanted = penalty * math.log(n) / n
+    low, high = math.e, max(n, math.e) * max(1.0, 1.0 / penalty) ** 2 + 10.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if math.log(middle) / middle > wanted else (low, middle)
+    return low
+
+
+def _groups(count: int) -> str:
+    return f"{count} group{'s' if count != 1 else ''}"
+
+
+def _draw(path: PenaltyPath, figure: Figure) -> None:
+    table, chosen = path.table, path.rungs[path.suggested].penalty
+    counts, size, fit = figure.subplots(3, 1, sharex=True)
+    counts.plot(table["penalty"], table["latents"], "o-", color="#332288", label="latents")
+    counts.plot(table["penalty"], table["groups"], "s--", color="#cc6677", label="groups")
+    size.plot(table["penalty"], table["dimension"], "o-", color="#332288", label="dimension")
+    size.plot(table["penalty"], table["loadings"], "s--", color="#cc6677", label="loadings")
+    size.plot(table["penalty"], table["paths"], "^:", color="#117733", label="paths between groups")
+    fit.plot(table["penalty"], table["rmsea"], "o-", color="#332288", label="RMSEA")
+    fit.plot(table["penalty"], 1.0 - table["cfi"], "s--", color="#cc6677", label="1 − CFI")
+    for axes in (counts, size, fit):
+        axes.axvline(chosen, color="#999999", linewidth=6, alpha=0.35, zorder=0)
+        axes.set_ylim(bottom=0)
+        axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        axes.yaxis.get_major_locator().set_params(integer=axes is not fit)
+        axes.spines[["top", "right"]].set_visible(False)
+    counts.set_title(f"Grey: the suggested rung, penalty {chosen:.3g}", fontsize=9, loc="left")
+    fit.set_xscale("log")
+    fit.set_xticks(table["penalty"], [f"{p:.3g}" for p in table["penalty"]], fontsize=8)
+    fit.minorticks_off()
+    fit.set_xlabel("penalty (price of a dimension in units of BIC's)")

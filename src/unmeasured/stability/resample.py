@@ -1,0 +1,123 @@
+"""Replicates of data: rows drawn anew, half of the rows, or a covariance drawn around the one that is given.
+
+Rows go through the same door as the data did: ordinal variables stay ordinal, holes are treated alike, so that what
+the door does to the data is part of what is judged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from unmeasured.arrays import Floats
+from unmeasured.data.missing import Missing
+from unmeasured.data.sample import Cor, Sample
+from unmeasured.errors import DataError, UnmeasuredError, listing
+
+Method = Literal["bootstrap", "subsample", "parametric"]
+
+# Half of the rows: of all sizes the one whose subsets vary as bootstrap samples do (Buja and Stuetzle 2006).
+_PART = 0.5
+# Moments made again from the same rows differ by rounding, or were made in another way.
+_SAME = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Resampling:
+    """How replicates of a sample are drawn.
+
+    Examples
+    --------
+    >>> sample = Sample.from_cov([[1.0, 0.5], [0.5, 1.0]], 101, ["a", "b"])
+    >>> draw = Resampling.of(sample, "bootstrap")
+    >>> draw.method  # there are no rows to draw
+    'parametric'
+    >>> draw(np.random.default_rng(0)).corr[0, 1].round(3)
+    np.float64(0.48)
+    """
+
+    sample: Sample
+    method: Method
+    missing: Missing = "ml"
+
+    @classmethod
+    def of(cls, sample: Sample, method: str, missing: Missing = "ml") -> Resampling:
+        """Check that replicates can be drawn; without rows, "bootstrap" is "parametric"."""
+        if method not in get_args(Method):
+            raise UnmeasuredError(f"method must be one of {listing(get_args(Method))}; got {method!r}.")
+        if math.isinf(sample.n):
+            raise DataError("A population covariance has no sampling error, so its replicates would all be the same.")
+        if sample.rows is None and method == "subsample":
+            raise DataError("There are no rows to take subsamples of, only a matrix; use method='parametric'.")
+        chosen: Method = "parametric" if sample.rows is None else method  # type: ignore[assignment]
+        resampling = cls(sample, chosen, missing)
+        resampling._check_door()
+        return resampling
+
+    def __call__(self, rng: np.random.Generator) -> Sample:
+        """One replicate."""
+        if self.method == "parametric":
+            return self._parametric(rng)
+        n = len(self._frame)
+        half = math.ceil(_PART * n)
+        chosen = rng.permutation(n)[:half] if self.method == "subsample" else rng.integers(n, size=n)
+        return self._made(self._frame.iloc[chosen].reset_index(drop=True))
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of the data."""
+        rows = self.sample.rows
+        total = hashlib.sha256(repr((self.sample.names, self.sample.n)).encode())
+        total.update(self.sample.cov.round(9).tobytes() if rows is None else np.ascontiguousarray(rows).tobytes())
+        return total.hexdigest()[:12]
+
+    def _parametric(self, rng: np.random.Generator) -> Sample:
+        """A covariance of Gaussian rows whose population is the matrix at hand: Wishart, by Bartlett's triangle."""
+        sample = self.sample
+        n, p = round(sample.n), len(sample.names)
+        triangle = np.tril(rng.standard_normal((p, p)), -1)
+        np.fill_diagonal(triangle, np.sqrt(rng.chisquare(n - 1 - np.arange(p))))
+        root: Floats = np.linalg.cholesky(sample.cov) @ triangle
+        return Sample.from_cov(root @ root.T / (n - 1), sample.n, sample.names)
+
+    # The door ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _frame(self) -> pd.DataFrame:
+        """The rows, ordinal variables as ordered categories, so that the door takes them as it did."""
+        sample = self.sample
+        frame = pd.DataFrame(sample.rows, columns=list(sample.names))
+        for name, kind in zip(sample.names, sample.kinds, strict=True):
+            if kind == "ordinal":
+                frame[name] = pd.Categorical(frame[name], ordered=True)
+        return frame
+
+    @property
+    def _cor(self) -> Cor:
+        """What was decided of the data is kept, not decided anew for every replicate."""
+        kinds = set(self.sample.kinds)
+        if kinds == {"continuous"}:
+            return "pearson"
+        if kinds == {"scores"}:
+            return "spearman-normal"
+        return "polychoric" if kinds == {"ordinal"} else "auto"
+
+    def _made(self, frame: pd.DataFrame) -> Sample:
+        return Sample.from_rows(frame, cor=self._cor, missing=self.missing)
+
+    def _check_door(self) -> None:
+        """With holes the way they were treated matters; that it is the same is seen from the moments."""
+        rows = self.sample.rows
+        if self.method == "parametric" or rows is None or not np.isnan(rows).any():
+            return
+        if not np.allclose(self._made(self._frame).corr, self.sample.corr, atol=_SAME):
+            raise DataError(
+                f"The holes in these rows were not treated by missing={self.missing!r}, as replicates would be. Give "
+                "the search the option the data were read with, or fit it on the rows themselves."
+            )

@@ -1,0 +1,225 @@
+"""Stability: what came back in the replicates, in the terms psychometricians know.
+
+*Item stability* and *structural consistency* are those of bootstrap exploratory graph analysis (Christensen and Golino
+2021): how often an item is found in its group, and how often a group is found with exactly its items.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from unmeasured.errors import UnmeasuredError
+from unmeasured.graphs import CPDAG
+from unmeasured.graphs.outline import Outline, Tally, group_name
+from unmeasured.stability.consensus import consensus_class
+from unmeasured.stability.records import Replicate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_WIDTH = 96
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stability:
+    """How often each edge, item and group of a graph comes back in replicates of its data.
+
+    Attributes
+    ----------
+    graph : CPDAG
+        The graph that is judged.
+    observed : tuple of str
+        The observed variables, in the order of the data.
+    method : str
+        How replicates were drawn.
+    replicates : tuple of Replicate
+        One for each, in order; ``failure`` is a sentence where a search found nothing to answer.
+    """
+
+    graph: CPDAG
+    observed: tuple[str, ...]
+    method: str
+    replicates: tuple[Replicate, ...]
+
+    def __post_init__(self) -> None:
+        if not self.outlines:
+            raise UnmeasuredError(f"No replicate could be searched. The first failed so: {self.failures[0]}")
+
+    # Counts -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def outlines(self) -> tuple[Outline, ...]:
+        """What was found in each replicate that did not fail."""
+        return tuple(replicate.outline for replicate in self.replicates if replicate.outline is not None)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Why replicates failed, one sentence for each that did."""
+        return tuple(replicate.failure for replicate in self.replicates if replicate.failure)
+
+    @cached_property
+    def reference(self) -> Outline:
+        """The graph that is judged, as an outline."""
+        return Outline.of(self.graph, self.observed)
+
+    @cached_property
+    def tally(self) -> Tally:
+        """The replicates seen from the graph that is judged."""
+        return Tally.of(self.reference, self.outlines)
+
+    @cached_property
+    def edges(self) -> pd.DataFrame:
+        """One row per edge ever seen between groups of the graph, or from them to observed variables.
+
+        ``source target kind in_graph frequency forward backward open``: ``frequency`` is the part of the replicates
+        with that edge, the last three how often it points from source to target, back, or neither.
+        """
+        return self.tally.edges(self.graph.groups, self.observed)
+
+    @cached_property
+    def items(self) -> pd.DataFrame:
+        """One row per observed variable: ``item groups stability exact``.
+
+        ``stability``: how often it is an indicator of all its groups (item stability); ``exact``: and of no other.
+        """
+        wanted = self.reference.measures
+        stays = np.mean([(seen.measures | ~wanted).all(axis=0) for seen in self.tally.classes], axis=0)
+        # Groups that stand for none of ours are others, too.
+        pairs = zip(self.tally.classes, self.outlines, strict=True)
+        exact = np.mean(
+            [
+                (seen.measures == wanted).all(axis=0) & (other.measures.sum(axis=0) == wanted.sum(axis=0))
+                for seen, other in pairs
+            ],
+            axis=0,
+        )
+        names = [group_name(group) for group in self.graph.groups]
+        groups = [", ".join(names[g] for g in np.flatnonzero(column)) for column in wanted.T]
+        return pd.DataFrame({"item": self.observed, "groups": groups, "stability": stays, "exact": exact})
+
+    @cached_property
+    def groups(self) -> pd.DataFrame:
+        """One row per group: ``group items found consistency same_size item_stability``.
+
+        ``found``: a group of the replicate shares two indicators or more with it, and no other claims it;
+        ``consistency``: with exactly its indicators (structural consistency); ``same_size``: with as many latents;
+        ``item_stability``: the mean over its indicators of how often each is one.
+        """
+        wanted, sizes = self.reference.measures, np.array(self.reference.sizes, dtype=int)
+        seen_sizes = np.array([seen.sizes for seen in self.tally.classes], dtype=int).reshape(-1, len(sizes))
+        exact = np.array([(seen.measures == wanted).all(axis=1) for seen in self.tally.classes])
+        n_items = wanted.sum(axis=1)
+        return pd.DataFrame(
+            {
+                "group": [group_name(group) for group in self.graph.groups],
+                "items": [", ".join(np.array(self.observed)[row]) for row in wanted],
+                "found": (seen_sizes > 0).mean(axis=0),
+                "consistency": exact.mean(axis=0),
+                "same_size": (seen_sizes == sizes).mean(axis=0),
+                "item_stability": (self.tally.loadings * wanted).sum(axis=1) / n_items,
+            }
+        )
+
+    @property
+    def n_latents(self) -> pd.Series[float]:
+        """Part of the replicates with each number of latents."""
+        return _distribution([sum(outline.sizes) for outline in self.outlines])
+
+    @property
+    def n_groups(self) -> pd.Series[float]:
+        """Part of the replicates with each number of groups."""
+        return _distribution([len(outline.sizes) for outline in self.outlines])
+
+    @cached_property
+    def together(self) -> pd.DataFrame:
+        """How often two observed variables are indicators of one group; no matching of latents is needed for it."""
+        table = np.mean([outline.together for outline in self.outlines], axis=0)
+        return pd.DataFrame(table, index=list(self.observed), columns=list(self.observed))
+
+    def consensus(self, threshold: float = 0.5) -> CPDAG:
+        """A class with what comes back in at least this part of the replicates, always a factor model (Def. 2).
+
+        Indicators and edges below the threshold are dropped, then groups of k latents left with fewer than 2k pure
+        indicators, the least consistent first, then variables left without a group. Edges point as they do most often,
+        as far as that is a class.
+        """
+        if not 0 < threshold <= 1:
+            raise UnmeasuredError(f"threshold is a part of the replicates, above 0 and up to 1; got {threshold!r}.")
+        return consensus_class(self.tally, self.graph.groups, self.observed, threshold)
+
+    # Reading ----------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"<Stability: {len(self.outlines)} replicates ({self.method}), {self.graph!r}>"
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def summary(self) -> str:
+        """Groups, edges between them and numbers of latents, as text; tables have the rest."""
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        counts = ", ".join(f"{count} in {part:.0%}" for count, part in self.n_latents.items())
+        lines = [f"{len(self.outlines)} replicates ({self.method}){failed}; latents: {counts}", "", "Groups"]
+        for row in _rows(self.groups):
+            lines.append(
+                f"  {row['group']:<10} found {row['found']:.0%}, with exactly its indicators {row['consistency']:.0%}"
+            )
+            lines.append(f"             {self._item_words(row['group'])}"[:_WIDTH])
+        paths = [
+            row for row in _rows(self.edges) if row["kind"] == "path" and (row["in_graph"] or row["frequency"] >= 0.2)
+        ]
+        lines += ["", "Edges between groups (→ ← – of all replicates)"] if paths else []
+        for row in paths:
+            mark = "" if row["in_graph"] else "   not in the graph"
+            lines.append(
+                f"  {row['source']} – {row['target']:<10} {row['frequency']:.0%} "
+                f"(→ {row['forward']:.0%}, ← {row['backward']:.0%}, – {row['open']:.0%}){mark}"
+            )
+        return "\n".join(lines)
+
+    def _item_words(self, group: str) -> str:
+        loadings = self.edges[
+            (self.edges["source"] == group) & self.edges["in_graph"] & (self.edges["kind"] == "loading")
+        ]
+        return ", ".join(f"{row['target']} {row['frequency']:.0%}" for row in _rows(loadings))
+
+    def to_record(self) -> dict[str, Any]:
+        """All tables as plain lists and numbers, for JSON."""
+        return {
+            "method": self.method,
+            "n_replicates": len(self.outlines),
+            "failures": list(self.failures),
+            "n_latents": {str(count): part for count, part in self.n_latents.items()},
+            "edges": _rows(self.edges),
+            "items": _rows(self.items),
+            "groups": _rows(self.groups),
+        }
+
+    def plot(self) -> Figure:
+        """Items that travel together, as a heat map in the order of the groups, as a matplotlib figure."""
+        # matplotlib takes a good part of a second to load.
+        from unmeasured.stability.figures import heat_map
+
+        return heat_map(self)
+
+    def item_order(self) -> list[str]:
+        """Observed variables beside those of their first group."""
+        wanted = self.reference.measures
+        first = [int(np.argmax(column)) if column.any() else len(wanted) for column in wanted.T]
+        shared = wanted.sum(axis=0) > 1
+        order = sorted(range(len(self.observed)), key=lambda j: (first[j], bool(shared[j]), j))
+        return [self.observed[j] for j in order]
+
+
+def _distribution(counts: list[int]) -> pd.Series[float]:
+    values, times = np.unique(counts, return_counts=True)
+    return pd.Series(times / times.sum(), index=[int(value) for value in values], name="part")
+
+
+def _rows(table: pd.DataFrame) -> list[dict[Any, Any]]:
+    return table.to_dict(orient="records")

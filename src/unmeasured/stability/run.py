@@ -1,0 +1,191 @@
+"""The search on many replicates, in parallel, resumable, the same whatever runs it.
+
+Every replicate has its own seed, made of ``random_state`` and its number, so that neither the number of workers nor the
+order in which they finish changes anything. The work goes through joblib: another backend puts it on a cluster
+(``docs/cluster.md``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from unmeasured.errors import UnmeasuredError
+from unmeasured.graphs import CPDAG
+from unmeasured.graphs.outline import Outline
+from unmeasured.search.base import Search
+from unmeasured.search.lges import LGES
+from unmeasured.stability.records import Records, Replicate
+from unmeasured.stability.resample import Method, Resampling
+from unmeasured.stability.result import Stability
+
+# Options of a search that change nothing in its answer.
+_IDLE = ("n_jobs", "verbose", "random_state")
+
+
+def stability(
+    found: Any,
+    n_replicates: int = 200,
+    *,
+    method: Method = "bootstrap",
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    records: str | Path | None = None,
+    warm_start: bool = True,
+    verbose: bool = False,
+) -> Stability:
+    """Search replicates of the data and count what comes back.
+
+    Parameters
+    ----------
+    found : fitted search, DataFrame, array or Sample
+        A search that was fitted; or data, which ``LGES()`` then searches first.
+    n_replicates : int
+        How many replicates.
+    method : "bootstrap", "subsample" or "parametric"
+        Rows drawn with replacement, half of the rows without, or a covariance drawn around the one of the data
+        (Wishart). Where only a matrix was given, "bootstrap" is "parametric".
+    n_jobs : int, optional
+        Replicates at once, each in a process of its own; -1 for one per core. None: 1, or what
+        ``joblib.parallel_config`` says. The result does not depend on it.
+    random_state : int
+        The seed. Replicate i is the same for every number of replicates and workers.
+    records : path, optional
+        A file that every replicate is written to when it is done. Called again with the same file, only what is missing
+        is made; with other data or settings the file is refused.
+    warm_start : bool
+        Let LGES climb from the graph found and from the best proposal of the replicate, instead of from four
+        proposals: several times faster (``docs/stability.md`` says what it costs).
+    verbose : bool
+        Show a bar with the time left.
+
+    Examples
+    --------
+    >>> import unmeasured as um
+    >>> data = um.datasets.load("multitasking")
+    >>> search = um.LGES().fit_cov(data.frame(), data.n_samples)
+    >>> stable = um.stability(search, 6)
+    >>> stable.n_latents.to_dict()
+    {3: 1.0}
+    >>> stable.edges.iloc[0][["source", "target", "frequency"]].to_list()
+    ['L1', 'Error_Letter', 1.0]
+    """
+    search = _fitted(found)
+    work = Work.of(search, Resampling.of(search.sample_, method, search.missing), random_state, warm_start)
+    if not isinstance(n_replicates, int) or n_replicates < 1:
+        raise UnmeasuredError(f"n_replicates is a positive whole number; got {n_replicates!r}.")
+    kept = Records(records, work.about)
+    _make(work, kept, n_replicates, n_jobs, verbose)
+    return Stability(
+        search.graph_,
+        search.sample_.names,
+        work.draw.method,
+        tuple(kept.done[i] for i in range(n_replicates)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """One replicate, made anywhere: everything a worker needs to know."""
+
+    search: Search
+    draw: Resampling
+    seed: int
+    start: CPDAG
+    warm: bool
+
+    @classmethod
+    def of(cls, search: Search, draw: Resampling, seed: int, warm: bool) -> Work:
+        """The work on replicates of a fitted search; its fits use one thread, since there are many of them at once."""
+        if not isinstance(seed, int | np.integer) or seed < 0:
+            raise UnmeasuredError(f"random_state is a whole number from 0; got {seed!r}.")
+        bare = clone(search)
+        options = bare.get_params()
+        bare.set_params(**{key: value for key, value in {"n_jobs": 1, "verbose": False}.items() if key in options})
+        return cls(bare, draw, int(seed), search.graph_, warm and isinstance(search, LGES))
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a record of this work belongs to."""
+        from unmeasured import __version__
+
+        options = {
+            k: v if isinstance(v, int | float | str | None) else repr(v) for k, v in self.search.get_params().items()
+        }
+        return {
+            "data": self.draw.digest,
+            "observed": list(self.draw.sample.names),
+            "method": self.draw.method,
+            "seed": self.seed,
+            "search": type(self.search).__name__,
+            "options": {k: v for k, v in options.items() if k not in _IDLE},
+            "warm": self.warm,
+            "start": Outline.of(self.start, self.draw.sample.names).to_record(),
+            "version": __version__,
+        }
+
+    def __call__(self, index: int) -> Replicate:
+        """Make a replicate. A search that fails is a value with a sentence."""
+        began = time.perf_counter()
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(index,)))
+        outline, failure = None, ""
+        # As many threads of numeric libraries as there are workers would stand in each other's way.
+        with threadpool_limits(1):
+            try:
+                outline = Outline.of(self._graph(rng), self.draw.sample.names)
+            except UnmeasuredError as error:
+                failure = str(error)
+        return Replicate(index, outline, time.perf_counter() - began, failure)
+
+    def _graph(self, rng: np.random.Generator) -> CPDAG:
+        sample = self.draw(rng)
+        if not isinstance(self.search, LGES):
+            graph: CPDAG = clone(self.search).fit(sample).graph_
+            return graph
+        answer = self.search.discover(sample, self._starts)
+        if answer.interrupted:
+            raise KeyboardInterrupt  # the best so far is no replicate
+        return answer.cpdag
+
+    @cached_property
+    def _starts(self) -> tuple[CPDAG, ...]:
+        return (self.start,) if self.warm else ()
+
+
+def _fitted(found: Any) -> Search:
+    if not isinstance(found, Search):
+        return LGES().fit(found)
+    if not hasattr(found, "graph_"):
+        raise UnmeasuredError("The search was not fitted yet, so there is nothing to judge. Call its fit first.")
+    return found
+
+
+def _make(work: Work, kept: Records, n_replicates: int, n_jobs: int | None, verbose: bool) -> None:
+    """Make the replicates that are missing, and keep each as soon as it is done."""
+    left = [i for i in range(n_replicates) if i not in kept.done]
+    # One replicate at a time to each worker: nothing finished waits for a batch to fill, and is lost with it.
+    parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
+    with (
+        tqdm(total=n_replicates, initial=n_replicates - len(left), unit="replicate", disable=not verbose) as bar,
+        contextlib.closing(parallel(delayed(work)(i) for i in left)) as done,
+    ):
+        try:
+            for replicate in done:
+                kept.add(replicate)
+                bar.update()
+        except BrokenProcessPool as error:
+            raise UnmeasuredError(
+                f"A process that was making replicates died ({str(error).split('.')[0]}). With records= those before "
+                "it are kept, and the same call goes on from there; fewer n_jobs help if memory ran out."
+            ) from None
