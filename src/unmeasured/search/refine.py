@@ -8,7 +8,8 @@
                 │        └ merge, split, resize, dissolve, a new latent for a pair: fitted, the best few settled
                 └ other parents for the variables, scored in closed form, the best few fitted
 
-Every model that is kept is a valid factor model; only a trial may pass through models that are not.
+Every model that is kept is a valid factor model and agrees with what is known; only a trial may pass through models
+that are not.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from itertools import combinations, count
 import numpy as np
 
 from unmeasured.arrays import Floats, Ints
+from unmeasured.knowledge.rules import Rules
 from unmeasured.score import BicScore, Fitted, Start
 from unmeasured.search.clock import Clock
+from unmeasured.search.guided import conformed, guided_proposals, is_allowed
 from unmeasured.search.measurement import Measurement, exchanges, restructured
-from unmeasured.search.propose import RankGains, proposals, rebuilds, splits
+from unmeasured.search.propose import RankGains, rebuilds, splits
 from unmeasured.search.relocate import Relocations, relocations
 from unmeasured.search.trace import Step
 
@@ -57,6 +60,7 @@ class Refinement:
     max_group_size: int
     steps: list[Step]
     out_of_time: Callable[[], bool]
+    rules: Rules | None = None  # what is known: no model that they rule out is kept
     summits: set[Hashable] = field(default_factory=set)  # settled models whose groups were worked on
     n_climbs: int = 0
 
@@ -123,14 +127,14 @@ class Refinement:
         single = [(j, c) for j, c in single if rise[j, c] > -_SLACK]
         # Dropping a parent may cost nothing once the others have met it, however little the bound promises.
         single += [drop for drop in self._drops(model, table, rise) if drop not in single]
-        changes = [[change] for change in single]
+        changes = [self._together(change) for change in single]
         together: list[tuple[int, int]] = []
         for j, c in single:
             open_to = rise[j, c] > 0 and all(j != i for i, _ in together)
-            if open_to and self._applied(model, table, [*together, (j, c)]).is_valid:
-                together.append((j, c))
+            if open_to and self._allows(self._applied(model, table, [*together, *self._together((j, c))])):
+                together += self._together((j, c))
         chosen = [together] if len(together) > 1 else []
-        valid = [change for change in changes if self._applied(model, table, change).is_valid]
+        valid = [change for change in changes if self._allows(self._applied(model, table, change))]
         stuck = [change[0] for change in changes if change not in valid][:_N_RELOCATED]
         chosen += valid[: _N_RELOCATED + _N_DROPPED] + self._exchanges(model, table, rise, stuck)
         models = [self._applied(model, table, change) for change in chosen]
@@ -158,7 +162,8 @@ class Refinement:
                 continue
             for i in np.argsort(-rise[:, home])[:2].tolist():
                 change = [(j, c), (i, home)]
-                if i != j and rise[i, home] + rise[j, c] > -_SLACK and self._applied(model, table, change).is_valid:
+                promising = i != j and rise[i, home] + rise[j, c] > -_SLACK
+                if promising and self._allows(self._applied(model, table, change)):
                     out.append(change)
         return out
 
@@ -197,7 +202,7 @@ class Refinement:
             *(("split", other) for other in splits(model, self.gains, size)),
             *self._dissolved_and_exchanged(found),
         ]
-        return self._settled_best([c for c in candidates if c[1].is_valid], found.value, _N_SETTLED)
+        return self._settled_best(self._allowed(candidates), found.value, _N_SETTLED)
 
     def _dissolved_and_exchanged(self, found: Found) -> list[tuple[str, Measurement]]:
         """Moves of several variables at once that closed forms can rank: those that promise most."""
@@ -262,9 +267,22 @@ class Refinement:
     def rebuild(self, found: Found) -> Found | None:
         """Dissolve a few groups and cluster their variables anew."""
         candidates = [("rebuild", other) for other in rebuilds(found.model, self.gains, self.max_group_size)]
-        return self._settled_best(candidates, found.value, _N_REBUILT)
+        return self._settled_best(self._allowed(candidates), found.value, _N_REBUILT)
 
     # Choosing ---------------------------------------------------------------------------------------------
+
+    def _allows(self, model: Measurement) -> bool:
+        return is_allowed(model, self.rules)
+
+    def _allowed(self, candidates: Iterable[tuple[str, Measurement]]) -> list[tuple[str, Measurement]]:
+        """The candidates that may be kept, with items put back where they are known to be."""
+        near = candidates if self.rules is None else conformed(candidates, self.rules)
+        return [(what, other) for what, other in near if self._allows(other)]
+
+    def _together(self, change: tuple[int, int]) -> Change:
+        """A relocation, with the items that are known to go with it."""
+        j, c = change
+        return [change] if self.rules is None else [(i, c) for i in self.rules.blocks[j]]
 
     def _settled_best(
         self, candidates: Sequence[tuple[str, Measurement]], value: float, n_settled: int
@@ -282,7 +300,7 @@ class Refinement:
         best, what = None, ""
         for other in dict.fromkeys([*by_value, *by_promise]):
             settled = self.settle(other, is_trial=True) or other
-            if settled.value > (best.value if best else value + _LEAST_RISE) and settled.model.is_valid:
+            if settled.value > (best.value if best else value + _LEAST_RISE) and self._allows(settled.model):
                 best, what = settled, name[other.model.key]
         if best is not None:
             self._record(what, len(candidates), value, best.value)
@@ -314,11 +332,16 @@ class Refinement:
         )
 
 
-def refine(score: BicScore[Measurement], max_group_size: int, steps: list[Step], clock: Clock) -> list[Found]:
-    """The best measurement models found from several proposals, best first; none where nothing can be proposed."""
+def refine(
+    score: BicScore[Measurement], max_group_size: int, steps: list[Step], clock: Clock, rules: Rules | None = None
+) -> list[Found]:
+    """The best measurement models found from several proposals, best first; none where nothing can be proposed.
+
+    With ``rules`` only such as they allow.
+    """
     gains = RankGains(score.sample, score.price)
-    search = Refinement(score, gains, max_group_size, steps, clock.measuring_is_over)
-    starts = proposals(gains, max_group_size)
+    search = Refinement(score, gains, max_group_size, steps, clock.measuring_is_over, rules)
+    starts = guided_proposals(gains, max_group_size, rules)
     if not starts:
         return []
     ranked = sorted(score(starts), key=lambda found: -found.value)
@@ -327,13 +350,13 @@ def refine(score: BicScore[Measurement], max_group_size: int, steps: list[Step],
         for found in ranked[:n_climbs]:
             search.climb(found.model)
         # A later start may have shown that a model passed by is better than all that were climbed from.
-        while (top := _best_of(score)).model.key not in search.summits and not search.out_of_time():
+        while (top := _best_of(score, rules)).model.key not in search.summits and not search.out_of_time():
             search.climb(top.model)
             search.summits.add(top.model.key)
-    best = _best_of(score).value
-    close = [found for found in score.met if found.model.is_valid and found.value > best - _CLOSE]
+    best = _best_of(score, rules).value
+    close = [found for found in score.met if found.value > best - _CLOSE and is_allowed(found.model, rules)]
     return sorted(close, key=lambda found: -found.value)[:_N_CLOSE]
 
 
-def _best_of(score: BicScore[Measurement]) -> Found:
-    return max((found for found in score.met if found.model.is_valid), key=lambda found: found.value)
+def _best_of(score: BicScore[Measurement], rules: Rules | None) -> Found:
+    return max((found for found in score.met if is_allowed(found.model, rules)), key=lambda found: found.value)
