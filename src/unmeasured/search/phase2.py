@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain, combinations, permutations
+from itertools import chain, combinations, islice, permutations
 
 import numpy as np
 
 from unmeasured.arrays import Floats, Marks
 from unmeasured.graphs import consistent_extension, cpdag_of
+from unmeasured.knowledge.rules import Paths
 from unmeasured.score import LikelihoodScore
 from unmeasured.search.operators import DeleteLL, candidate_heads
 from unmeasured.search.phase1 import Phase
@@ -56,17 +57,20 @@ def polish_edges(
     price: float,
     latent_cov: Floats,
     out_of_time: Callable[[], bool] = lambda: False,
+    paths: Paths | None = None,
 ) -> Phase:
     """Past the paper: delete, add or turn edges one at a time while that improves the score.
 
     ``price`` is that of a dimension, per sample. The deletions are those of Algorithm 2, with every set H; the backward
     phase never takes one back, this does. ``latent_cov`` (m, m) foretells which of them cost little, and only those are
-    fitted: there are thousands beyond seven groups or so.
+    fitted: there are thousands beyond seven groups or so. Every class visited has a member that agrees with what is
+    known of ``paths``; ``start`` must have one.
     """
     phase, foretold = Phase(start, score, price), Foretold(start.groups, latent_cov, price)
+    paths = paths or Paths.free(len(start.groups))
     while not out_of_time():
         state, before = phase.state, phase.value()
-        moves = [*_deletions(state, foretold), *_neighbours(state, foretold)]
+        moves = [*_deletions(state, foretold, paths), *_neighbours(state, foretold, paths)]
         if not moves:
             break
         rises = score([other for _, other in moves]) - before
@@ -115,18 +119,24 @@ class Foretold:
         return rise
 
 
-def _deletions(state: State, foretold: Foretold) -> list[tuple[str, State]]:
+def _deletions(state: State, foretold: Foretold, paths: Paths) -> list[tuple[str, State]]:
     """The deletions of Algorithm 2 that are foretold to cost least."""
     ranked = sorted(candidate_deletions(state), key=lambda move: -foretold.deletion(state, move))
-    return [(move.describe(state), move.apply(state)) for move in ranked[:_N_FORETOLD]]
+    moves = ((move.describe(state), move.apply(state)) for move in ranked)
+    possible = (move for move in moves if paths.restricted(move[1].between) is not None)
+    return list(islice(possible, _N_FORETOLD))
 
 
-def _neighbours(state: State, foretold: Foretold) -> Iterator[tuple[str, State]]:
-    """Classes of the graphs that differ from a member by an edge added or turned: those that are foretold best."""
-    arcs = consistent_extension(state.between)
+def _neighbours(state: State, foretold: Foretold, paths: Paths) -> Iterator[tuple[str, State]]:
+    """Classes of the graphs that differ from a member by an edge added or turned: those that are foretold best.
+
+    The member agrees with what is known, and so does a graph that has no forbidden arrow more.
+    """
+    known = paths.restricted(state.between)
+    arcs = None if known is None else consistent_extension(known)
     if arcs is None:
         raise AssertionError("a state always has a consistent extension")
-    open_pairs = [pair for pair in permutations(range(len(arcs)), 2) if not arcs[pair]]
+    open_pairs = [pair for pair in permutations(range(len(arcs)), 2) if not arcs[pair] and not paths.forbidden[pair]]
     seen = {state.between.tobytes()}
     for i, j in sorted(open_pairs, key=lambda pair: -foretold.arc(arcs, *pair)):
         other = arcs.copy()
