@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from unmeasured.answer.words import cautions, indices_in_words, node, number, probability, what_is_identified
+from unmeasured.answer.words import (
+    cautions,
+    direction_in_words,
+    indices_in_words,
+    node,
+    number,
+    probability,
+    what_is_identified,
+)
 
 if TYPE_CHECKING:
     from unmeasured.answer.result import Result
@@ -118,7 +126,7 @@ def _path_lines(result: Result) -> list[str]:
     rows = [["path", "estimate", "s.e.", "z", "p", "standardised", "", "direction"]]
     for row in paths.to_dict(orient="records"):
         arrow = "→" if row["directed"] else "–"
-        told = "told by the data" if row["directed"] else "open; fitted as written"
+        told = direction_in_words(result, row["source"], row["target"])
         plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), probability(row["pvalue"])]
         standardised = [number(row["std"]), _bracketed(row["std_se"])]
         rows.append([f"{row['source']} {arrow} {row['target']}", *plain, *standardised, told])

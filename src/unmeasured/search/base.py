@@ -47,6 +47,7 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     remarks_: tuple[str, ...]
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
+    _named: tuple[str, ...] = ()  # latents whose names were given
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Search the structure behind rows.
@@ -94,7 +95,7 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         self._keep_feature_names(source)
         # scikit-learn writes an estimator with the options that are not at their default.
         method = " ".join(repr(self).split())
-        self.result_ = Result(self.graph_, self.sem_, self.remarks_, method, self.get_params())
+        self.result_ = Result(self.graph_, self.sem_, self.remarks_, method, self.get_params(), self._named)
         return self
 
     def _keep_feature_names(self, source: Any) -> None:

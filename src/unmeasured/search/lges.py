@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,9 +21,14 @@ from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG, cpdag_of
+from unmeasured.knowledge.known import Knowledge
+from unmeasured.knowledge.rules import Rules
+from unmeasured.knowledge.satisfy import rules_of
 from unmeasured.score import BicScore, LikelihoodScore, default_delta
 from unmeasured.search.base import Search
 from unmeasured.search.clock import Clock
+from unmeasured.search.guided import paths_of
+from unmeasured.search.informed import NO_PRICE, agreeing, informed, price_in_words
 from unmeasured.search.measurement import Measurement
 from unmeasured.search.phase1 import run_phase1
 from unmeasured.search.phase2 import n_paths, polish_edges, run_phase2
@@ -39,6 +44,8 @@ from unmeasured.sem.rank import rank_shortfall
 _ALONE = 0.1
 # With more groups than this the way back from all edges is long, and not taken.
 _FEW_GROUPS = 6
+# With more variables than this a search takes long, and is not made a second time to tell the price of knowledge.
+_FEW_VARIABLES = 34
 # Above this RMSEA the usual rules of thumb call a fit unacceptable.
 _BAD_FIT = 0.1
 
@@ -54,6 +61,7 @@ class Discovery:
     fit: Fit
     trace: Trace
     remarks: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()  # latents whose names were given
 
 
 def discover(
@@ -67,26 +75,58 @@ def discover(
     n_threads: int | None = None,
     time_limit: float | None = None,
     verbose: bool = False,
+    knowledge: Knowledge | None = None,
 ) -> Discovery:
-    """Recover the CPDAG over latent groups and observed variables."""
+    """Recover the CPDAG over latent groups and observed variables; with ``knowledge``, one that agrees with it."""
     initial_state(sample.names)  # refuses what no factor model can describe
     steps = Steps(verbose)
     clock = Clock(time_limit)
+    # Contradictions are refused before the search.
+    rules = rules_of(knowledge, sample.names, max_group_size) if knowledge else None
     # In a population the price of a dimension vanishes against the likelihood: what is left is the paper's rule.
     if criterion == "delta" or math.isinf(sample.n):
         tolerance = default_delta(sample.n) if delta is None else delta
         state, leftover = by_tolerance(sample, tolerance, max_group_size, prune, n_threads, steps)
     else:
-        state = by_bic(sample, penalty, max_group_size, n_threads, clock, steps)
+        state = by_bic(sample, penalty, max_group_size, n_threads, clock, steps, rules)
         leftover = ()
     if state is None:
-        return nothing_latent(sample, Trace(steps))
+        empty = nothing_latent(sample, Trace(steps))
+        if knowledge and rules:
+            informed(empty.cpdag, knowledge, rules)  # refuses to find nothing where something is known
+        return empty
     cpdag = with_isolated(state.cpdag, sample.names)
+    named: tuple[str, ...] = ()
+    if knowledge and rules:
+        cpdag, named = informed(cpdag, knowledge, rules)
     (fit,) = fit_many([cpdag], sample, n_threads=n_threads)
     remarks = [*remarks_on(cpdag), *remarks_on_leftover(leftover), *remarks_on_fit(fit)]
     if clock.stopped:
         remarks.append(f"{clock.stopped}: this is the best found so far, not the end of the search.")
-    return Discovery(cpdag, fit, Trace(steps), tuple(remarks))
+    return Discovery(cpdag, fit, Trace(steps), tuple(remarks), named)
+
+
+def discover_knowing(sample: Sample, knowledge: Knowledge, price: bool | None = None, **options: Any) -> Discovery:
+    """The same with what is known, and with ``price`` what that costs: the search without it is made too.
+
+    Left out: where that is cheap, without a time limit and with up to 34 variables. Where the search without knowledge
+    comes to a better answer that agrees with it, that is the answer.
+    """
+    found = discover(sample, knowledge=knowledge, **options)
+    told = f"Knowledge given: {'; '.join(map(str, knowledge.statements))}."
+    if options.get("criterion") == "delta" or math.isinf(sample.n):
+        return replace(found, remarks=(told, *found.remarks))
+    is_cheap = options.get("time_limit") is None and len(sample.names) <= _FEW_VARIABLES
+    if not (is_cheap if price is None else price):
+        return replace(found, remarks=(told, NO_PRICE, *found.remarks))
+    free = discover(sample, **options)
+    rules = rules_of(knowledge, sample.names, options.get("max_group_size"))
+    if free.fit.bic < found.fit.bic and (better := agreeing(free.cpdag, knowledge, rules)) is not None:
+        cpdag, named = better
+        (fit,) = fit_many([cpdag], sample, n_threads=options.get("n_threads"))
+        found = Discovery(cpdag, fit, free.trace, free.remarks, named)
+    cost = price_in_words(knowledge, found.fit.bic, free.fit.bic, free.cpdag)
+    return replace(found, remarks=(told, cost, *found.remarks))
 
 
 def by_tolerance(
@@ -117,6 +157,7 @@ def by_bic(
     n_threads: int | None,
     clock: Clock,
     steps: list[Step],
+    rules: Rules | None = None,
 ) -> State | None:
     """Past the paper: proposals from closed forms, moves over the measurement model, then the edges between groups."""
     score: BicScore[Measurement] = BicScore(sample, penalty=penalty, n_threads=n_threads)
@@ -124,16 +165,21 @@ def by_bic(
     best = None
     # Without latents: independent variables, each with its variance.
     best_value = 0.5 * sample.log_det_corr - price * len(sample.names)
-    measured = refine(score, max_group_size or len(sample.names) // 2, steps, clock)
+    if rules is not None and rules.needs_latents:
+        best_value = -math.inf
+    measured = refine(score, max_group_size or len(sample.names) // 2, steps, clock, rules)
     # What the latent graph will save was only foretold so far; the closest few models are put to the test.
     for found in measured:
         likelihood = LikelihoodScore(sample, n_threads=n_threads, near=found)
         connected = found.model.state
         dimension = score.dimension(found.model) - n_paths(connected)
-        foretold = replace(connected, between=cpdag_of(found.arcs))
+        paths = paths_of(found.model, rules)
+        foretold = replace(connected, between=cpdag_of(paths.nearest(found.arcs)))
+        if paths.binds:
+            connected = replace(connected, between=cpdag_of(paths.nearest(np.triu(connected.between))))
         with clock.heeding_the_keyboard():
             for start in (connected, foretold) if len(connected.groups) <= _FEW_GROUPS else (foretold,):
-                final = polish_edges(start, likelihood, price, found.latent_cov, clock.is_over)
+                final = polish_edges(start, likelihood, price, found.latent_cov, clock.is_over, paths)
                 value = final.value() - price * (dimension + n_paths(final.state))
                 value -= score.surprise(found.model) / sample.n
                 if value > best_value:
@@ -143,8 +189,11 @@ def by_bic(
     if best is not None:
         steps += best.trace
         return best.state
+    if not (clock.stopped and measured):
+        return None
     # Stopped before the first test: what was foretold is the best there is.
-    return replace(measured[0].model.state, between=cpdag_of(measured[0].arcs)) if clock.stopped and measured else None
+    first = measured[0]
+    return replace(first.model.state, between=cpdag_of(paths_of(first.model, rules).nearest(first.arcs)))
 
 
 def independent_variables(sample: Sample) -> tuple[str, ...]:
@@ -234,6 +283,11 @@ class LGES(Search):
         What a dimension costs, in units of BIC's price; larger gives sparser graphs.
     max_group_size : int, optional
         Largest number of latents that may share all their indicators; None: as many as the variables allow.
+    knowledge : Knowledge, optional
+        What is known before the search: who measures what, how many latents there are, which paths there are. It is
+        never violated; what it costs is in the remarks (``docs/knowledge.md``).
+    price_knowledge : bool, optional
+        Whether to search a second time, without knowledge, to tell its price; None: where that is cheap.
     prune : bool
         Refuse candidates by the closed-form bound without fitting them; the result is the same.
     cor : "auto", "pearson", "polychoric" or "spearman-normal"
@@ -288,7 +342,8 @@ class LGES(Search):
         delta: float | None = None,
         penalty: float = 1.0,
         max_group_size: int | None = 3,
-        knowledge: None = None,
+        knowledge: Knowledge | None = None,
+        price_knowledge: bool | None = None,
         prune: bool = True,
         cor: Cor = "auto",
         missing: Missing = "ml",
@@ -302,6 +357,7 @@ class LGES(Search):
         self.penalty = penalty
         self.max_group_size = max_group_size
         self.knowledge = knowledge
+        self.price_knowledge = price_knowledge
         self.prune = prune
         self.cor = cor
         self.missing = missing
@@ -313,22 +369,32 @@ class LGES(Search):
     def _search(self, sample: Sample) -> None:
         if self.criterion not in ("bic", "delta"):
             raise UnmeasuredError(f"criterion must be 'bic' or 'delta'; got {self.criterion!r}.")
-        if self.knowledge is not None:
-            raise UnmeasuredError("Background knowledge cannot be given yet; leave knowledge out.")
         Clock(self.time_limit)  # a limit that makes no sense is refused before anything is done
-        found = discover(
-            sample,
-            criterion=self.criterion,
-            delta=_checked_delta(self.delta, sample.n),
-            penalty=_checked_penalty(self.penalty),
-            max_group_size=_checked_group_size(self.max_group_size),
-            prune=self.prune,
-            n_threads=self._n_threads,
-            time_limit=self.time_limit,
-            verbose=self.verbose,
+        options: dict[str, Any] = {
+            "criterion": self.criterion,
+            "delta": _checked_delta(self.delta, sample.n),
+            "penalty": _checked_penalty(self.penalty),
+            "max_group_size": _checked_group_size(self.max_group_size),
+            "prune": self.prune,
+            "n_threads": self._n_threads,
+            "time_limit": self.time_limit,
+            "verbose": self.verbose,
+        }
+        known = _checked_knowledge(self.knowledge)
+        found = (
+            discover_knowing(sample, known, self.price_knowledge, **options) if known else discover(sample, **options)
         )
         self.graph_, self.sem_ = found.cpdag, found.fit
-        self.trace_, self.remarks_ = found.trace, found.remarks
+        self.trace_, self.remarks_, self._named = found.trace, found.remarks, found.named
+
+
+def _checked_knowledge(knowledge: Knowledge | None) -> Knowledge | None:
+    if knowledge is None or isinstance(knowledge, Knowledge):
+        return knowledge
+    raise UnmeasuredError(
+        f"knowledge is a um.Knowledge; got {knowledge!r}. Read a file with um.Knowledge.read, model text with "
+        "um.Knowledge.from_lavaan."
+    )
 
 
 def _checked_penalty(penalty: float) -> float:
