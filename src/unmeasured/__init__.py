@@ -11,6 +11,7 @@ from unmeasured.data.files import read, read_matrix
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import DataError, GraphError, ModelError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
+from unmeasured.knowledge.known import Knowledge
 from unmeasured.ladder import PenaltyPath, penalty_path
 from unmeasured.peers.fofc import FOFC
 from unmeasured.peers.ges import GES
@@ -44,6 +45,7 @@ __all__ = [
     "ExactSearch",
     "Fit",
     "GraphError",
+    "Knowledge",
     "LatentGroups",
     "Model",
     "ModelComparison",

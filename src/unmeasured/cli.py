@@ -26,6 +26,7 @@ from sklearn.base import clone
 import unmeasured as um
 from unmeasured.answer.compare import ModelComparison
 from unmeasured.benchmark import consistency, engine, experiment, records, runner, tables
+from unmeasured.benchmark import knowledge as worth
 from unmeasured.errors import listing, nearest
 from unmeasured.report.run import About, Comparison, Run, run_of
 from unmeasured.report.screen import screen
@@ -93,6 +94,9 @@ def discover(
         float, typer.Option(help="Price of a dimension in units of BIC's; more gives sparser graphs.")
     ] = 1.0,
     max_group_size: Annotated[int, typer.Option(help="Most latents that may share all their indicators.")] = 3,
+    knowledge: Annotated[
+        Path | None, typer.Option(help="What is known: TOML, or lavaan text in a .lav file; see docs/knowledge.md.")
+    ] = None,
     n_jobs: Annotated[int, typer.Option(help="Threads; -1 for one per core.")] = 1,
     time_limit: Annotated[float | None, typer.Option(help="Seconds after which the best so far is the answer.")] = None,
     seed: Annotated[int, typer.Option(help="Kept in the report; this search draws nothing at random.")] = 0,
@@ -109,7 +113,12 @@ def discover(
     """
     sample = _sample(file, columns, n, cor, missing)
     search = um.LGES(
-        penalty=penalty, max_group_size=max_group_size, n_jobs=n_jobs, random_state=seed, time_limit=time_limit
+        penalty=penalty,
+        max_group_size=max_group_size,
+        knowledge=None if knowledge is None else um.Knowledge.read(knowledge),
+        n_jobs=n_jobs,
+        random_state=seed,
+        time_limit=time_limit,
     )
     # Models that cannot be read should not wait for the search to say so.
     others = {path.stem: _model(path) for path in published or ()}
@@ -526,6 +535,13 @@ def bench_batch(fits: int = 1000, threads: int = 2) -> None:
     """A batch of fits on several threads against a loop of single fits."""
     for n_observed in (9, 15, 30):
         typer.echo(str(engine.batch_against_loop(n_observed, fits, threads)))
+
+
+@bench.command("knowledge")
+def bench_knowledge(samples: int = 200, seeds: int = 1) -> None:
+    """What the true groups, given as knowledge, are worth on the rows of table 1."""
+    for accuracy in worth.worth_of_groups(samples, seeds):
+        typer.echo(str(accuracy))
 
 
 RecordsOption = Annotated[Path | None, typer.Option("--records", help="The file of records, made where there is none.")]

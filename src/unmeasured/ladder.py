@@ -32,7 +32,8 @@ from unmeasured.errors import DataError, UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.graphs.outline import Outline, Tally
 from unmeasured.score import surprise
-from unmeasured.search.lges import LGES, Discovery
+from unmeasured.search.discovery import Discovery
+from unmeasured.search.lges import LGES
 from unmeasured.sem.fit import Fit, fit_many
 
 if TYPE_CHECKING:

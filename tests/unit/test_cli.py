@@ -101,6 +101,18 @@ def test_discover_gives_what_the_library_gives(folder):
     assert found.sem.chi2 == pytest.approx(search.sem_.chi2, rel=1e-9)
 
 
+def test_discover_is_told_what_is_known(folder):
+    (folder / "known.toml").write_text('required = ["B -> A"]\n[groups]\nA = ["a0", "a1"]\nB = ["b0"]\n')
+    done = run("discover", "rows.csv", "-c", "a*,b?", "--knowledge", "known.toml", "--out", "told", cwd=folder)
+    assert "B → A" in done.stdout
+    page = (folder / "told" / "report.html").read_text("utf-8")
+    for words in ("Knowledge given: A is measured by a0, a1; B is measured by b0; B → A is required.", "follows from"):
+        assert words in page
+    result = um.Result.from_json((folder / "told" / "result.json").read_text("utf-8"))
+    assert result.graph.groups == (("A",), ("B",))
+    assert result.graph.known == (("B", "A"),)
+
+
 def test_discover_can_be_quiet(folder):
     done = run("discover", "matrix.csv", "--n", 301, "--columns", "x1,x2,x3,x4,x5,x6", "--quiet", cwd=folder)
     assert done.stdout == ""
@@ -331,6 +343,8 @@ def test_a_quiet_command_prints_nothing(folder, asked):
         (["discover", "rows.csv", "-c", "a*", "--penalty", "-1"], "penalty must be a positive number"),
         (["discover", "rows.csv", "-c", "a*", "--time-limit", "0"], "time_limit"),
         (["discover", "matrix.csv", "--n", "many"], "--n"),
+        (["discover", "rows.csv", "-c", "a*", "--knowledge", "none.toml"], "Knowledge cannot be read from 'none.toml'"),
+        (["discover", "rows.csv", "-c", "a*", "--knowledge", "theirs.lav"], "'b0' is not a variable of the data"),
         (["discover", "matrix.csv", "--n", "301", "--cor", "polychoric"], "cor and missing say what to make of rows"),
         (["discover", "three.lav"], "Files of type '.lav' are not read here"),
         (["discover", "--colour"], "--colour"),

@@ -63,7 +63,7 @@ class Result:
     runners : tuple of RunnerUp
         Classes that came close, best first; read them in :attr:`runners_up`.
     named : tuple of str
-        Latents that got their name from :meth:`rename`; the summary proposes names for the others.
+        Latents that got their name from :meth:`rename` or were given by name; the summary proposes names for others.
     findings : tuple of Finding
         What :attr:`check` said when the rows were at hand; empty: it looks now.
 
@@ -148,8 +148,8 @@ class Result:
     def latent_paths(self) -> pd.DataFrame:
         """One row per edge between latents: ``source target est se z pvalue std std_se directed``.
 
-        ``directed`` says whether the data tell the direction; if not, ``source`` and ``target`` are those of the
-        member that was fitted, and the reverse fits as well.
+        ``directed`` says whether the data, or knowledge given before the search, tell the direction; if not, ``source``
+        and ``target`` are those of the member that was fitted, and the reverse fits as well.
         """
         rows = self.parameters[self.parameters["op"] == "~"].reset_index(drop=True)
         rows = rows.rename(columns={"rhs": "source", "lhs": "target"})
@@ -213,7 +213,7 @@ class Result:
         pure = LatentGroups(self.graph, self.graph.groups)
         own = {g: [x for x in items if x in pure.pure_children(g)] for g, items in self.indicators.items()}
         shown = {g: own[g] or list(items) for g, items in self.indicators.items()}
-        return suggest_names(shown, taken=self.graph.observed)
+        return suggest_names(shown, taken=(*self.graph.observed, *self.named))
 
     def rename(self, names: Mapping[str, str] | None = None) -> Result:
         """The same answer with other names for latents.
@@ -221,14 +221,16 @@ class Result:
         Parameters
         ----------
         names : mapping, optional
-            From old to new names, all or some of the latents. Left out: :attr:`suggested_names`.
+            From old to new names, all or some of the latents. Left out: :attr:`suggested_names`, for latents that have
+            not got a name yet.
 
         Raises
         ------
         GraphError
             For a name that is no latent of the graph, or a new one that is taken.
         """
-        names = self.suggested_names if names is None else dict(names)
+        if names is None:
+            names = {old: new for old, new in self.suggested_names.items() if old not in self.named}
         observed = [name for name in names if name in self.graph.observed]
         if observed:
             raise GraphError(f"{listing(observed)} is observed; only latents are renamed here. Rename it in the data.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from unmeasured.answer.words import (
     before_the_search,
     cautions,
+    direction_in_words,
     html_list,
     indices_in_words,
     node,
@@ -153,7 +154,7 @@ def _path_rows(result: Result) -> list[list[str]]:
     rows = [["path", "estimate", "s.e.", "z", "p", "standardised", "", "direction"]]
     for row in result.latent_paths.to_dict(orient="records"):
         arrow = "→" if row["directed"] else "–"
-        told = "told by the data" if row["directed"] else "open; fitted as written"
+        told = direction_in_words(result, row["source"], row["target"])
         plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), probability(row["pvalue"])]
         standardised = [number(row["std"]), _bracketed(row["std_se"])]
         rows.append([f"{row['source']} {arrow} {row['target']}", *plain, *standardised, told])

@@ -114,23 +114,41 @@ def node(group: tuple[str, ...]) -> str:
     return group[0] if len(group) == 1 else braces(group)
 
 
-def group_edges(result: Result) -> tuple[list[str], list[str]]:
-    """Edges between groups, or between observed variables, each once: direction told by the data, and the others."""
-    latent = {name: group for group in result.graph.groups for name in group}
-    of = {name: latent.get(name, (name,)) for name in result.graph.names}
-    told = [(of[a], of[b]) for a, b in result.graph.directed_edges if (a in latent) == (b in latent)]
-    open_ = [(of[a], of[b]) for a, b in result.graph.undirected_edges]
+def direction_in_words(result: Result, source: str, target: str) -> str:
+    """Who tells the direction of a path: the data, knowledge given before the search, or nobody."""
+    if (source, target) in result.graph.without_knowledge.directed_edges:
+        return "told by the data"
+    known = (source, target) in result.graph.directed_edges
+    return "follows from knowledge" if known else "open; fitted as written"
+
+
+def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
+    """Edges between groups, or between observed variables, each once: direction told by data, by knowledge, open."""
+    graph = result.graph
+    latent = {name: group for group in graph.groups for name in group}
+    of = {name: latent.get(name, (name,)) for name in graph.names}
+    directed = [(a, b) for a, b in graph.directed_edges if (a in latent) == (b in latent)]
+    by_data = set(graph.without_knowledge.directed_edges)
+    told = [(of[a], of[b]) for a, b in directed if (a, b) in by_data]
+    known = [(of[a], of[b]) for a, b in directed if (a, b) not in by_data]
+    open_ = [(of[a], of[b]) for a, b in graph.undirected_edges]
     return (
         [f"{node(a)} → {node(b)}" for a, b in dict.fromkeys(told)],
+        [f"{node(a)} → {node(b)}" for a, b in dict.fromkeys(known)],
         [f"{node(a)} – {node(b)}" for a, b in dict.fromkeys(open_)],
     )
 
 
 def what_is_identified(result: Result) -> Iterator[str]:
     """One sentence for each thing the data tell or leave open."""
-    told, open_ = group_edges(result)
+    told, known, open_ = group_edges(result)
     if told:
         yield f"The data tell the direction of {_few(told, '→')}."
+    if known:
+        yield (
+            f"The direction of {_few(known, '→')} follows from the knowledge given, not from the data: "
+            "turned, in step with the others, the graph fits exactly as well."
+        )
     if open_:
         yield (
             f"The data do not tell the direction of {_few(open_, '–')}: a graph with the arrow turned, in step with "

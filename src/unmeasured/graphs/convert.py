@@ -143,7 +143,8 @@ def to_networkx(graph: DAG | CPDAG) -> nx.DiGraph[str]:
 
     Nodes carry ``role="latent"`` or ``"observed"``, arcs ``directed``. An undirected edge of a CPDAG becomes
     two arcs, one each way, both with ``directed=False``; the latents of a CPDAG also carry ``group``, the
-    number of their group. ``graph.graph["kind"]`` is ``"dag"`` or ``"cpdag"``.
+    number of their group, and edges directed by knowledge from outside ``known=True``. ``graph.graph["kind"]`` is
+    ``"dag"`` or ``"cpdag"``.
 
     >>> g = to_networkx(DAG.from_edges([("g", "x1"), ("g", "x2")], latents=["g"]))
     >>> g.nodes["g"]["role"], list(g.edges)
@@ -160,6 +161,8 @@ def to_networkx(graph: DAG | CPDAG) -> nx.DiGraph[str]:
     result.add_edges_from(directed, directed=True)
     result.add_edges_from(undirected, directed=False)
     result.add_edges_from(((b, a) for a, b in undirected), directed=False)
+    for a, b in graph.known if isinstance(graph, CPDAG) else ():
+        result.edges[a, b]["known"] = True
     return result
 
 
@@ -198,7 +201,8 @@ def from_networkx(graph: nx.DiGraph[str], *, latents: Sequence[str] | None = Non
             )
     if not loose and graph.graph.get("kind") != "cpdag":
         return DAG(variables, adjacency)
-    return CPDAG(variables, adjacency, _groups_of_nodes(graph, variables))
+    known = tuple((a, b) for a, b, data in graph.edges(data=True) if data.get("known"))
+    return CPDAG(variables, adjacency, _groups_of_nodes(graph, variables), known)
 
 
 def _role(name: str, data: dict[str, Any]) -> str:
@@ -228,7 +232,7 @@ def to_gml(graph: DAG | CPDAG) -> str:
     """
     plain = to_networkx(graph)
     for *_, data in plain.edges(data=True):
-        data["directed"] = int(data["directed"])
+        data.update({key: int(value) for key, value in data.items()})
     return "\n".join(nx.generate_gml(plain))
 
 
@@ -369,6 +373,7 @@ def to_json(graph: DAG | CPDAG) -> str:
     }
     if isinstance(graph, CPDAG):
         record |= {"undirected": undirected, "groups": graph.groups}
+        record |= {"known": graph.known} if graph.known else {}
     return json.dumps(record, ensure_ascii=False)
 
 
@@ -382,7 +387,8 @@ def from_json(text: str) -> DAG | CPDAG:
         return DAG(variables, _matrix(variables, record["directed"]))
     back = [(b, a) for a, b in record["undirected"]]
     adjacency = _matrix(variables, [*record["directed"], *record["undirected"], *back])
-    return CPDAG(variables, adjacency, tuple(tuple(group) for group in record["groups"]))
+    groups = tuple(tuple(group) for group in record["groups"])
+    return CPDAG(variables, adjacency, groups, tuple((a, b) for a, b in record.get("known", ())))
 
 
 def _json_record(text: str) -> dict[str, Any]:

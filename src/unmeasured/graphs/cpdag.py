@@ -26,6 +26,9 @@ there, and expand it again: every edge between groups holds for all members.
 *A latent and its indicators keep their direction.* That L causes x, and not x L, is the model, not a finding;
 an edge between a latent and an observed variable therefore stays as it is in the DAG, L → x in every factor
 model, and counts as knowledge when other edges are oriented.
+
+*Knowledge from outside* may direct an edge that the data leave open. :meth:`CPDAG.restricted` keeps the members that
+agree with it, directs what follows from that, and remembers in ``known`` which edges were directed from outside.
 """
 
 from __future__ import annotations
@@ -43,8 +46,10 @@ from unmeasured.graphs.bitsets import Adjacency
 from unmeasured.graphs.dag import DAG, checked_adjacency
 from unmeasured.graphs.exports import Exports
 from unmeasured.graphs.groups import Groups, braces, is_gnfm, ordered_partition, uniformity_failures
-from unmeasured.graphs.orientation import all_extensions, consistent_extension, cpdag_of, v_structures
+from unmeasured.graphs.orientation import all_extensions, consistent_extension, cpdag_of, restricted, v_structures
 from unmeasured.graphs.variables import Variables
+
+Arcs = tuple[tuple[str, str], ...]
 
 __all__ = [
     "CPDAG",
@@ -70,6 +75,8 @@ class CPDAG(Exports):
         ``A[i, j] = 1`` and ``A[j, i] = 0``: i → j in every member; both 1: i – j. Kept as a read-only copy.
     groups : sequence of sequences of str
         A partition of the latents; edges are the same for all members of a group.
+    known : sequence of pairs of str
+        Edges ``(cause, effect)`` whose direction is knowledge from outside, not a finding; see :meth:`restricted`.
 
     Raises
     ------
@@ -94,23 +101,26 @@ class CPDAG(Exports):
     variables: Variables
     adjacency: Adjacency
     groups: Groups
+    known: Arcs = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "adjacency", checked_adjacency(self.variables, self.adjacency))
         object.__setattr__(self, "groups", ordered_partition(self.variables, self.groups))
+        object.__setattr__(self, "known", tuple((a, b) for a, b in self.known))
         _check_no_loops(self)
         _check_groups_are_nodes(self)
         _check_measurement_is_directed(self)
         _check_is_completed(self)
 
     @classmethod
-    def _trusted(cls, variables: Variables, adjacency: Adjacency, groups: Groups) -> CPDAG:
+    def _trusted(cls, variables: Variables, adjacency: Adjacency, groups: Groups, known: Arcs = ()) -> CPDAG:
         """A class from parts known to be right; takes the array over and checks nothing."""
         cpdag = object.__new__(cls)
         adjacency.setflags(write=False)
         object.__setattr__(cpdag, "variables", variables)
         object.__setattr__(cpdag, "adjacency", adjacency)
         object.__setattr__(cpdag, "groups", groups)
+        object.__setattr__(cpdag, "known", known)
         return cpdag
 
     @property
@@ -170,7 +180,44 @@ class CPDAG(Exports):
         speed → a, b
         """
         groups = tuple(tuple(names.get(name, name) for name in group) for group in self.groups)
-        return CPDAG._trusted(self.variables.rename(names), self.adjacency, groups)
+        known = tuple((names.get(a, a), names.get(b, b)) for a, b in self.known)
+        return CPDAG._trusted(self.variables.rename(names), self.adjacency, groups, known)
+
+    def restricted(self, arcs: Iterable[tuple[str, str]]) -> CPDAG:
+        """The members that direct these edges as told; what follows is directed too (Meek 1995, rules 1 to 4).
+
+        An edge of one member of a group is an edge of all of them.
+
+        Raises
+        ------
+        GraphError
+            When no member of the class agrees.
+
+        Examples
+        --------
+        >>> edges = [("L1", "L2"), ("L2", "L3"), *((f"L{i}", f"x{i}{j}") for i in (1, 2, 3) for j in "ab")]
+        >>> chain = DAG.from_edges(edges, latents=["L1", "L2", "L3"]).cpdag()
+        >>> told = chain.restricted([("L1", "L2")])
+        >>> told.undirected_edges, ("L2", "L3") in told.directed_edges
+        ((), True)
+        >>> told.without_knowledge == chain
+        True
+        """
+        arcs = tuple(arcs)
+        quotient = _quotient(self.variables, self.groups)
+        node = {name: int(quotient.node[i]) for i, name in enumerate(self.names)}
+        marks = restricted(quotient.contract(self.adjacency), [(node[a], node[b]) for a, b in arcs])
+        if marks is None:
+            shown = ", ".join(f"{a} → {b}" for a, b in arcs)
+            raise GraphError(f"No DAG of this class has {shown}. Give directions that one of its members has.")
+        data_told = {*self.without_knowledge.directed_edges, *self.known}
+        new = tuple(arc for arc in dict.fromkeys(arcs) if arc not in data_told)
+        return CPDAG._trusted(self.variables, quotient.expand(marks), self.groups, (*self.known, *new))
+
+    @cached_property
+    def without_knowledge(self) -> CPDAG:
+        """The class as data tell it, nothing directed by knowledge from outside."""
+        return class_over_groups(self.member(), self.groups) if self.known else self
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CPDAG):
@@ -178,6 +225,7 @@ class CPDAG(Exports):
         return (
             self.variables == other.variables
             and self.groups == other.groups
+            and set(self.known) == set(other.known)
             and np.array_equal(self.adjacency, other.adjacency)
         )
 
@@ -190,7 +238,7 @@ class CPDAG(Exports):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # numpy forgets "read-only" when pickled; this sets it again, without a second check.
-        return CPDAG._trusted, (self.variables, self.adjacency, self.groups)
+        return CPDAG._trusted, (self.variables, self.adjacency, self.groups, self.known)
 
     def __repr__(self) -> str:
         return (
@@ -370,7 +418,13 @@ def _check_is_completed(cpdag: CPDAG) -> None:
             "No DAG has these edges without a cycle or a further v-structure, so this is no equivalence "
             "class. Build it from a DAG with DAG.cpdag()."
         )
-    completed = quotient.expand(cpdag_of(extension, quotient.measurement))
+    fixed = quotient.measurement.copy()
+    for cause, effect in cpdag.known:
+        if (cause, effect) not in cpdag.directed_edges:
+            raise GraphError(f"The edge {cause} → {effect} is said to be known, but the graph does not have it.")
+        a, b = (quotient.node[cpdag.variables.index(name)] for name in (cause, effect))
+        fixed[a, b] = fixed[b, a] = True
+    completed = quotient.expand(cpdag_of(extension, fixed))
     differs = np.argwhere(completed != cpdag.adjacency)
     if len(differs):
         i, j = differs[0]

@@ -7,7 +7,7 @@ Plain functions of 0/1 matrices, without names or roles; :mod:`unmeasured.graphs
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -185,6 +185,34 @@ def _removable_sink(marks: _Marks, adjacent: list[int], left: int) -> int | None
         if all(not around & ~adjacent[other] & ~(1 << other) for other in bits(near)):
             return node
     return None
+
+
+def restricted(adjacency: ZeroOne, arcs: Iterable[tuple[int, int]]) -> Adjacency | None:
+    """The members of a class that direct some of its edges as told, or None where there are none.
+
+    What follows from the arcs is directed too (Meek 1995, rules 1 to 4), so an edge that is left undirected can be
+    turned either way. The input must be closed under Meek's rules, as that of :func:`all_extensions`.
+
+    >>> chain = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> restricted(chain, [(0, 1)])  # 0 → 1, so 1 → 2: else a v-structure
+    array([[0, 1, 0],
+           [0, 0, 1],
+           [0, 0, 0]], dtype=uint8)
+    >>> restricted(chain, [(0, 1), (2, 1)]) is None
+    True
+    """
+    marks = _Marks.of(adjacency)
+    for a, b in arcs:
+        if marks.undirected[a] >> b & 1:
+            marks.orient(a, b)
+        elif not marks.children[a] >> b & 1:
+            return None
+    _close(marks, marks.adjacent(), marks.arcs())
+    before, after = consistent_extension(adjacency), consistent_extension(marks.matrix())
+    # Arcs that contradict one another end in a cycle or a v-structure the class does not have.
+    if before is None or after is None or v_structures(before) != v_structures(after):
+        return None
+    return marks.matrix()
 
 
 def all_extensions(adjacency: ZeroOne) -> Iterator[Adjacency]:

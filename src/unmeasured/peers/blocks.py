@@ -17,8 +17,8 @@ import numpy as np
 from unmeasured.arrays import Floats, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, cpdag_of
+from unmeasured.search.discovery import nothing_latent, with_isolated
 from unmeasured.search.latent_graph import LatentBic, climbed_graph
-from unmeasured.search.lges import nothing_latent, with_isolated
 from unmeasured.search.measurement import Measurement
 from unmeasured.sem.fit import fit_many
 from unmeasured.sem.savings import foretold_graph

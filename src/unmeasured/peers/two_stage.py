@@ -22,7 +22,7 @@ from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.peers.base import Peer, imported, quiet
 from unmeasured.peers.blocks import graph_of_measurement
-from unmeasured.search.lges import nothing_latent
+from unmeasured.search.discovery import nothing_latent
 from unmeasured.search.measurement import Measurement
 from unmeasured.sem.fit import fit_many
 

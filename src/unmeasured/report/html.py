@@ -19,7 +19,15 @@ from markupsafe import Markup
 
 from unmeasured.answer.drawing import picture_of
 from unmeasured.answer.summary import title as summary_title
-from unmeasured.answer.words import cautions, indices_in_words, node, number, probability, what_is_identified
+from unmeasured.answer.words import (
+    cautions,
+    direction_in_words,
+    indices_in_words,
+    node,
+    number,
+    probability,
+    what_is_identified,
+)
 from unmeasured.diagram.picture import Edge, Picture
 from unmeasured.diagram.style import Paint, edge_paint, node_paint
 from unmeasured.report.charts import heat_map, largest_residuals, step_charts
@@ -114,7 +122,7 @@ def _loadings(run: Run) -> list[list[Cell]]:
 def _paths(run: Run) -> list[list[Cell]]:
     rows = []
     for row in run.result.latent_paths.to_dict(orient="records"):
-        told = "told by the data" if row["directed"] else "open; fitted as written"
+        told = direction_in_words(run.result, row["source"], row["target"])
         figures = [_number(row[key]) for key in ("std", "std_se", "est", "se")]
         rows.append([_word(row["source"]), _word(row["target"]), *figures, _probability(row["pvalue"]), _word(told)])
     return rows

@@ -49,7 +49,7 @@ def screen(result: Result, seconds: float | None = None) -> str:
         [
             f"{title(result)}{took}",
             *_section("What measures what (standardised loadings; * also measures another)", _groups(result)),
-            *_section("Paths between latents (→ told by the data, – direction open)", _paths(result)),
+            *_section(f"Paths between latents (→ {_by_whom(result)}, – direction open)", _paths(result)),
             *_section("Fit", _fit(result)),
             *_section("Mind", _remarks(result)),
         ]
@@ -59,6 +59,10 @@ def screen(result: Result, seconds: float | None = None) -> str:
 def _section(heading: str, lines: Iterator[str]) -> list[str]:
     found = list(lines)
     return ["", heading, *found] if found else []
+
+
+def _by_whom(result: Result) -> str:
+    return "told by the data or by knowledge" if result.graph.known else "told by the data"
 
 
 def _groups(result: Result) -> Iterator[str]:

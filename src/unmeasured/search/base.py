@@ -53,6 +53,7 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     runners_up_: list[RunnerUp] = []  # noqa: RUF012 (for searches that have none)
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
+    _named: tuple[str, ...] = ()  # latents whose names were given
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Search the structure behind rows.
@@ -105,7 +106,13 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         # scikit-learn writes an estimator with the options that are not at their default.
         method = _FUNCTION.sub(r"\1", " ".join(repr(self).split()))
         self.result_ = Result(
-            self.graph_, self.sem_, self.remarks_, method, self._options(), runners=tuple(self.runners_up_)
+            self.graph_,
+            self.sem_,
+            self.remarks_,
+            method,
+            self._options(),
+            self._named,
+            runners=tuple(self.runners_up_),
         )
         return self
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import permutations
+from itertools import islice, permutations
 
 import numpy as np
 
 from unmeasured.arrays import Floats, Marks
 from unmeasured.graphs import consistent_extension, cpdag_of
+from unmeasured.knowledge.rules import Paths
 from unmeasured.score import LikelihoodScore
 from unmeasured.search.operators import DeleteLL, candidate_deletions
 from unmeasured.search.phase1 import Phase
@@ -57,17 +58,20 @@ def polish_edges(
     price: float,
     latent_cov: Floats,
     out_of_time: Callable[[], bool] = lambda: False,
+    paths: Paths | None = None,
 ) -> Phase:
     """Past the paper: delete, add or turn edges one at a time while that improves the score.
 
     ``price`` is that of a dimension, per sample. The deletions are those of Algorithm 2, with every set H; the backward
     phase never takes one back, this does. ``latent_cov`` (m, m) foretells which of them cost little, and only those are
-    fitted: there are thousands beyond seven groups or so.
+    fitted: there are thousands beyond seven groups or so. Every class visited has a member that agrees with what is
+    known of ``paths``; ``start`` must have one.
     """
     phase, foretold = Phase(start, score, price), Foretold(start.groups, latent_cov, price)
+    paths = paths or Paths.free(len(start.groups))
     while not out_of_time():
         state, before = phase.state, phase.value()
-        moves = [*_deletions(state, foretold), *_neighbours(state, foretold)]
+        moves = [*_deletions(state, foretold, paths), *_neighbours(state, foretold, paths)]
         if not moves:
             break
         rises = score([other for _, other in moves]) - before
@@ -80,7 +84,7 @@ def polish_edges(
             # With many groups one edge at a time would take hundreds of rounds of slow fits.
             everything = _all_that_improve(state, moves, rises)
             rise = float(score([everything])[0]) - before - price * (n_paths(everything) - n_paths(state))
-            if rise > rises[best]:
+            if rise > rises[best] and paths.restricted(everything.between) is not None:
                 what, phase.state = "all edges that improve", everything
         phase.record("Phase 2", what, len(moves), 0, before, before - phase.value(), True, math.inf)
     return phase
@@ -88,13 +92,13 @@ def polish_edges(
 
 def _all_that_improve(state: State, moves: Sequence[tuple[str, State]], rises: Floats) -> State:
     """The state after all edges whose change improves the score by itself, as far as they go together."""
-    arcs = _extension(state)
+    arcs = extension(state.between)
     changed = arcs.copy()
     for i in np.argsort(-rises):
         if rises[i] <= 0.0:
             break
         other = changed.copy()
-        target = _extension(moves[i][1])
+        target = extension(moves[i][1].between)
         differs = (target | target.T) != (arcs | arcs.T)
         other[differs] = target[differs]
         if _is_acyclic(other):
@@ -102,8 +106,9 @@ def _all_that_improve(state: State, moves: Sequence[tuple[str, State]], rises: F
     return replace(state, between=cpdag_of(changed))
 
 
-def _extension(state: State) -> Marks:
-    arcs = consistent_extension(state.between)
+def extension(marks: Marks | None) -> Marks:
+    """A graph of a class that is known to have one."""
+    arcs = None if marks is None else consistent_extension(marks)
     if arcs is None:
         raise AssertionError("a state always has a consistent extension")
     return arcs
@@ -145,16 +150,21 @@ class Foretold:
         return rise
 
 
-def _deletions(state: State, foretold: Foretold) -> list[tuple[str, State]]:
+def _deletions(state: State, foretold: Foretold, paths: Paths) -> list[tuple[str, State]]:
     """The deletions of Algorithm 2 that are foretold to cost least."""
     ranked = sorted(candidate_deletions(state), key=lambda move: -foretold.deletion(state, move))
-    return [(move.describe(state), move.apply(state)) for move in ranked[:_N_FORETOLD]]
+    moves = ((move.describe(state), move.apply(state)) for move in ranked)
+    possible = (move for move in moves if paths.restricted(move[1].between) is not None)
+    return list(islice(possible, _N_FORETOLD))
 
 
-def _neighbours(state: State, foretold: Foretold) -> Iterator[tuple[str, State]]:
-    """Classes of the graphs that differ from a member by an edge added or turned: those that are foretold best."""
-    arcs = _extension(state)
-    open_pairs = [pair for pair in permutations(range(len(arcs)), 2) if not arcs[pair]]
+def _neighbours(state: State, foretold: Foretold, paths: Paths) -> Iterator[tuple[str, State]]:
+    """Classes of the graphs that differ from a member by an edge added or turned: those that are foretold best.
+
+    The member agrees with what is known, and so does a graph that has no forbidden arrow more.
+    """
+    arcs = extension(paths.restricted(state.between))
+    open_pairs = [pair for pair in permutations(range(len(arcs)), 2) if not arcs[pair] and not paths.forbidden[pair]]
     seen = {state.between.tobytes()}
     for i, j in sorted(open_pairs, key=lambda pair: -foretold.arc(arcs, *pair)):
         other = arcs.copy()

@@ -56,22 +56,23 @@ class Pieces:
     guidance: Guidance
     steps: list[Step]
     clock: Clock
+    best: Placed | None = None
     n_rounds: int = 0
     done: set[object] = field(default_factory=set)
 
     def search(self) -> Placed | None:
         """The best measurement model found; None where nothing clusters."""
-        starts = [self.place(self.fitted(model)) for model in self.starts()]
-        if not starts:
-            return None
-        found = max(starts, key=lambda start: start.value)
-        while not self.clock.measuring_is_over():
-            other = self.place(self.work(found))
+        for model in self.starts():
+            start = self.place(self.fitted(model))
+            if self.best is None or start.value > self.best.value:
+                self.best = start
+        while self.best is not None and not self.clock.measuring_is_over():
+            other = self.place(self.work(self.best))
             # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
-            if other.value <= found.value + _LEAST_RISE:
+            if other.value <= self.best.value + _LEAST_RISE:
                 break
-            found = other
-        return found
+            self.best = other
+        return self.best
 
     def starts(self) -> list[Measurement]:
         """What closed forms find, by strict tests and lenient ones: of real data no constraint holds exactly."""

@@ -8,7 +8,8 @@
                 │        └ merge, split, resize, dissolve, a new latent for a pair: fitted, the best few settled
                 └ other parents for the variables, scored in closed form, the best few fitted
 
-Every model that is kept is a valid factor model; only a trial may pass through models that are not.
+Every model that is kept is a valid factor model and agrees with what is known; only a trial may pass through models
+that are not.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ import numpy as np
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.errors import UnmeasuredError
+from unmeasured.knowledge.rules import Rules
 from unmeasured.score import BicScore, Fitted, Start
 from unmeasured.search.clock import Clock
+from unmeasured.search.guided import conformed, guided_proposals, is_allowed
 from unmeasured.search.measurement import Measurement, exchanges, restructured
-from unmeasured.search.propose import RankGains, proposals, rebuilds, splits
+from unmeasured.search.propose import RankGains, rebuilds, splits
 from unmeasured.search.relocate import Relocations, relocations
 from unmeasured.search.trace import Step
 
@@ -60,6 +63,7 @@ class Guidance:
     max_group_size: int
     moves: Sequence[Move] = ()  # a user's own, tried with those of restructure
     starts: Sequence[Measurement] = ()  # models of similar data to climb from, in place of all proposals but the best
+    rules: Rules | None = None  # what is known: no model that they rule out is kept
 
 
 @dataclass
@@ -138,14 +142,14 @@ class Refinement:
         single = [(j, c) for j, c in single if rise[j, c] > -_SLACK]
         # Dropping a parent may cost nothing once the others have met it, however little the bound promises.
         single += [drop for drop in self._drops(model, table, rise) if drop not in single]
-        changes = [[change] for change in single]
+        changes = [self._together(change) for change in single]
         together: list[tuple[int, int]] = []
         for j, c in single:
             open_to = rise[j, c] > 0 and all(j != i for i, _ in together)
-            if open_to and self._applied(model, table, [*together, (j, c)]).is_valid:
-                together.append((j, c))
+            if open_to and self._allows(self._applied(model, table, [*together, *self._together((j, c))])):
+                together += self._together((j, c))
         chosen = [together] if len(together) > 1 else []
-        valid = [change for change in changes if self._applied(model, table, change).is_valid]
+        valid = [change for change in changes if self._allows(self._applied(model, table, change))]
         stuck = [change[0] for change in changes if change not in valid][:_N_RELOCATED]
         chosen += valid[: _N_RELOCATED + _N_DROPPED] + self._exchanges(model, table, rise, stuck)
         models = [self._applied(model, table, change) for change in chosen]
@@ -173,7 +177,8 @@ class Refinement:
                 continue
             for i in np.argsort(-rise[:, home])[:2].tolist():
                 change = [(j, c), (i, home)]
-                if i != j and rise[i, home] + rise[j, c] > -_SLACK and self._applied(model, table, change).is_valid:
+                promising = i != j and rise[i, home] + rise[j, c] > -_SLACK
+                if promising and self._allows(self._applied(model, table, change)):
                     out.append(change)
         return out
 
@@ -213,7 +218,7 @@ class Refinement:
             *self._dissolved_and_exchanged(found),
             *self._own(model),
         ]
-        return self._settled_best([c for c in candidates if c[1].is_valid], found.value, self.n_settled)
+        return self._settled_best(self._allowed(candidates), found.value, self.n_settled)
 
     def _dissolved_and_exchanged(self, found: Found) -> list[tuple[str, Measurement]]:
         """Moves of several variables at once that closed forms can rank: those that promise most."""
@@ -290,9 +295,22 @@ class Refinement:
     def rebuild(self, found: Found) -> Found | None:
         """Dissolve a few groups and cluster their variables anew."""
         candidates = [("rebuild", other) for other in rebuilds(found.model, self.gains, self.guidance.max_group_size)]
-        return self._settled_best(candidates, found.value, _N_REBUILT)
+        return self._settled_best(self._allowed(candidates), found.value, _N_REBUILT)
 
     # Choosing ---------------------------------------------------------------------------------------------
+
+    def _allows(self, model: Measurement) -> bool:
+        return is_allowed(model, self.guidance.rules)
+
+    def _allowed(self, candidates: Iterable[tuple[str, Measurement]]) -> list[tuple[str, Measurement]]:
+        """The candidates that may be kept, with items put back where they are known to be."""
+        near = candidates if self.guidance.rules is None else conformed(candidates, self.guidance.rules)
+        return [(what, other) for what, other in near if self._allows(other)]
+
+    def _together(self, change: tuple[int, int]) -> Change:
+        """A relocation, with the items that are known to go with it."""
+        j, c = change
+        return [change] if self.guidance.rules is None else [(i, c) for i in self.guidance.rules.blocks[j]]
 
     def _settled_best(
         self, candidates: Sequence[tuple[str, Measurement]], value: float, n_settled: int
@@ -310,7 +328,7 @@ class Refinement:
         best, what = None, ""
         for other in dict.fromkeys([*by_value, *by_promise]):
             settled = self.settle(other, is_trial=True) or other
-            if settled.value > (best.value if best else value + _LEAST_RISE) and settled.model.is_valid:
+            if settled.value > (best.value if best else value + _LEAST_RISE) and self._allows(settled.model):
                 best, what = settled, name[other.model.key]
         if best is not None:
             self._record(what, len(candidates), value, best.value)
@@ -344,10 +362,10 @@ class Refinement:
 
 def refine(score: BicScore[Measurement], guidance: Guidance, steps: list[Step], clock: Clock) -> list[Found]:
     """The best measurement models found from several proposals, best first; none where nothing can be proposed."""
-    gains, starts = RankGains(score.sample, score.price), guidance.starts
+    gains, starts, rules = RankGains(score.sample, score.price), guidance.starts, guidance.rules
     n_settled, n_close = (_N_SETTLED_NEAR, _N_CLOSE_NEAR) if starts else (_N_SETTLED, _N_CLOSE)
     search = Refinement(score, gains, guidance, steps, clock.measuring_is_over, n_settled)
-    own = proposals(gains, guidance.max_group_size)
+    own = guided_proposals(gains, guidance.max_group_size, rules)
     if not own and not starts:
         return []
     ranked = [found.model for found in sorted(score(own), key=lambda found: -found.value)]
@@ -358,16 +376,16 @@ def refine(score: BicScore[Measurement], guidance: Guidance, steps: list[Step], 
             search.climb(model, rebuilding=not starts)
             clock.measured(done / len(climbs))
         # Near an answer rebuilding rarely helps: with starts it is tried once, where it counts.
-        if starts and (better := search.rebuild(_best_of(score))):
+        if starts and (better := search.rebuild(_best_of(score, rules))):
             search.climb(better.model)
         # A later start may have shown that a model passed by is better than all that were climbed from.
-        while (top := _best_of(score)).model.key not in search.summits and not search.out_of_time():
+        while (top := _best_of(score, rules)).model.key not in search.summits and not search.out_of_time():
             search.climb(top.model)
             search.summits.add(top.model.key)
-    best = _best_of(score).value
-    close = [found for found in score.met if found.model.is_valid and found.value > best - _CLOSE]
+    best = _best_of(score, rules).value
+    close = [found for found in score.met if found.value > best - _CLOSE and is_allowed(found.model, rules)]
     return sorted(close, key=lambda found: -found.value)[:n_close]
 
 
-def _best_of(score: BicScore[Measurement]) -> Found:
-    return max((found for found in score.met if found.model.is_valid), key=lambda found: found.value)
+def _best_of(score: BicScore[Measurement], rules: Rules | None) -> Found:
+    return max((found for found in score.met if is_allowed(found.model, rules)), key=lambda found: found.value)

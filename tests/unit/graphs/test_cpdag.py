@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import pickle
 from itertools import combinations
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -23,6 +25,8 @@ from unmeasured.graphs import (
     DAG,
     Variables,
     class_over_groups,
+    from_json,
+    from_networkx,
     generic_rank,
     is_markov_equivalent,
     markov_class,
@@ -270,3 +274,28 @@ def test_it_prints_something_useful() -> None:
     assert repr(cpdag) == "<CPDAG: 3 latent in 2 groups, 6 observed; 10 directed edges, 2 undirected>"
     assert str(cpdag).splitlines()[:3] == ["L1 – L2, L3", "L1 → x1, x2", "L2 → x3, x4, x5, x6"]
     assert cpdag != "a string"
+
+
+def test_knowledge_restricts_a_class_and_survives_every_way_out() -> None:
+    chain = latent_chain.cpdag()
+    told = chain.restricted([("L1", "L2")])
+    assert told.known == (("L1", "L2"),)
+    assert told.undirected_edges == ()
+    assert [member.edges for member in told.members()] == [latent_chain.edges]
+    assert told != chain
+    assert told.without_knowledge == chain
+    assert pickle.loads(pickle.dumps(told)) == told
+    assert from_json(told.to_json()) == told
+    assert from_networkx(told.to_networkx()) == told
+    assert from_networkx(nx.parse_gml(told.to_gml().splitlines())) == told
+    assert told.rename({"L1": "speed"}).known == (("speed", "L2"),)
+    # what the data tell already is no knowledge
+    assert group_collider.cpdag().restricted([("L1", "L3")]).known == ()
+
+
+def test_knowledge_that_no_member_has_is_refused() -> None:
+    with pytest.raises(GraphError, match="No DAG of this class has L1 → L2, L3 → L2"):
+        latent_chain.cpdag().restricted([("L1", "L2"), ("L3", "L2")])
+    told = latent_chain.cpdag().restricted([("L1", "L2")])
+    with pytest.raises(GraphError, match="L2 → L1 is said to be known"):
+        CPDAG(told.variables, told.adjacency, told.groups, (("L2", "L1"),))

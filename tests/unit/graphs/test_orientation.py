@@ -7,7 +7,7 @@ import pytest
 
 from small_graphs import all_dags, as_set, classes, is_acyclic, markov_key, random_dag, union
 from unmeasured.graphs import consistent_extension, cpdag_of
-from unmeasured.graphs.orientation import all_extensions, v_structures
+from unmeasured.graphs.orientation import all_extensions, restricted, v_structures
 
 
 @pytest.mark.parametrize(("d", "dags", "n_classes"), [(1, 1, 1), (2, 3, 2), (3, 25, 11), (4, 543, 185)])
@@ -59,6 +59,26 @@ def _assert_is_the_agreeing_part(members: tuple[np.ndarray, ...], member: np.nda
     found = list(all_extensions(completed))
     assert len(found) == len(agreeing)
     assert as_set(found) == as_set(agreeing)
+
+
+@pytest.mark.parametrize("d", [2, 3, 4])
+def test_a_restricted_class_directs_what_all_members_that_agree_direct(d: int) -> None:
+    # any arcs at all, also such as no member has: then there is no class left
+    rng = np.random.default_rng(5)
+    n_empty = 0
+    for members in classes(d):
+        for _ in range(6):
+            told = [(a, b) for a in range(d) for b in range(d) if a != b and rng.random() < 0.2]
+            agreeing = [m for m in members if all(m[arc] for arc in told)]
+            found = restricted(union(members), told)
+            n_empty += not agreeing
+            if agreeing:
+                assert found is not None
+                assert np.array_equal(found, union(agreeing))
+                assert as_set(list(all_extensions(found))) == as_set(agreeing)
+            else:
+                assert found is None
+    assert n_empty > 0
 
 
 @pytest.mark.parametrize("d", [2, 3, 4])

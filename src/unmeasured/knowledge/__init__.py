@@ -1,0 +1,1 @@
+"""What the user knows before the search: statements, what they allow, and whether they can all hold."""

@@ -1,0 +1,138 @@
+"""Past the paper: proposals from closed forms, moves over the measurement model, then the edges between groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from unmeasured.answer.runners import RunnerUp
+from unmeasured.data.sample import Sample
+from unmeasured.graphs import cpdag_of
+from unmeasured.knowledge.rules import Paths
+from unmeasured.score import BicScore, LikelihoodScore
+from unmeasured.search.clock import Clock
+from unmeasured.search.discovery import with_isolated
+from unmeasured.search.guided import paths_of
+from unmeasured.search.latent_graph import LatentBic, latent_class
+from unmeasured.search.measurement import Measurement
+from unmeasured.search.phase2 import extension, n_paths, polish_edges
+from unmeasured.search.pieces import Pieces, in_order
+from unmeasured.search.refine import Found, Guidance, refine
+from unmeasured.search.state import State
+from unmeasured.search.trace import Steps
+from unmeasured.sem.savings import EXACT
+
+# With more groups than this the way back from all edges is long, and not taken.
+_FEW_GROUPS = 6
+# With more variables than this a measurement model is worked on in pieces.
+_MANY_VARIABLES = 44
+# How far below the best a runner-up may be: its weight is then below e^-10.
+_RIVAL = 10.0
+
+
+def by_bic(
+    sample: Sample, penalty: float, guidance: Guidance, n_threads: int | None, clock: Clock, steps: Steps, met: Met
+) -> State | None:
+    """The class with the best extended BIC that was found; None where no latents are better."""
+    score: BicScore[Measurement] = BicScore(sample, penalty=penalty, n_threads=n_threads)
+    price = score.price / sample.n
+    best = None
+    # Without latents: independent variables, each with its variance.
+    best_value = 0.5 * sample.log_det_corr - price * len(sample.names)
+    if guidance.rules is not None and guidance.rules.needs_latents:
+        best_value = -math.inf
+    measured = measurement_models(score, guidance, steps, clock)
+    # What the latent graph will save was only foretold so far; the closest few models are put to the test.
+    for tested, found in enumerate(measured):
+        clock.connected(tested / len(measured))
+        steps.say(f"Latent graph of model {tested + 1} of {len(measured)}")
+        likelihood = LikelihoodScore(sample, n_threads=n_threads, near=found)
+        paths = paths_of(found.model, guidance.rules)
+        dimension = score.dimension(found.model) - n_paths(found.model.state)
+        with clock.heeding_the_keyboard():
+            for start in latent_starts(found, score, paths):
+                final = polish_edges(start, likelihood, price, found.latent_cov, clock.is_over, paths)
+                value = final.value() - price * (dimension + n_paths(final.state))
+                value -= score.surprise(found.model) / sample.n
+                if value > best_value:
+                    best, best_value = final, value
+        met.add(score, found.model, likelihood)
+        if clock.is_over():
+            break
+    if not clock.is_over():
+        met.add_untested(score, measured)
+    if best is not None:
+        steps += best.trace
+        return best.state
+    if not (clock.stopped and measured):
+        return None
+    # Stopped before the first test: what was foretold is the best there is.
+    return latent_starts(measured[0], score, paths_of(measured[0].model, guidance.rules))[-1]
+
+
+def measurement_models(score: BicScore[Measurement], guidance: Guidance, steps: Steps, clock: Clock) -> list[Found]:
+    """Who measures whom: the best models found, best first.
+
+    Many variables are worked on in pieces; but what is known may tie pieces together.
+    """
+    if len(score.sample.names) <= _MANY_VARIABLES or guidance.rules is not None:
+        return refine(score, guidance, steps, clock)
+    pieces = Pieces(score, guidance, steps, clock)
+    with clock.heeding_the_keyboard():
+        pieces.search()
+    return [] if pieces.best is None else [in_order(pieces.best)]
+
+
+def latent_starts(found: Found, score: BicScore[Measurement], paths: Paths) -> list[State]:
+    """Where the search for the latent graph begins: with few groups with all edges; and with the one foretold."""
+    connected, sizes = found.model.state, found.model.sizes
+    if len(sizes) <= EXACT:
+        foretold = replace(connected, between=cpdag_of(found.arcs))
+    else:
+        foretold = latent_class(connected, LatentBic(found.latent_cov, sizes, score.sample.n, score.price))
+    starts = [connected, foretold] if len(sizes) <= _FEW_GROUPS else [foretold]
+    if not paths.binds:
+        return starts
+    return [replace(s, between=cpdag_of(paths.nearest(extension(s.between)))) for s in starts]
+
+
+class Met:
+    """Classes that were fitted on the way, so that the closest can be told; nothing where none are asked for."""
+
+    def __init__(self, sample: Sample, n_runners: int) -> None:
+        self.sample, self.n_runners = sample, n_runners
+        self._found: list[tuple[float, int, State]] = []  # value per sample, dimension, class
+
+    def add(self, score: BicScore[Measurement], model: Measurement, likelihood: LikelihoodScore) -> None:
+        """All latent graphs that were fitted with a measurement model."""
+        n = self.sample.n
+        base = score.dimension(model) - n_paths(model.state)
+        for state, value in likelihood.met if self.n_runners else ():
+            assert isinstance(state, State)
+            dimension = base + n_paths(state)
+            value -= (score.price * dimension + score.surprise(model)) / n
+            self._found.append((value, dimension, state))
+
+    def add_untested(self, score: BicScore[Measurement], tested: Sequence[Found]) -> None:
+        """Measurement models near the best whose latent graph was not searched: fitted with the one foretold."""
+        if not self.n_runners or not tested:
+            return
+        known, least = {found.model.key for found in tested}, tested[0].value - _RIVAL
+        near = [found for found in score.met if found.value > least and found.model.is_valid]
+        near = sorted((found for found in near if found.model.key not in known), key=lambda found: -found.value)
+        for found in near[: self.n_runners]:
+            likelihood = LikelihoodScore(self.sample, n_threads=score.n_threads, near=found)
+            likelihood([replace(found.model.state, between=cpdag_of(found.arcs))])
+            self.add(score, found.model, likelihood)
+
+    def runners_up(self, chosen: State) -> tuple[RunnerUp, ...]:
+        """The closest classes but the one chosen, the best first."""
+        n, names = self.sample.n, self.sample.names
+        best = next((value for value, _, state in self._found if state == chosen), math.nan)
+        others = sorted((entry for entry in self._found if entry[2] != chosen), key=lambda entry: -entry[0])
+        return tuple(
+            RunnerUp(with_isolated(state.cpdag, names), n * value, n * (best - value), dimension)
+            for value, dimension, state in others[: self.n_runners]
+            if n * (best - value) < _RIVAL
+        )

@@ -1,0 +1,109 @@
+"""What a search hands back: the class, its fit, the way there, and what there is to remark in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmeasured.answer.runners import RunnerUp
+from unmeasured.data.sample import Sample
+from unmeasured.graphs import CPDAG, DAG
+from unmeasured.search.trace import Trace
+from unmeasured.sem.fit import Fit, fit_many
+from unmeasured.sem.indices import p_value
+from unmeasured.sem.rank import rank_shortfall
+
+# A variable is set apart as belonging nowhere when its independence of all others cannot be rejected at this
+# level: high, since a weak indicator is better kept.
+_ALONE = 0.1
+# Above this RMSEA the usual rules of thumb call a fit unacceptable.
+_BAD_FIT = 0.1
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What a search found: the class, a fit of one of its members, the way there, and remarks in words."""
+
+    cpdag: CPDAG
+    fit: Fit
+    trace: Trace
+    remarks: tuple[str, ...] = ()
+    runners_up: tuple[RunnerUp, ...] = ()
+    named: tuple[str, ...] = ()  # latents whose names were given
+    interrupted: bool = False  # by Ctrl-C: the best so far
+
+
+def independent_variables(sample: Sample) -> tuple[str, ...]:
+    """Variables that share nothing with any other: they have no latent cause that data could show."""
+    n = len(sample.names)
+    alone = []
+    for j, name in enumerate(sample.names):
+        shortfall = rank_shortfall(sample.corr, [j], 0)
+        shared = shortfall > 1e-10 if math.isinf(sample.n) else p_value(2.0 * sample.n * shortfall, n - 1) < _ALONE
+        if not shared:
+            alone.append(name)
+    return tuple(alone)
+
+
+def nothing_latent(sample: Sample, trace: Trace = Trace()) -> Discovery:  # noqa: B008 (an empty tuple)
+    """The answer where no latent stands behind anything: the observed variables, unconnected, and the reason."""
+    empty = DAG.from_edges([], names=sample.names).cpdag()
+    (fit,) = fit_many([empty], sample)
+    reason = (
+        "no variable depends on another beyond chance"
+        if len(independent_variables(sample)) > len(sample.names) - 2
+        else "no set of variables passed as the indicators of a latent, so none is reported"
+    )
+    return Discovery(empty, fit, trace, (f"No latent variables were found: {reason}.",))
+
+
+def with_isolated(cpdag: CPDAG, observed: Sequence[str]) -> CPDAG:
+    """The same class over all observed variables; those not in it stand alone."""
+    if set(cpdag.observed) == set(observed):
+        return cpdag
+    member = cpdag.member()
+    names = (*cpdag.latents, *observed)
+    whole = DAG.from_edges(member.edges, latents=member.latents, names=names)
+    A = np.zeros((len(names), len(names)), dtype=np.uint8)
+    position = [names.index(name) for name in cpdag.names]
+    A[np.ix_(position, position)] = cpdag.adjacency
+    return CPDAG(whole.variables, A, cpdag.groups)
+
+
+def remarks_on(cpdag: CPDAG) -> list[str]:
+    """What to tell of variables that belong nowhere."""
+    member = cpdag.member()
+    alone = [x for x in member.observed if not member.parents(x)]
+    return [f"Independent of all others, and so without a latent cause: {', '.join(alone)}."] if alone else []
+
+
+def remarks_on_leftover(leftover: Sequence[str]) -> list[str]:
+    """What to tell of variables Phase 1 could not settle."""
+    if not leftover:
+        return []
+    return [
+        f"No small set of latents explains {', '.join(leftover)}: all latents found are given as parents "
+        "(a variable that loads on everything, or too small a tolerance)."
+    ]
+
+
+def remarks_on_fit(fit: Fit) -> list[str]:
+    """What to tell of a model that says nothing, or not what the data say."""
+    if fit.df == 0:
+        return ["The model found is saturated: it fits any data, so nothing speaks for it. Measure more indicators."]
+    remarks = []
+    if math.isfinite(fit.sample.n) and fit.chi2 > fit.df * math.log(fit.sample.n):
+        remarks.append(
+            "By BIC a model that explains nothing (every covariance free) describes the data better than the one "
+            "found: a few latents are not the whole story. Look at the largest residuals, or leave out variables that "
+            "load on everything."
+        )
+    if fit.rmsea > _BAD_FIT:
+        remarks.append(
+            f"The model found describes the data badly (RMSEA {fit.rmsea:.3f}): these variables may not be the pure or "
+            "common indicators of a few latents. Look for variables that load on everything, or leave some out."
+        )
+    return remarks
