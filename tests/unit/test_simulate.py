@@ -459,5 +459,5 @@ def test_holes_depend_on_the_first_variable_and_on_nothing_else() -> None:
             rate = lost.loc[inside, name]
             assert abs(rate[high].mean() - rate[~high].mean()) < 0.04
     assert np.array_equal(holed.to_numpy()[~lost.to_numpy()], rows.to_numpy()[~lost.to_numpy()])
-    with pytest.raises(UnmeasuredError, match="from 0 to 0.5; got 0.7"):
+    with pytest.raises(UnmeasuredError, match=r"from 0 to 0\.5; got 0\.7"):
         simulate.punch_holes(rows, 0.7, rng=1)

@@ -34,5 +34,13 @@ _ALL = (
     Measure("truth_is_preferred", "part of the runs where the truth has the better extended BIC", 3, False),
     Measure("reports_latents", "part of the runs that report latents", 2, None),
     Measure("latents_found", "latents found", 2, None),
+    Measure("peak_mib", "peak memory of the process in MiB", 0, False),
+    Measure("chi2", "chi-square", 1, None),
+    Measure("df", "df", 0, None),
+    Measure("rmsea", "RMSEA", 4, False),
+    Measure("cfi", "CFI", 4, True),
+    Measure("tli", "TLI", 4, True),
+    Measure("srmr", "SRMR", 4, False),
+    Measure("bic", "BIC", 1, False),
 )
 MEASURES = {measure.name: measure for measure in _ALL}
