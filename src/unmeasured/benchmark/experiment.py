@@ -232,6 +232,12 @@ class Experiment:
                 )
         return replace(self, methods=tuple(method for method in self.methods if method.label in labels))
 
+    def first_seeds(self, n: int) -> Experiment:
+        """The same runs for the first ``n`` seeds."""
+        if n < 1:
+            raise UnmeasuredError(f"The number of seeds is one or more; got {n}.")
+        return replace(self, seeds=self.seeds[:n])
+
     def quickened(self) -> Experiment:
         """The quick version: some of the same runs."""
         if self.quick is None:
@@ -250,6 +256,19 @@ class Experiment:
 
 
 # -------------------------------------------------------------------------------------------------- reading
+
+
+# Experiments that one command runs, one after the other.
+COLLECTIONS = {"table2": ("table2-uniform", "table2-leaky-relu")}
+
+
+def collected(name: str) -> tuple[str, ...]:
+    """The experiments behind a name: those of a collection, every one for ``"all"``, or the one of that name.
+
+    >>> collected("table2")
+    ('table2-uniform', 'table2-leaky-relu')
+    """
+    return available() if name == "all" else COLLECTIONS.get(name, (name,))
 
 
 def available() -> tuple[str, ...]:

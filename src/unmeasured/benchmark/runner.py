@@ -26,6 +26,8 @@ from unmeasured.errors import UnmeasuredError
 
 logger = logging.getLogger(__name__)
 
+FOLDER = Path("benchmarks") / "records"
+
 
 class Stopped(KeyboardInterrupt):
     """The user ended a run; the text says how far it came and how to go on."""
@@ -46,7 +48,7 @@ def default_path(name: str) -> Path:
     >>> default_path("table4").as_posix()
     'benchmarks/records/table4.jsonl'
     """
-    return Path("benchmarks") / "records" / f"{name}.jsonl"
+    return FOLDER / f"{name}.jsonl"
 
 
 def run(
