@@ -265,12 +265,14 @@ def _apart(ticks: Sequence[float]) -> set[float]:
 def _name_lines(axes: Axes, lines: Sequence[Line]) -> None:
     """Labels at the lines' ends: right of the panel, or inside it where a line ends early, kept from overlapping."""
     to_panel = axes.transData + axes.transAxes.inverted()
-    right = max((line.x[-1] for line in lines), default=0.0)
-    for end in sorted({line.x[-1] for line in lines}):
-        here = [line for line in lines if line.x[-1] == end]
-        points = [to_panel.transform((line.x[-1], line.y[-1])) for line in here]
-        for line, (x, y), height in zip(here, points, spread([float(y) for _, y in points], _GAP)):
-            _name(axes, line, float(x), float(y), height, 1.05 if end == right else float(x) + 0.03)
+    points = [to_panel.transform((line.x[-1], line.y[-1])) for line in lines]
+    ends = [(float(x), float(y)) for x, y in points]
+    # Labels of lines that end in the last third would run into those outside.
+    columns = [1.05 if x > 0.65 else x + 0.03 for x, _ in ends]
+    for column in set(columns):
+        here = [i for i, place in enumerate(columns) if place == column]
+        for i, height in zip(here, spread([ends[i][1] for i in here], _GAP)):
+            _name(axes, lines[i], *ends[i], height, column)
 
 
 def _name(axes: Axes, line: Line, x: float, y: float, height: float, place: float) -> None:

@@ -45,12 +45,16 @@ def _described(asked: experiment.Experiment, found: list[Record], images: Path) 
     absent = [m.label for m in asked.methods if m.label not in methods]
     n_seeds = sum(seed in seeds for seed in asked.seeds)
     shown = asked.restricted([m.label for m in asked.methods if m.label in methods]).first_seeds(max(n_seeds, 1))
-    parts = [f"`unmeasured bench {asked.name}{_options(asked, n_seeds)}`", make_table(shown, found).markdown()]
+    parts = [f"`{_command(asked, shown)}`", make_table(shown, found).markdown()]
     if absent:
-        parts[-1] += f"\n- Not run yet: {', '.join(absent)}."
+        parts[-1] += f"\n- Not run yet: {'; '.join(absent)}."
     parts += [f"![{shown.title}]({images.name}/{picture})" for picture in figures.pictures_of(asked.name, images)]
     return "\n\n".join(parts)
 
 
-def _options(asked: experiment.Experiment, n_seeds: int) -> str:
-    return f" --seeds {n_seeds}" if n_seeds < len(asked.seeds) else ""
+def _command(asked: experiment.Experiment, shown: experiment.Experiment) -> str:
+    """What makes the table that is shown."""
+    seeds = f" --seeds {len(shown.seeds)}" if len(shown.seeds) < len(asked.seeds) else ""
+    some = len(shown.methods) < len(asked.methods)
+    methods = "".join(f" --method '{method.label}'" for method in shown.methods) if some else ""
+    return f"unmeasured bench {asked.name}{seeds}{methods}"

@@ -177,7 +177,7 @@ def _entries(cells: Sequence[Cell], measure: Measure) -> list[Entry]:
     best = math.nan
     if measure.larger_is_better is not None and len(competing) > 1:
         best = max(competing) if measure.larger_is_better else min(competing)
-    return [Entry(cell.text(measure.digits), value == best) for cell, value in zip(cells, rounded)]
+    return [Entry(cell.text(measure.digits_of(cell.n)), value == best) for cell, value in zip(cells, rounded)]
 
 
 def _columns_of_methods(cells: Cells) -> list[Block]:
