@@ -638,7 +638,10 @@ def cli(folder, *arguments):
         capture_output=True,
         text=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(folder), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]),
+        },
         check=False,
     )
     assert "Traceback" not in done.stderr
