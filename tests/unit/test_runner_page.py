@@ -79,6 +79,9 @@ def test_a_place_of_the_template_becomes_command_table_and_picture(tmp_path):
     assert "| penalty = 0.25 | **0.93 (0.00)** |" in text
     assert "![LGES by its penalty, the paper's setting, N = 1000](images/bench-penalty.svg)" in text
     assert "`unmeasured bench table5`: no records yet." in text
+    (tmp_path / "records" / "table5.jsonl").touch()  # stopped before the first run was done
+    assert page.section("table5", tmp_path / "records", tmp_path) == "`unmeasured bench table5`: no records yet."
+    assert len(figures.draw_all(tmp_path / "records", tmp_path / "images")) == 2
     with pytest.raises(um.UnmeasuredError, match="has a place for 'penlty'; did you mean 'penalty'"):
         page.filled("{{ penlty }}", tmp_path, tmp_path)
 

@@ -67,9 +67,10 @@ def draw_all(records: Path, out: Path) -> tuple[Path, ...]:
     files: list[Path] = []
     for name, draw in PICTURES.items():
         path = records / f"{name}.jsonl"
-        if path.exists():
+        found = read_records(path) if path.exists() else []
+        if found:
             asked = experiment.load(name)
-            files += _saved(draw(cells_of(asked, read_records(path)), asked), out / f"bench-{name}")
+            files += _saved(draw(cells_of(asked, found), asked), out / f"bench-{name}")
     return tuple(files)
 
 

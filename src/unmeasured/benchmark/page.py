@@ -33,10 +33,10 @@ def section(name: str, records: Path, images: Path) -> str:
     if name not in known:
         hint = nearest(name, known) or "."
         raise UnmeasuredError(f"The template has a place for {name!r}{hint} There are {listing(known, 20)}.")
-    path = records / f"{name}.jsonl"
-    if not path.exists():
-        return f"`unmeasured bench {name}`: no records yet."
-    return _described(experiment.load(name), read_records(path), images)
+    path, asked = records / f"{name}.jsonl", experiment.load(name)
+    labels = {method.label for method in asked.methods}
+    found = [record for record in read_records(path) if record.task.method in labels] if path.exists() else []
+    return _described(asked, found, images) if found else f"`unmeasured bench {name}`: no records yet."
 
 
 def _described(asked: experiment.Experiment, found: list[Record], images: Path) -> str:
