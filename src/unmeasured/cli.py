@@ -25,7 +25,7 @@ from sklearn.base import clone
 
 import unmeasured as um
 from unmeasured.answer.compare import ModelComparison
-from unmeasured.benchmark import consistency, engine, experiment, records, runner, tables
+from unmeasured.benchmark import consistency, engine, experiment, figures, page, records, runner, tables
 from unmeasured.benchmark import knowledge as worth
 from unmeasured.errors import listing, nearest
 from unmeasured.report.run import About, Comparison, Run, run_of
@@ -546,6 +546,7 @@ def bench_knowledge(samples: int = 200, seeds: int = 1) -> None:
 
 RecordsOption = Annotated[Path | None, typer.Option("--records", help="The file of records, made where there is none.")]
 QuickOption = Annotated[bool, typer.Option("--quick", help="Some of the runs only.")]
+SeedsOption = Annotated[int | None, typer.Option("--seeds", help="Only so many seeds, the first ones.")]
 JobsOption = Annotated[int, typer.Option("--n-jobs", help="Runs at once; -1 for one per core.")]
 TableOnlyOption = Annotated[bool, typer.Option("--table-only", help="Run nothing; print what the records say.")]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")]
@@ -558,6 +559,7 @@ def bench_run(
     name: Annotated[str, typer.Argument(help="A bundled experiment, or the path of a .toml file.")],
     records_file: RecordsOption = None,
     quick: QuickOption = False,
+    seeds: SeedsOption = None,
     n_jobs: JobsOption = 1,
     table_only: TableOnlyOption = False,
     markdown: MarkdownOption = False,
@@ -567,6 +569,7 @@ def bench_run(
     """Run an experiment where its records are missing, then print its table."""
     asked = experiment.load(name)
     asked = asked.quickened() if quick else asked
+    asked = asked.first_seeds(seeds) if seeds is not None else asked
     asked = asked.restricted(method) if method else asked
     path = records_file or runner.default_path(asked.name)
     if not table_only:
@@ -592,19 +595,67 @@ def _add_experiment(name: str) -> None:
     def command(
         records_file: RecordsOption = None,
         quick: QuickOption = False,
+        seeds: SeedsOption = None,
         n_jobs: JobsOption = 1,
         table_only: TableOnlyOption = False,
         markdown: MarkdownOption = False,
         retry_failed: RetryOption = False,
         method: MethodOption = None,
     ) -> None:
-        bench_run(name, records_file, quick, n_jobs, table_only, markdown, retry_failed, method)
+        bench_run(name, records_file, quick, seeds, n_jobs, table_only, markdown, retry_failed, method)
 
     bench.command(name, help=f"Run experiment {name} and print our figures beside the paper's.")(command)
 
 
+def _add_collection(name: str) -> None:
+    """A command for several experiments, one after the other; each has its own file of records."""
+
+    def command(
+        quick: QuickOption = False,
+        seeds: SeedsOption = None,
+        n_jobs: JobsOption = 1,
+        table_only: TableOnlyOption = False,
+        markdown: MarkdownOption = False,
+        retry_failed: RetryOption = False,
+    ) -> None:
+        for part in experiment.collected(name):
+            if table_only and not runner.default_path(part).exists():
+                typer.echo(f"{part}: no records yet; unmeasured bench {part} makes them.\n")
+                continue
+            bench_run(part, None, quick, seeds, n_jobs, table_only, markdown, retry_failed, None)
+            typer.echo("")
+
+    what = "every experiment" if name == "all" else " and ".join(experiment.collected(name))
+    bench.command(name, help=f"Run {what}, one after the other.")(command)
+
+
 for _name in experiment.available():
     _add_experiment(_name)
+for _name in (*experiment.COLLECTIONS, "all"):
+    _add_collection(_name)
+
+FolderOption = Annotated[Path, typer.Option("--records", help="The folder of the records.")]
+
+
+@bench.command("figures")
+def bench_figures(
+    folder: FolderOption = runner.FOLDER,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the pictures go.")] = Path("docs") / "images",
+) -> None:
+    """Draw what the records say: accuracy against N, seconds against variables, sensitivity. Runs nothing."""
+    for path in figures.draw_all(folder, out):
+        typer.echo(str(path))
+
+
+@bench.command("docs")
+def bench_docs(
+    folder: FolderOption = runner.FOLDER,
+    template: Annotated[Path, typer.Option(help="The page with its tables left out.")] = Path("benchmarks") / "page.md",
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("docs") / "benchmarks.md",
+) -> None:
+    """Write the page of benchmarks from its template and the records. Runs nothing."""
+    out.write_text(page.filled(_text(template), folder, out.parent / "images"), encoding="utf-8")
+    typer.echo(f"Written: {out}", err=True)
 
 
 # Commands in a file of their own, which takes what is above; reading it registers them.

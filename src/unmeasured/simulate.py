@@ -32,6 +32,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing, nearest
 from unmeasured.graphs import DAG, is_gnfm
@@ -42,10 +43,16 @@ Shape = Literal["random", "chain", "fork", "collider", "dense", "empty"]
 Noise = Literal["gaussian", "uniform"]
 Nonlinearity = Literal["linear", "leaky-relu"]
 Setting = Literal["paper", "realistic"]
+Categories = Literal["even", "skewed"]
 
 COMMUNALITY = (0.3, 0.75)  # share of an item's variance that its latents explain
 PATH = (0.2, 0.7)  # size of a path coefficient between standardised latents
 MAX_EXPLAINED = 0.9  # paths into a latent are shrunk together when they explain more than this
+# How often each of five answers is given. Skewed: as with symptoms, which most people do not have.
+FREQUENCIES: dict[Categories, tuple[float, ...]] = {
+    "even": (0.2, 0.2, 0.2, 0.2, 0.2),
+    "skewed": (0.5, 0.25, 0.13, 0.08, 0.04),
+}
 N_CANDIDATES = 64  # draws of a loading pattern from which a usable one is taken
 PAPER_SEED = 2025
 REALISTIC_SEED = 2026
@@ -596,6 +603,54 @@ def leaky_relu(x: FloatArray, alpha: float = 0.8) -> FloatArray:
     [-1.0, 0.0, 3.0]
     """
     return np.maximum(alpha * x, x)
+
+
+def cut(frame: pd.DataFrame, categories: Categories) -> pd.DataFrame:
+    """Rows as a questionnaire would have them: every variable cut into five categories, 1 to 5.
+
+    The thresholds are the quantiles of a Gaussian with the variable's own mean and standard deviation at which the
+    categories have the frequencies of :data:`FREQUENCIES`; they are the same for every variable. ``"skewed"`` piles
+    up at the low end, also of variables that correlate negatively.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"mood": [-1.5, -0.5, 0.1, 0.4, 1.5]})
+    >>> cut(rows, "even")["mood"].tolist(), cut(rows, "skewed")["mood"].tolist()
+    ([1, 2, 3, 4, 5], [1, 1, 2, 2, 4])
+    """
+    _one_of("categories", categories, get_args(Categories))
+    thresholds = ndtri(np.cumsum(FREQUENCIES[categories])[:-1])
+    z = ((frame - frame.mean()) / frame.std(ddof=0)).to_numpy()
+    return pd.DataFrame(np.searchsorted(thresholds, z) + 1, columns=frame.columns, index=frame.index)
+
+
+def punch_holes(frame: pd.DataFrame, rate: float, *, rng: Rng) -> pd.DataFrame:
+    """Rows with values missing at random, in the sense of Rubin (1976).
+
+    The first variable is always observed, and whether others are missing depends on it alone: where its value has
+    rank r among N, each other value of the row is missing, by a draw of its own, with probability
+    ``2 rate r / (N + 1)``. So ``rate`` is the part of the other variables' values that is missing on average, rows low
+    in the first variable are nearly whole and those high in it lose twice as much.
+
+    Parameters
+    ----------
+    rate
+        From 0 to 0.5.
+    rng
+        A generator or a seed.
+
+    Examples
+    --------
+    >>> rows = sample(random_gnfm(group_sizes=(1, 1), n_observed=5, rng=0), 4000, rng=0)
+    >>> punch_holes(rows, 0.25, rng=0).isna().mean().round(2).tolist()
+    [0.0, 0.25, 0.25, 0.25, 0.25]
+    """
+    if not 0 <= rate <= 0.5:
+        raise UnmeasuredError(f"rate is the part of the values to lose, from 0 to 0.5; got {rate}.")
+    chance = 2 * rate * frame.iloc[:, 0].rank() / (len(frame) + 1)
+    lost = np.random.default_rng(rng).random(frame.shape) < chance.to_numpy()[:, None]
+    lost[:, 0] = False
+    return frame.mask(lost)
 
 
 # --------------------------------------------------------------------------------------------------- suites

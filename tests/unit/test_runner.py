@@ -17,7 +17,7 @@ import pytest
 
 import unmeasured as um
 from unmeasured.benchmark import experiment, paper, runner
-from unmeasured.benchmark.attempt import perform, simulated_rows
+from unmeasured.benchmark.attempt import method_named, perform, simulated_rows
 from unmeasured.benchmark.measures import MEASURES
 from unmeasured.benchmark.records import VOLATILE, Circumstances, Outcome, Record, append_record, read_records
 from unmeasured.benchmark.structures import Drawn, shape_of
@@ -95,6 +95,29 @@ class Interrupting(Oracle):
         return super().fit(rows)
 
 
+class Killed(Oracle):
+    """The process is killed at the same place, without a chance to say anything."""
+
+    def fit(self, rows):
+        if rows.shape == (200, 5) and not os.path.exists(os.environ["CTRL_C_ONCE"]):
+            open(os.environ["CTRL_C_ONCE"], "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().fit(rows)
+
+
+class Dying(Oracle):
+    def fit(self, rows):
+        os._exit(9)
+
+
+class Slow(Oracle):
+    """Too slow for graphs of 4 observed variables, and it would be quick at 5."""
+
+    def fit(self, rows):
+        time.sleep(30 if rows.shape == (100, 4) else 0)
+        return super().fit(rows)
+
+
 class Recorder(Oracle):
     """Remembers the rows it saw."""
 
@@ -128,7 +151,7 @@ def tiny_text(*methods: tuple[str, str] | tuple[str, str, str]) -> str:
 def fakes(monkeypatch):
     scope: dict[str, object] = {"__name__": "fakes_in_this_process"}
     exec(FAKES, scope)
-    for name in ("Oracle", "Blank", "Failing", "Interrupting", "Recorder"):
+    for name in ("Oracle", "Blank", "Failing", "Interrupting", "Slow", "Recorder"):
         monkeypatch.setattr(um, f"Fake{name}", scope[name], raising=False)
     return scope
 
@@ -233,7 +256,7 @@ def test_graphs_without_latents_come_in_two_families():
 @pytest.mark.parametrize("name", experiment.available())
 def test_every_method_of_a_bundled_experiment_is_there_and_takes_its_options(name):
     for method in experiment.load(name).methods:
-        assert hasattr(getattr(um, method.constructor)(**method.options), "fit")
+        assert hasattr(method_named(method.constructor)(**method.options), "fit")
         assert method.time_limit or experiment.load(name).time_limit
 
 
@@ -337,6 +360,61 @@ def test_a_run_stopped_half_way_and_started_again_ends_with_the_same_records(tmp
     before = path.read_bytes()
     assert runner.run(trial, path, progress=False).n_new == 0
     assert path.read_bytes() == before
+
+
+def test_a_run_killed_half_way_and_started_again_ends_with_the_same_records(folder, cli_here, monkeypatch):
+    (folder / "tiny.toml").write_text(tiny_text(("oracle", "fakes:Oracle"), ("other", "fakes:Killed")))
+    monkeypatch.setenv("CTRL_C_ONCE", str(folder / "killed"))
+    code, _, _ = cli(folder, "run", "tiny.toml", "--records", "halves.jsonl")
+    assert code == -signal.SIGKILL
+    assert len(read_records(folder / "halves.jsonl")) == 7
+    assert cli_here("run", "tiny.toml", "--records", "halves.jsonl")[0] == 0
+    assert cli_here("run", "tiny.toml", "--records", "whole.jsonl")[0] == 0
+    assert steady(folder / "halves.jsonl") == steady(folder / "whole.jsonl")
+
+
+def test_records_of_an_earlier_version_still_count(tmp_path):
+    """A line as it was written before rows could be cut or lose values: the task is done."""
+    trial, path = tiny(("oracle", "FakeOracle")), tmp_path / "r.jsonl"
+    runner.run(trial, path, progress=False)
+    line = json.loads(path.read_text().splitlines()[0])
+    assert not {"categories", "missing", "peak_mib", "rmsea"} & set(line)
+    assert list(line)[:14] == [
+        "experiment", "method", "constructor", "options", "graph", "graph_digest", "n_observed", "n_samples", "seed",
+        "experiment_seed", "parameters", "noise", "nonlinearity", "time_limit",
+    ]  # fmt: skip
+    old = Path(__file__).parents[2] / "benchmarks" / "records" / "table4.jsonl"
+    kept = {record.task.key for record in read_records(old)}
+    assert kept >= {a.task.key for a in experiment.load("table4").quickened().assignments}
+
+
+def test_a_method_that_was_too_slow_is_not_tried_on_larger_graphs(tmp_path):
+    text = tiny_text(("slow", "FakeSlow"), ("oracle", "FakeOracle")).replace("[100, 200]", "[100]")
+    text = text.replace('rows = "n_samples"', 'rows = "n_observed"\nexponent = true')
+    trial = experiment.parse(text.replace("time_limit = 30", "time_limit = 0.3\ngive_up = true"), "tiny.toml")
+    path = tmp_path / "r.jsonl"
+    runner.run(replace(trial, methods=trial.methods[:1], seeds=(0,)).restricted(["slow"]), path, progress=False)
+    runner.run(trial, path, progress=False)  # what the file says of it counts too
+    reasons = {(r.task.n_observed, r.task.seed): r.outcome.failure for r in read_records(path) if r.outcome.failure}
+    assert reasons == {
+        (4, 0): "Stopped at the time limit of 0.3 seconds.", (4, 1): "Stopped at the time limit of 0.3 seconds.",
+        (5, 0): "Not tried: too slow at 4 observed variables.", (5, 1): "Not tried: too slow at 4 observed variables.",
+    }  # fmt: skip
+    assert sum(r.outcome.f1 == 1.0 for r in read_records(path)) == 4
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no alarm")
+def test_a_run_apart_says_how_much_memory_it_took_and_may_die(folder, monkeypatch):
+    monkeypatch.syspath_prepend(folder)
+    text = tiny_text(("oracle", "fakes:Oracle"), ("dying", "fakes:Dying")).replace(
+        "seed = 7\ns", "apart = true\nseed = 7\ns", 1
+    )
+    oracle, dying = experiment.parse(text, "tiny.toml").assignments[:2]
+    record = runner._performed(oracle, 1)
+    assert record.outcome.f1 == 1.0
+    assert 30 < record.outcome.peak_mib < 3000
+    assert Record.from_line(record.line()) == record
+    assert runner._performed(dying, 1).outcome.failure.startswith("The process of the run died (exit code 9)")
 
 
 def test_a_half_written_last_line_is_dropped_with_a_note(tmp_path, caplog):
@@ -520,6 +598,7 @@ def test_a_single_run_has_no_standard_error():
         ("table2-uniform", "GIN", 500, "f1", 0.42, 0.01),
         ("table2-leaky-relu", "LGES", 200, "f1", 0.65, 0.01),
         ("table2-leaky-relu", "FOFC", 1000, "shd_paper", 20.10, 0.54),
+        ("table3", "Byrne 2010", "teacher_burnout", "tli", 0.847, None),
         ("table4", "LGES", 9, "shd_paper", 4.11, 1.52),
         ("table4", "Exact Search", 6, "seconds", 480.0, None),
         ("table5", "1e-2", 1000, "shd_paper", 11.13, 0.70),
@@ -532,7 +611,7 @@ def test_figures_of_the_paper(table, method, row, measure, mean, error):
 
 def test_every_cell_of_the_paper_is_there():
     assert {name: len(cells) for name, cells in paper.TABLES.items()} == {
-        "table1": 32, "table2-uniform": 32, "table2-leaky-relu": 32, "table4": 26, "table5": 10,
+        "table1": 32, "table2-uniform": 32, "table2-leaky-relu": 32, "table3": 21, "table4": 26, "table5": 10,
     }  # fmt: skip
     assert paper.cell("table4", "Exact Search", 8, "f1") is None
 
@@ -559,7 +638,10 @@ def cli(folder, *arguments):
         capture_output=True,
         text=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(folder), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]),
+        },
         check=False,
     )
     assert "Traceback" not in done.stderr

@@ -421,3 +421,43 @@ def test_group_sizes_of_the_suites() -> None:
     largest = [sorted(map(len, dag.groups))[-2:] for dag in simulate.realistic_suite()]
     assert largest.count([1, 2]) == 4
     assert largest.count([1, 1]) == 16
+
+
+# ---------------------------------------------------------------------------------------- answers and holes
+
+
+@pytest.mark.parametrize("categories", ["even", "skewed"])
+def test_cut_rows_have_the_frequencies_asked_for_and_keep_the_order(categories: simulate.Categories) -> None:
+    rows = sample(SHARED_CHILD, 20_000, rng=3, parameters="realistic")
+    answers = simulate.cut(rows, categories)
+    for name in rows.columns:
+        seen = answers[name].value_counts(normalize=True).sort_index()
+        # Four standard errors of a frequency, and a little for thresholds at the sample's own mean and deviation.
+        assert np.abs(seen.to_numpy() - simulate.FREQUENCIES[categories]).max() < 0.015
+        assert (np.diff(answers[name].to_numpy()[rows[name].argsort()]) >= 0).all()
+    with pytest.raises(UnmeasuredError, match="categories is one of 'even', 'skewed'; got 'odd'"):
+        simulate.cut(rows, "odd")  # type: ignore[arg-type]
+
+
+def test_holes_depend_on_the_first_variable_and_on_nothing_else() -> None:
+    rows = sample(SHARED_CHILD, 40_000, rng=3, parameters="realistic")
+    holed = simulate.punch_holes(rows, 0.25, rng=1)
+    lost = holed.isna()
+    first = rows.columns[0]
+    assert not lost[first].any()
+    assert lost.drop(columns=first).to_numpy().mean() == pytest.approx(0.25, abs=0.005)
+    # By quarters of the first variable: 2 * 0.25 * (1/8, 3/8, 5/8, 7/8).
+    quarters = np.argsort(np.argsort(rows[first].to_numpy())) * 4 // len(rows)
+    for quarter, expected in enumerate((0.0625, 0.1875, 0.3125, 0.4375)):
+        rates = lost.loc[quarters == quarter].drop(columns=first).mean().to_numpy()
+        assert np.abs(rates - expected).max() < 0.025
+        # Given the first variable, the value itself does not matter: that is what missing at random means.
+        inside = quarters == quarter
+        for name in rows.columns[1:]:
+            values = rows.loc[inside, name]
+            high = values > values.median()
+            rate = lost.loc[inside, name]
+            assert abs(rate[high].mean() - rate[~high].mean()) < 0.04
+    assert np.array_equal(holed.to_numpy()[~lost.to_numpy()], rows.to_numpy()[~lost.to_numpy()])
+    with pytest.raises(UnmeasuredError, match=r"from 0 to 0\.5; got 0\.7"):
+        simulate.punch_holes(rows, 0.7, rng=1)

@@ -1,7 +1,8 @@
 """One run: the rows of a task, a method on them, and what came of it; a failure is a value with a sentence.
 
 Rows depend on the experiment's seed, the graph, the seed and the sample size, and on nothing else: every method
-sees the same ones. Parameters leave out the sample size, so a graph and a seed have one model at every N.
+sees the same ones. Parameters leave out the sample size, so a graph and a seed have one model at every N. Cut and holed
+rows are those same rows, cut and holed.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ import logging
 import os
 import platform
 import signal
+import sys
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -30,6 +34,7 @@ import pandas as pd
 
 from unmeasured import metrics, simulate
 from unmeasured.benchmark.experiment import Assignment
+from unmeasured.benchmark.real import Indices, bundled
 from unmeasured.benchmark.records import Circumstances, Outcome, Record, Task
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
@@ -39,6 +44,8 @@ from unmeasured.sem.fit import fit
 
 logger = logging.getLogger(__name__)
 
+STOPPED = "Stopped at the time limit"
+
 
 class TimeIsUp(BaseException):
     """The time limit of a run has passed; not an Exception, so that no method takes it for a fault of its own."""
@@ -47,41 +54,62 @@ class TimeIsUp(BaseException):
 def perform(assignment: Assignment, n_jobs: int = 1) -> Record:
     """Make a run. Whatever the method does, short of stopping the program, there is a record."""
     task = assignment.task
-    return Record(task, circumstances(n_jobs), attempt(task, assignment.truth, simulated_rows(task, assignment.truth)))
+    data = bundled(task.graph) if assignment.truth is None else simulated_rows(task, assignment.truth)
+    return Record(task, circumstances(n_jobs), attempt(task, assignment.truth, data, apart=assignment.apart))
 
 
 def simulated_rows(task: Task, truth: DAG) -> pd.DataFrame:
     """The rows of a task, the same for every method."""
+    assert task.parameters
+    assert task.noise
+    assert task.nonlinearity
     place = (task.experiment_seed, zlib.crc32(task.graph.encode()), task.seed)
     draw = {"paper": simulate.paper_parameters, "realistic": simulate.realistic_parameters}[task.parameters]
     parameters = draw(truth, np.random.default_rng((*place, 0)))  # 0: no sample size is 0
-    return simulate.sample(
+    rows = simulate.sample(
         parameters,
         task.n_samples,
         rng=np.random.default_rng((*place, task.n_samples)),
         noise=task.noise,
         nonlinearity=task.nonlinearity,
     )
+    rows = rows if task.categories is None else simulate.cut(rows, task.categories)
+    # 1: a stream of its own for the holes.
+    return simulate.punch_holes(rows, task.missing, rng=np.random.default_rng((*place, task.n_samples, 1)))
 
 
-def attempt(task: Task, truth: DAG, rows: pd.DataFrame) -> Outcome:
-    """Fit the method of a task and judge its graph, or say why there is nothing to judge."""
+def attempt(task: Task, truth: DAG | None, data: pd.DataFrame | Sample, *, apart: bool = False) -> Outcome:
+    """Fit the method of a task and judge its graph, or say why there is nothing to judge.
+
+    ``apart`` says that the process makes no other run, so that the memory it took is the method's.
+    """
     clock = _Clock()
     try:
         _warm_up(task.constructor, json.dumps(dict(task.options)))
         estimator = _make(task)
         with time_limit(task.time_limit), clock:
-            estimator.fit(rows.copy())
+            estimator.fit(data if isinstance(data, Sample) else data.copy())
         if task.time_limit is not None and clock.seconds > task.time_limit:
             raise TimeIsUp  # where there is no alarm, or a compiled call slept through it
+        peak = peak_mib() if apart else None
         # The scores of the truth and of what was found are on the moments the method itself looked at.
-        return _judged(truth, _graph_of(estimator), getattr(estimator, "sample_", rows), clock.seconds)
+        outcome = (
+            _fitted(estimator, clock.seconds)
+            if truth is None
+            else _judged(truth, _graph_of(estimator), getattr(estimator, "sample_", data), clock.seconds)
+        )
+        return replace(outcome, peak_mib=peak)
     except TimeIsUp:
-        return Outcome(clock.seconds, failure=f"Stopped at the time limit of {task.time_limit:g} seconds.")
+        return stopped(task, clock.seconds)
     except UnmeasuredError as error:
         return Outcome(clock.seconds, failure=str(error))
     except (Exception, SystemExit) as error:  # a method may fail in any way; that is a result
         return Outcome(clock.seconds, failure=f"{type(error).__name__}: {error}")
+
+
+def stopped(task: Task, seconds: float) -> Outcome:
+    """What there is to say of a run that took too long."""
+    return Outcome(seconds, failure=f"{STOPPED} of {task.time_limit:g} seconds.")
 
 
 def circumstances(n_jobs: int) -> Circumstances:
@@ -186,6 +214,13 @@ def _judged(truth: DAG, found: DAG | CPDAG, data: pd.DataFrame | Sample, seconds
     )
 
 
+def _fitted(estimator: Any, seconds: float) -> Outcome:
+    """On real data there is no truth, and what counts is the fit."""
+    indices = getattr(estimator, "indices_", None) or Indices.of(estimator.sem_)
+    found = getattr(estimator, "graph_", None)
+    return Outcome(seconds, latents_found=None if found is None else len(found.latents), **indices.figures())
+
+
 def _score(graph: DAG | CPDAG, data: pd.DataFrame | Sample) -> float | None:
     """BIC of a graph on the log-likelihood scale, larger is better; None where the fit did not reach an optimum."""
     try:
@@ -205,7 +240,26 @@ def _surprise(graph: DAG | CPDAG) -> float:
     return surprise(n_parents, len(graph.groups))
 
 
-# ----------------------------------------------------------------------------------------------------- time
+# ------------------------------------------------------------------------------------------ memory and time
+
+
+def peak_mib() -> float | None:
+    """The most memory this process has held so far, in MiB; None where the system does not tell.
+
+    >>> 10 < (peak_mib() or 11) < 1e6
+    True
+    """
+    # Linux: getrusage would do, but a new process inherits its parent's peak there.
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    with contextlib.suppress(ImportError):
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak / 2**20 if sys.platform == "darwin" else peak / 1024  # bytes there, kibibytes elsewhere
+    return None
 
 
 class _Clock:

@@ -11,8 +11,13 @@ A file of ``benchmark/experiments/`` reads like this; a key it should not have i
     sample_sizes = [1000]
     seeds = [0, 1, 2, 3, 4]       # each one: new parameters and new rows for every graph
     time_limit = 600              # seconds a run may take; left out: any
+    categories = ["even"]         # rows cut into five; "none": not cut. Left out: not cut
+    missing = [0, 0.1]            # part of the values punched out; left out: none
+    apart = true                  # every run in a process of its own, which shows how much memory it took
+    give_up = true                # a method that has passed its time limit is not tried on larger graphs
 
-    [graphs]                      # suite = "paper" | "realistic", latents = false, or structures drawn from a seed
+    [graphs]                      # suite = "paper" | "realistic", data = [bundled data sets], latents = false,
+                                  # or structures drawn from a seed:
     n_observed = [5, 6]
     n_latents = [[2], [2, 3]]     # for each size, taken in turn
     n_graphs = 4                  # of each size
@@ -27,11 +32,17 @@ A file of ``benchmark/experiments/`` reads like this; a key it should not have i
     noise = "uniform"             # rows of its own; left out: the experiment's
     time_limit = 120              # seconds for this method; left out: the experiment's
     seeds = [0, 1]                # for a slow method, some of the seeds; left out: all
+    n_observed = [5]              # likewise some of the sizes, and
+    data = ["big_five"]           # some of the data sets,
+    categories = ["even"]         # some of the cuts,
+    missing = [0.1]               # some of the parts missing
 
     [table]
-    rows = "n_observed"           # or "n_samples", "method", "family" (graphs by the first part of their name)
+    rows = "n_observed"           # or "n_samples", "method", "family" (graphs by the first part of their name), "data",
+                                  # "categories", "missing"
     measures = ["f1", "shd_paper", "shd", "seconds"]
     paper = "table4"              # the paper's table to print beside ours
+    exponent = true               # say how seconds grow with the number of observed variables
 
     [quick]                       # what --quick changes
     seeds = [0]
@@ -48,31 +59,38 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from unmeasured.benchmark import paper
 from unmeasured.benchmark.measures import MEASURES
+from unmeasured.benchmark.real import DataSet, DataSets
 from unmeasured.benchmark.records import Task
 from unmeasured.benchmark.section import (
+    BOOLEAN,
     COUNT,
     COUNT_TABLE,
     COUNTS,
+    PARTS,
     POSITIVE,
     SEEDS,
     TABLE,
     TEXT,
     WHOLE,
+    Kind,
     Section,
     one_of,
     some_of,
 )
 from unmeasured.benchmark.structures import Graphs, Structure, read_graphs
+from unmeasured.data import datasets
 from unmeasured.errors import UnmeasuredError, listing, nearest
 from unmeasured.graphs import DAG
-from unmeasured.simulate import Noise, Nonlinearity, Setting
+from unmeasured.simulate import Categories, Noise, Nonlinearity, Setting
 
-Rows = Literal["n_observed", "n_samples", "method", "family"]
+Rows = Literal["n_observed", "n_samples", "method", "family", "data", "categories", "missing"]
+NOT_CUT = "none"
 
 
 @dataclass(frozen=True)
@@ -87,6 +105,22 @@ class Method:
     noise: Noise | None = None
     time_limit: float | None = None
     seeds: tuple[int, ...] | None = None
+    n_observed: tuple[int, ...] | None = None
+    data: tuple[str, ...] | None = None
+    categories: tuple[Categories | None, ...] | None = None
+    missing: tuple[float, ...] | None = None
+
+    def does(self, task: Task) -> bool:
+        """Whether a run is among those this method makes."""
+        limits = (
+            (self.seeds, task.seed),
+            (self.n_observed, task.n_observed),
+            (self.data, task.graph),
+            (self.categories, task.categories),
+            (self.missing, task.missing),
+        )
+        within = self.max_observed is None or task.n_observed <= self.max_observed
+        return within and all(some is None or value in some for some, value in limits)
 
 
 @dataclass(frozen=True)
@@ -96,6 +130,7 @@ class Layout:
     rows: Rows
     measures: tuple[str, ...]
     paper: str | None = None
+    exponent: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,10 +145,11 @@ class Quick:
 
 @dataclass(frozen=True)
 class Assignment:
-    """A task and the true graph it is about."""
+    """A task and the true graph it is about; real data have none."""
 
     task: Task
-    truth: DAG
+    truth: DAG | None
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,22 +169,39 @@ class Experiment:
     methods: tuple[Method, ...]
     layout: Layout
     quick: Quick | None = None
+    categories: tuple[Categories | None, ...] = (None,)
+    missing: tuple[float, ...] = (0.0,)
+    apart: bool = False
+    give_up: bool = False
 
     @cached_property
     def assignments(self) -> tuple[Assignment, ...]:
-        """Every run, in the order of seeds, graphs, sample sizes, methods: stopped early, all graphs have been seen."""
-        structures = list(self.graphs.structures())
-        return tuple(
-            Assignment(self._task(method, structure, seed, n_samples), structure.dag)
+        """Every run, in the order of seeds, graphs, sample sizes, methods: stopped early, all graphs have been seen.
+
+        Where methods give up, smaller graphs come first.
+        """
+        structures = self.graphs.structures()
+        made = [
+            Assignment(task, structure.dag, self.apart)
             for seed in self.seeds
             for structure in structures
-            for n_samples in self.sample_sizes
+            for n_samples in (self.sample_sizes if structure.n_samples is None else (structure.n_samples,))
+            for categories, missing in product(self.categories, self.missing)
             for method in self.methods
-            if method.max_observed is None or len(structure.dag.observed) <= method.max_observed
-            if method.seeds is None or seed in method.seeds
-        )
+            if method.does(task := self._task(method, structure, seed, n_samples, categories, missing))
+        ]
+        return tuple(sorted(made, key=lambda a: a.task.n_observed) if self.give_up else made)
 
-    def _task(self, method: Method, structure: Structure, seed: int, n_samples: int) -> Task:
+    def _task(
+        self,
+        method: Method,
+        structure: Structure | DataSet,
+        seed: int,
+        n_samples: int,
+        categories: Categories | None,
+        missing: float,
+    ) -> Task:
+        is_real = structure.dag is None
         return Task(
             experiment=self.name,
             method=method.label,
@@ -156,14 +209,16 @@ class Experiment:
             options=method.options,
             graph=structure.id,
             graph_digest=structure.digest,
-            n_observed=len(structure.dag.observed),
+            n_observed=structure.n_observed,
             n_samples=n_samples,
             seed=seed,
             experiment_seed=self.seed,
-            parameters=self.parameters,
-            noise=method.noise or self.noise,
-            nonlinearity=self.nonlinearity,
+            parameters=None if is_real else self.parameters,
+            noise=None if is_real else method.noise or self.noise,
+            nonlinearity=None if is_real else self.nonlinearity,
             time_limit=method.time_limit or self.time_limit,
+            categories=categories,
+            missing=missing,
         )
 
     def restricted(self, labels: Sequence[str]) -> Experiment:
@@ -176,6 +231,12 @@ class Experiment:
                     f"It has {listing(known)}."
                 )
         return replace(self, methods=tuple(method for method in self.methods if method.label in labels))
+
+    def first_seeds(self, n: int) -> Experiment:
+        """The same runs for the first ``n`` seeds."""
+        if n < 1:
+            raise UnmeasuredError(f"The number of seeds is one or more; got {n}.")
+        return replace(self, seeds=self.seeds[:n])
 
     def quickened(self) -> Experiment:
         """The quick version: some of the same runs."""
@@ -195,6 +256,19 @@ class Experiment:
 
 
 # -------------------------------------------------------------------------------------------------- reading
+
+
+# Experiments that one command runs, one after the other.
+COLLECTIONS = {"table2": ("table2-uniform", "table2-leaky-relu")}
+
+
+def collected(name: str) -> tuple[str, ...]:
+    """The experiments behind a name: those of a collection, every one for ``"all"``, or the one of that name.
+
+    >>> collected("table2")
+    ('table2-uniform', 'table2-leaky-relu')
+    """
+    return available() if name == "all" else COLLECTIONS.get(name, (name,))
 
 
 def available() -> tuple[str, ...]:
@@ -247,6 +321,8 @@ def parse(text: str, where: str = "experiment") -> Experiment:
     except tomllib.TOMLDecodeError as error:
         raise UnmeasuredError(f"{where} is not valid TOML: {error}.") from None
     section = Section(content, where)
+    graphs = read_graphs(section.part("graphs"))
+    is_real = isinstance(graphs, DataSets)
     experiment = Experiment(
         name=section.take("name", TEXT),
         title=section.take("title", TEXT),
@@ -254,21 +330,35 @@ def parse(text: str, where: str = "experiment") -> Experiment:
         parameters=section.take_or("parameters", one_of(*get_args(Setting)), "paper"),
         noise=section.take_or("noise", one_of(*get_args(Noise)), "gaussian"),
         nonlinearity=section.take_or("nonlinearity", one_of(*get_args(Nonlinearity)), "linear"),
-        sample_sizes=tuple(section.take("sample_sizes", COUNTS)),
+        sample_sizes=() if is_real else tuple(section.take("sample_sizes", COUNTS)),
         seeds=tuple(section.take("seeds", SEEDS)),
         time_limit=section.take_or("time_limit", POSITIVE, None),
-        graphs=read_graphs(section.part("graphs")),
+        graphs=graphs,
         methods=tuple(_read_method(part) for part in section.parts("methods")),
         layout=_read_layout(section.part("table")),
         quick=_read_quick(section.part_or_none("quick")),
+        categories=_read_categories(section) or (None,),
+        missing=tuple(section.take_or("missing", PARTS, (0.0,))),
+        apart=section.take_or("apart", BOOLEAN, False),
+        give_up=section.take_or("give_up", BOOLEAN, False),
     )
     section.end()
     _check(experiment, where)
     return experiment
 
 
+def _read_categories(section: Section) -> tuple[Categories | None, ...] | None:
+    words = section.take_or("categories", some_of(NOT_CUT, *get_args(Categories)), None)
+    return None if words is None else tuple(None if word == NOT_CUT else word for word in words)
+
+
+def _read_some(section: Section, key: str, kind: Kind) -> tuple[Any, ...] | None:
+    """A list, or None where it is left out."""
+    values = section.take_or(key, kind, None)
+    return None if values is None else tuple(values)
+
+
 def _read_method(section: Section) -> Method:
-    seeds = section.take_or("seeds", SEEDS, None)
     method = Method(
         label=section.take("label", TEXT),
         constructor=section.take("constructor", TEXT),
@@ -277,7 +367,11 @@ def _read_method(section: Section) -> Method:
         max_observed=section.take_or("max_observed", COUNT, None),
         noise=section.take_or("noise", one_of(*get_args(Noise)), None),
         time_limit=section.take_or("time_limit", POSITIVE, None),
-        seeds=tuple(seeds) if seeds else None,
+        seeds=_read_some(section, "seeds", SEEDS),
+        n_observed=_read_some(section, "n_observed", COUNTS),
+        data=_read_some(section, "data", some_of(*datasets.available())),
+        categories=_read_categories(section),
+        missing=_read_some(section, "missing", PARTS),
     )
     section.end()
     try:
@@ -295,6 +389,7 @@ def _read_layout(section: Section) -> Layout:
         rows=section.take("rows", one_of(*get_args(Rows))),
         measures=tuple(section.take("measures", some_of(*MEASURES))),
         paper=section.take_or("paper", one_of(*paper.TABLES), None),
+        exponent=section.take_or("exponent", BOOLEAN, False),
     )
     section.end()
     return layout
@@ -303,11 +398,10 @@ def _read_layout(section: Section) -> Layout:
 def _read_quick(section: Section | None) -> Quick | None:
     if section is None:
         return None
-    seeds, sample_sizes = section.take_or("seeds", SEEDS, None), section.take_or("sample_sizes", COUNTS, None)
     quick = Quick(
-        seeds=tuple(seeds) if seeds else None,
+        seeds=_read_some(section, "seeds", SEEDS),
         n_graphs=section.take_or("n_graphs", COUNT, None),
-        sample_sizes=tuple(sample_sizes) if sample_sizes else None,
+        sample_sizes=_read_some(section, "sample_sizes", COUNTS),
         max_observed=section.take_or("max_observed", COUNT_TABLE, {}),
     )
     section.end()
@@ -332,12 +426,25 @@ def _check(experiment: Experiment, where: str) -> None:
                 f"{where}: {method.label!r} has seeds {strange} that the experiment has not; it has "
                 f"{list(experiment.seeds)}."
             )
-    if experiment.layout.rows != "n_samples" and len(experiment.sample_sizes) > 1:
+    _check_rows(experiment, where)
+    _check_paper(experiment, where)
+
+
+def _check_rows(experiment: Experiment, where: str) -> None:
+    """What comes in several kinds has to be what the rows of the table are, or its cells would mix them."""
+    rows = experiment.layout.rows
+    if (rows == "data") != isinstance(experiment.graphs, DataSets):
+        raise UnmeasuredError(f'{where}: a table of real data, and no other, has rows = "data"; got "{rows}".')
+    for kind, given in (("categories", experiment.categories), ("missing", experiment.missing)):
+        if rows != kind and len(given) > 1:
+            raise UnmeasuredError(
+                f'{where}: with several values of {kind} the table has rows = "{kind}"; got "{rows}".'
+            )
+    if rows != "n_samples" and len(experiment.sample_sizes) > 1:
         raise UnmeasuredError(
             f'{where}: a table with rows = "{experiment.layout.rows}" has one sample size, or its cells would mix '
             f"several; got {list(experiment.sample_sizes)}."
         )
-    _check_paper(experiment, where)
 
 
 def _check_paper(experiment: Experiment, where: str) -> None:

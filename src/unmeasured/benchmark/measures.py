@@ -13,6 +13,11 @@ class Measure:
     title: str
     digits: int
     larger_is_better: bool | None  # None: neither way
+    is_count: bool = False
+
+    def digits_of(self, n: int) -> int:
+        """Decimals of a mean over ``n`` runs: a single count has none."""
+        return 0 if self.is_count and n == 1 else self.digits
 
     @property
     def caption(self) -> str:
@@ -33,6 +38,14 @@ _ALL = (
     Measure("truth_is_better", "part of the runs where the truth has the better BIC", 3, False),
     Measure("truth_is_preferred", "part of the runs where the truth has the better extended BIC", 3, False),
     Measure("reports_latents", "part of the runs that report latents", 2, None),
-    Measure("latents_found", "latents found", 2, None),
+    Measure("latents_found", "latents found", 2, None, is_count=True),
+    Measure("peak_mib", "peak memory of the process in MiB", 0, False),
+    Measure("chi2", "chi-square", 1, None),
+    Measure("df", "df", 0, None),
+    Measure("rmsea", "RMSEA", 4, False),
+    Measure("cfi", "CFI", 4, True),
+    Measure("tli", "TLI", 4, True),
+    Measure("srmr", "SRMR", 4, False),
+    Measure("bic", "BIC", 1, False),
 )
 MEASURES = {measure.name: measure for measure in _ALL}

@@ -21,19 +21,26 @@ from pathlib import Path
 from typing import Any
 
 from unmeasured.errors import UnmeasuredError, listing
-from unmeasured.simulate import Noise, Nonlinearity, Setting
+from unmeasured.simulate import Categories, Noise, Nonlinearity, Setting
 
 logger = logging.getLogger(__name__)
 
 # Fields that may differ between two runs of the same task by the same version.
-VOLATILE = ("code", "seconds", "machine", "n_jobs", "date")
+VOLATILE = ("code", "seconds", "peak_mib", "machine", "n_jobs", "date")
+# Figures that only some experiments have.
+_SPECIAL = ("chi2", "df", "rmsea", "cfi", "tli", "srmr", "bic", "peak_mib")
 # Two fits of one class may differ by this much in total log-likelihood.
 ROUNDING = 0.05
 
 
 @dataclass(frozen=True)
 class Task:
-    """One run: a method with its options on the rows of a graph, a seed and a sample size."""
+    """One run: a method with its options on the rows of a graph, a seed and a sample size; or on real data.
+
+    Real data are called by ``graph``; nothing was drawn for them, so parameters, noise and nonlinearity are None.
+    Fields with a default came later: at the default they are not part of a line or of a key, so that records made
+    before still count.
+    """
 
     experiment: str
     method: str  # the label in tables
@@ -45,15 +52,22 @@ class Task:
     n_samples: int
     seed: int
     experiment_seed: int
-    parameters: Setting
-    noise: Noise
-    nonlinearity: Nonlinearity
+    parameters: Setting | None
+    noise: Noise | None
+    nonlinearity: Nonlinearity | None
     time_limit: float | None  # seconds
+    categories: Categories | None = None  # five, into which the rows are cut
+    missing: float = 0.0  # part of the values punched out
 
     @cached_property
     def key(self) -> str:
         """The task as text, equal for equal tasks."""
-        return json.dumps(asdict(self), sort_keys=True)
+        return json.dumps(self.content(), sort_keys=True)
+
+    def content(self) -> dict[str, Any]:
+        """Its part of a line."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {f.name: values[f.name] for f in fields(self) if values[f.name] != f.default}
 
 
 @dataclass(frozen=True)
@@ -82,6 +96,11 @@ class Outcome:
         the true graph and of the one found. None where the fit did not converge.
     surprise_true, surprise_found
         What extended BIC, which LGES maximises, takes off these scores (:func:`unmeasured.score.surprise`).
+    chi2, df, rmsea, cfi, tli, srmr, bic
+        Of the model found, on real data, where there is no truth to compare it with.
+    peak_mib
+        Most memory the process had held when ``fit`` returned, in MiB, Python and its libraries included; where every
+        run has a process of its own.
     """
 
     seconds: float
@@ -96,7 +115,20 @@ class Outcome:
     score_found: float | None = None
     surprise_true: float | None = None
     surprise_found: float | None = None
+    chi2: float | None = None
+    df: int | None = None
+    rmsea: float | None = None
+    cfi: float | None = None
+    tli: float | None = None
+    srmr: float | None = None
+    bic: float | None = None
+    peak_mib: float | None = None
     failure: str | None = None
+
+    def content(self) -> dict[str, Any]:
+        """Its part of a line; figures that are not for this kind of run are left out."""
+        figures = asdict(self)
+        return {name: value for name, value in figures.items() if value is not None or name not in _SPECIAL}
 
     @property
     def reports_latents(self) -> float | None:
@@ -137,7 +169,8 @@ class Record:
 
     def line(self) -> str:
         """The record as one line of JSON."""
-        return json.dumps({**asdict(self.task), **asdict(self.circumstances), **asdict(self.outcome)}, allow_nan=False)
+        content = {**self.task.content(), **asdict(self.circumstances), **self.outcome.content()}
+        return json.dumps(content, allow_nan=False)
 
     @classmethod
     def from_line(cls, line: str) -> Record:

@@ -11,18 +11,22 @@ import logging
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby
 from pathlib import Path
 
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import BrokenProcessPool
 from tqdm import tqdm
 
-from unmeasured.benchmark.attempt import code_fingerprint, installed_version, perform
+from unmeasured.benchmark.apart import perform_apart
+from unmeasured.benchmark.attempt import STOPPED, circumstances, code_fingerprint, installed_version, perform
 from unmeasured.benchmark.experiment import Assignment, Experiment
-from unmeasured.benchmark.records import Record, append_record, latest, open_records
+from unmeasured.benchmark.records import Outcome, Record, Task, append_record, latest, open_records
 from unmeasured.errors import UnmeasuredError
 
 logger = logging.getLogger(__name__)
+
+FOLDER = Path("benchmarks") / "records"
 
 
 class Stopped(KeyboardInterrupt):
@@ -44,7 +48,7 @@ def default_path(name: str) -> Path:
     >>> default_path("table4").as_posix()
     'benchmarks/records/table4.jsonl'
     """
-    return Path("benchmarks") / "records" / f"{name}.jsonl"
+    return FOLDER / f"{name}.jsonl"
 
 
 def run(
@@ -78,7 +82,7 @@ def run(
     n_planned, n_new = len(experiment.assignments), 0
     with tqdm(total=n_planned, initial=n_planned - len(left), unit="run", disable=not progress) as bar:
         try:
-            for record in _made(left, n_jobs, bar):
+            for record in _all_made(experiment, left, list(done.values()), n_jobs, bar):
                 append_record(path, record)
                 n_new += 1
                 bar.update()
@@ -106,12 +110,46 @@ def _warn_of_other_code(kept: Sequence[Record]) -> None:
         )
 
 
+def _all_made(
+    experiment: Experiment, left: Sequence[Assignment], done: Sequence[Record], n_jobs: int, bar: tqdm[None]
+) -> Iterator[Record]:
+    """Records as they are finished; where methods give up, one size of graphs after the other."""
+    if not experiment.give_up:
+        yield from _made(left, n_jobs, bar)
+        return
+    known = list(done)
+    for _, group in groupby(left, key=lambda a: a.task.n_observed):
+        assignments = list(group)
+        hopeless = [a for a in assignments if _given_up_at(a.task, known) is not None]
+        tried = [a for a in assignments if a not in hopeless]
+        for record in chain((_not_tried(a.task, known, n_jobs) for a in hopeless), _made(tried, n_jobs, bar)):
+            known.append(record)
+            yield record
+
+
+def _given_up_at(task: Task, known: Sequence[Record]) -> int | None:
+    """The size of smaller graphs at which the method of a task passed its time limit, if it did."""
+    sizes = [
+        record.task.n_observed
+        for record in known
+        if record.task.method == task.method and (record.outcome.failure or "").startswith(STOPPED)
+    ]
+    return min((size for size in sizes if size < task.n_observed), default=None)
+
+
+def _not_tried(task: Task, known: Sequence[Record], n_jobs: int) -> Record:
+    size = _given_up_at(task, known)
+    return Record(
+        task, circumstances(n_jobs), Outcome(0.0, failure=f"Not tried: too slow at {size} observed variables.")
+    )
+
+
 def _made(assignments: Sequence[Assignment], n_jobs: int, bar: tqdm[None]) -> Iterator[Record]:
     """Records as they are finished."""
     if n_jobs == 1:
         for assignment in assignments:
             bar.set_postfix_str(assignment.task.method)
-            yield perform(assignment)
+            yield _performed(assignment, n_jobs)
         return
     # One task at a time to each process: nothing finished waits for a batch to fill, and is lost with it.
     parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
@@ -130,7 +168,11 @@ def _made(assignments: Sequence[Assignment], n_jobs: int, bar: tqdm[None]) -> It
 
 def _perform_in_worker(assignment: Assignment, n_jobs: int) -> Record:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers itself
-    return perform(assignment, n_jobs)
+    return _performed(assignment, n_jobs)
+
+
+def _performed(assignment: Assignment, n_jobs: int) -> Record:
+    return perform_apart(assignment, n_jobs) if assignment.apart else perform(assignment, n_jobs)
 
 
 def _tally(experiment: Experiment, records: Sequence[Record], n_new: int) -> Tally:

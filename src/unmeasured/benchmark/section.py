@@ -41,6 +41,10 @@ POSITIVE = Kind("a number above zero", _is_positive)
 FRACTION = Kind(
     "a number from 0 to 1", lambda v: isinstance(v, int | float) and not isinstance(v, bool) and 0 <= v <= 1
 )
+PARTS = Kind(
+    "a list of different numbers from 0 to 0.5",
+    lambda v: _is_list_of(v, lambda w: FRACTION.holds(w) and w <= 0.5) and len(set(v)) == len(v),
+)
 WHOLE = Kind("a whole number, zero or more", lambda v: _is_whole(v) and v >= 0)
 COUNT = Kind("a whole number, one or more", lambda v: _is_whole(v) and v >= 1)
 COUNTS = Kind("a list of different whole numbers, one or more each", _are_distinct_counts)

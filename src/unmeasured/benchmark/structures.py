@@ -1,4 +1,4 @@
-"""The true graphs of an experiment: a fixed suite, or structures drawn from a seed."""
+"""What an experiment is about: the true graphs of a fixed suite, graphs drawn from a seed, or real data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,20 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from unmeasured import simulate
-from unmeasured.benchmark.section import BOOLEAN, COUNT, COUNT_LISTS, COUNTS, FRACTION, WHOLE, Section, one_of
+from unmeasured.benchmark.real import DataSets
+from unmeasured.benchmark.section import (
+    BOOLEAN,
+    COUNT,
+    COUNT_LISTS,
+    COUNTS,
+    FRACTION,
+    POSITIVE,
+    WHOLE,
+    Section,
+    one_of,
+    some_of,
+)
+from unmeasured.data import datasets
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import DAG
 
@@ -21,6 +34,7 @@ SuiteName = Literal["paper", "realistic"]
 Shape: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[tuple[int, ...], int], ...]]
 
 MOST_DRAWS = 500  # in search of a structure that is not there yet
+MOST_COMPARED = 8  # groups: all their orders are gone through
 
 
 @dataclass(frozen=True)
@@ -29,6 +43,12 @@ class Structure:
 
     id: str
     dag: DAG
+    n_samples: None = None  # the experiment says
+
+    @property
+    def n_observed(self) -> int:
+        """Number of observed variables."""
+        return len(self.dag.observed)
 
     @property
     def digest(self) -> str:
@@ -59,9 +79,11 @@ class Drawn:
     """Random generalized N factor models, so many different ones for each number of observed variables.
 
     Graph ``i`` of a size has its own generator, seeded with ``(seed, n_observed, i)``, and is drawn from it until it
-    differs from those before in more than names; so fewer graphs are the first ones of more. The numbers of latents
-    of a size are taken in turn; the number of groups and, where there are two groups or more and room, the number of
-    common children are drawn.
+    differs from those before in more than names; so fewer graphs are the first ones of more. (Graphs of more than
+    eight groups are not compared: no two draws of them are alike.) The numbers of latents of a size are taken in turn;
+    the number of groups and, where there are two groups or more and room, the number of common children are drawn.
+    ``mean_parents``, where given, is the mean number of parent groups of a group and sets the density, so that large
+    graphs are as sparse as small ones.
     """
 
     n_observed: tuple[int, ...]
@@ -72,6 +94,7 @@ class Drawn:
     max_common_children: int = 0
     density: float = 0.5
     shape: simulate.Shape = "random"
+    mean_parents: float | None = None
 
     def structures(self) -> tuple[Structure, ...]:
         """The graphs, called ``5-observed-1``, ``5-observed-2``, ..."""
@@ -87,13 +110,14 @@ class Drawn:
             for i in range(self.n_graphs):
                 rng = np.random.default_rng((self.seed, n_observed, i))
                 dag = self._new_graph(n_observed, choices[i % len(choices)], shapes, rng)
-                shapes.add(shape_of(dag))
+                if len(dag.groups) <= MOST_COMPARED:
+                    shapes.add(shape_of(dag))
                 yield Structure(f"{n_observed}-observed-{i + 1}", dag)
 
     def _new_graph(self, n_observed: int, n_latents: int, known: set[Shape], rng: np.random.Generator) -> DAG:
         for _ in range(MOST_DRAWS):
             dag = self._graph(n_observed, n_latents, rng)
-            if shape_of(dag) not in known:
+            if len(dag.groups) > MOST_COMPARED or shape_of(dag) not in known:
                 return dag
         raise UnmeasuredError(
             f"{self.n_graphs} different structures with {n_observed} observed variables were asked for, and "
@@ -110,10 +134,15 @@ class Drawn:
             n_groups=n_groups,
             max_group_size=self.max_group_size,
             shape=self.shape,
-            density=self.density,
+            density=self._density(n_groups),
             n_common_children=int(rng.integers(0, most, endpoint=True)),
             rng=rng,
         )
+
+    def _density(self, n_groups: int) -> float:
+        if self.mean_parents is None:
+            return self.density
+        return min(1.0, 2 * self.mean_parents / max(n_groups - 1, 1))
 
 
 @dataclass(frozen=True)
@@ -143,7 +172,7 @@ class WithoutLatents:
         return simulate.random_dag(n_observed=self.n_observed, density=self.density, rng=rng)
 
 
-Graphs: TypeAlias = Suite | Drawn | WithoutLatents
+Graphs: TypeAlias = Suite | Drawn | WithoutLatents | DataSets
 
 
 def shape_of(dag: DAG) -> Shape:
@@ -170,9 +199,11 @@ def shape_of(dag: DAG) -> Shape:
 
 
 def read_graphs(section: Section) -> Graphs:
-    """The ``[graphs]`` table: ``suite = ...``, or the numbers to draw from, with latents or without."""
+    """The ``[graphs]`` table: ``suite = ...``, ``data = ...``, or the numbers to draw from, with latents or without."""
     if "suite" in section.content:
         graphs: Graphs = _read_suite(section)
+    elif "data" in section.content:
+        graphs = DataSets(tuple(section.take("data", some_of(*datasets.available()))))
     elif section.take_or("latents", BOOLEAN, True):
         graphs = _read_drawn(section)
     else:
@@ -204,6 +235,7 @@ def _read_drawn(section: Section) -> Drawn:
         max_common_children=section.take_or("max_common_children", WHOLE, 0),
         density=section.take_or("density", FRACTION, 0.5),
         shape=section.take_or("shape", one_of(*get_args(simulate.Shape)), "random"),
+        mean_parents=section.take_or("mean_parents", POSITIVE, None),
     )
     if len(drawn.n_latents) != len(drawn.n_observed):
         raise UnmeasuredError(

@@ -21,8 +21,16 @@ from unmeasured.benchmark.measures import MEASURES, Measure
 from unmeasured.benchmark.records import Outcome, Record, Task, latest
 
 NOTHING = "-"
-AXIS_TITLES = {"n_observed": "observed", "n_samples": "N", "method": "method", "family": "graphs"}
-Row: TypeAlias = int | str  # a number of samples or variables, or a family of graphs
+AXIS_TITLES = {
+    "n_observed": "observed",
+    "n_samples": "N",
+    "method": "method",
+    "family": "graphs",
+    "data": "model",
+    "categories": "categories",
+    "missing": "missing",
+}
+Row: TypeAlias = int | str  # a number of samples or variables, a family of graphs, a data set, what was done to rows
 MOST_REASONS = 3  # reasons of failure printed for each method
 
 
@@ -95,32 +103,54 @@ def make_table(experiment: Experiment, records: Iterable[Record]) -> Table:
     held = latest(records)
     planned = {task.key for task in tasks}
     used = [record for key, record in held.items() if key in planned]
-    cells = _Cells(experiment, tasks, used)
-    blocks = _rows_of_methods(experiment, cells) if experiment.layout.rows == "method" else _columns_of_methods(cells)
-    return Table(experiment.title, tuple(blocks), tuple(_notes(experiment, tasks, used, len(held) - len(used))))
+    cells = Cells(experiment, tasks, used)
+    make = {"method": _rows_of_methods, "data": _blocks_of_data}.get(experiment.layout.rows, _columns_of_methods)
+    notes = [*_notes(experiment, tasks, used, len(held) - len(used)), *_exponents(cells)]
+    return Table(experiment.title, tuple(make(cells)), tuple(notes))
+
+
+def cells_of(experiment: Experiment, records: Iterable[Record]) -> Cells:
+    """The cells of an experiment, for those who draw them."""
+    tasks = [assignment.task for assignment in experiment.assignments]
+    planned = {task.key for task in tasks}
+    return Cells(experiment, tasks, [record for key, record in latest(records).items() if key in planned])
 
 
 # ---------------------------------------------------------------------------------------------------- cells
 
 
-class _Cells:
+class Cells:
     """The cells of an experiment by row, method and measure."""
 
     def __init__(self, experiment: Experiment, tasks: Sequence[Task], records: Sequence[Record]) -> None:
         self.layout: Layout = experiment.layout
         self.methods: tuple[Method, ...] = experiment.methods
-        self.n_samples = experiment.sample_sizes[0]  # where the rows are not sample sizes there is one only
         self._planned = Counter((self.row_of(task), task.method) for task in tasks)
         self._outcomes: dict[tuple[Row, str], list[Outcome]] = {}
         for record in records:  # in any order: the means and deviations below are summed exactly
             self._outcomes.setdefault((self.row_of(record.task), record.task.method), []).append(record.outcome)
-        self.rows = sorted({row for row, _ in self._planned}, key=lambda row: (isinstance(row, str), row))
+        rows = dict.fromkeys(row for row, _ in self._planned)
+        self.rows: list[Row] = sorted(rows, key=lambda row: row if isinstance(row, int) else 0)  # words as they come
 
     def row_of(self, task: Task) -> Row:
         """The row a task falls in; in a table of methods all have the same, the sample size."""
-        if self.layout.rows == "family":
-            return task.graph.rpartition("-")[0]
-        return task.n_observed if self.layout.rows == "n_observed" else task.n_samples
+        match self.layout.rows:
+            case "family":
+                return task.graph.rpartition("-")[0]
+            case "data":
+                return task.graph
+            case "categories":
+                return "not cut" if task.categories is None else f"five, {task.categories}"
+            case "missing":
+                return f"{task.missing:.0%}" if task.missing else "nothing"
+            case "n_observed":
+                return task.n_observed
+            case _:
+                return task.n_samples
+
+    def is_planned(self, row: Row, method: Method) -> bool:
+        """Whether a method has runs in a row."""
+        return self._planned[row, method.label] > 0
 
     def cell(self, row: Row, method: Method, measure: Measure) -> Cell:
         """Mean and standard error of a measure."""
@@ -133,7 +163,7 @@ class _Cells:
 
     def published(self, row: Row, method: str, measure: Measure) -> Entry:
         """The paper's figure for a cell."""
-        if self.layout.paper is None or not isinstance(row, int):
+        if self.layout.paper is None:
             return Entry(NOTHING)
         figure = paper.cell(self.layout.paper, method, row, measure.name)
         return Entry(figure.text if figure else NOTHING)
@@ -147,10 +177,10 @@ def _entries(cells: Sequence[Cell], measure: Measure) -> list[Entry]:
     best = math.nan
     if measure.larger_is_better is not None and len(competing) > 1:
         best = max(competing) if measure.larger_is_better else min(competing)
-    return [Entry(cell.text(measure.digits), value == best) for cell, value in zip(cells, rounded)]
+    return [Entry(cell.text(measure.digits_of(cell.n)), value == best) for cell, value in zip(cells, rounded)]
 
 
-def _columns_of_methods(cells: _Cells) -> list[Block]:
+def _columns_of_methods(cells: Cells) -> list[Block]:
     """A grid for each measure; a row for each size, a column for each method, then the paper's columns."""
     theirs = tuple(dict.fromkeys(m.paper for m in cells.methods if m.paper is not None))
     blocks = []
@@ -171,27 +201,42 @@ def _columns_of_methods(cells: _Cells) -> list[Block]:
     return blocks
 
 
-def _rows_of_methods(experiment: Experiment, cells: _Cells) -> list[Block]:
+def _rows_of_methods(cells: Cells) -> list[Block]:
     """One grid; a row for each method, a column for each measure, the paper's beside it."""
-    header, columns = [AXIS_TITLES["method"]], [[Entry(m.label) for m in cells.methods]]
+    return [_grid("", cells.rows[0], cells.methods, cells)]
+
+
+def _blocks_of_data(cells: Cells) -> list[Block]:
+    """Such a grid for each data set, with the methods that were to run on it."""
+    return [
+        _grid(str(row), row, [m for m in cells.methods if cells.is_planned(row, m)], cells, AXIS_TITLES["data"])
+        for row in cells.rows
+    ]
+
+
+def _grid(caption: str, row: Row, methods: Sequence[Method], cells: Cells, title: str = AXIS_TITLES["method"]) -> Block:
+    header, columns = [title], [[Entry(m.label) for m in methods]]
     for measure in (MEASURES[name] for name in cells.layout.measures):
         header.append(measure.title)
-        columns.append(_entries([cells.cell(cells.n_samples, m, measure) for m in cells.methods], measure))
-        theirs = [cells.published(cells.n_samples, m.paper or "", measure) for m in cells.methods]
+        columns.append(_entries([cells.cell(row, m, measure) for m in methods], measure))
+        theirs = [cells.published(row, m.paper or "", measure) for m in methods]
         if any(entry.text != NOTHING for entry in theirs):
             header.append("paper")
             columns.append(theirs)
-    return [Block("", tuple(header), tuple(zip(*columns)))]
+    return Block(caption, tuple(header), tuple(zip(*columns)))
 
 
 # ---------------------------------------------------------------------------------------------------- notes
 
 
 def _notes(experiment: Experiment, tasks: Sequence[Task], used: Sequence[Record], n_left_out: int) -> list[str]:
-    notes = [f"Mean (standard error over runs): {_count(used, tasks)}, experiment seed {experiment.seed}."]
+    real = experiment.layout.rows == "data"
+    what = "The bundled correlation matrices" if real else "Mean (standard error over runs)"
+    seed = "" if real else f", experiment seed {experiment.seed}"
+    notes = [f"{what}: {_count(used, tasks, 'data sets' if real else 'graphs')}{seed}."]
     if used:
         notes.append(_provenance(used))
-    if experiment.layout.paper:
+    if experiment.layout.paper and not real:
         notes.append(
             "The paper's figures are for graphs of its own, which are not published, and for its own machine; ours are "
             "for graphs of the same kind. Its SHD is our `SHD, the paper's way`."
@@ -208,10 +253,11 @@ def _notes(experiment: Experiment, tasks: Sequence[Task], used: Sequence[Record]
     return notes
 
 
-def _count(used: Sequence[Record], tasks: Sequence[Task]) -> str:
+def _count(used: Sequence[Record], tasks: Sequence[Task], of: str) -> str:
     graphs, seeds = {task.graph for task in tasks}, {task.seed for task in tasks}
     each = f"{len(seeds)} seeds" if len(seeds) > 1 else "one seed"
-    return f"{len(used)} of {len(tasks)} runs on {len(graphs)} graphs, {each} each"
+    where = "" if of == "data sets" else f", {each} each"
+    return f"{len(used)} of {len(tasks)} runs on {len(graphs)} {of}{where}"
 
 
 def _provenance(used: Sequence[Record]) -> str:
@@ -230,15 +276,50 @@ def _provenance(used: Sequence[Record]) -> str:
 
 def _limits(experiment: Experiment, tasks: Sequence[Task]) -> list[str]:
     largest = max(task.n_observed for task in tasks)
-    return [
-        f"{m.label}: not run beyond {m.max_observed} observed variables."
-        for m in experiment.methods
-        if m.max_observed is not None and m.max_observed < largest
-    ] + [
-        f"{m.label}: seeds {', '.join(map(str, m.seeds))} only."
-        for m in experiment.methods
-        if m.seeds is not None and set(m.seeds) < set(experiment.seeds)
-    ]
+    sizes = {task.n_observed for task in tasks}
+    return (
+        [
+            f"{m.label}: {', '.join(map(str, m.n_observed))} observed variables only."
+            for m in experiment.methods
+            if m.n_observed is not None and set(m.n_observed) < sizes
+        ]
+        + [
+            f"{m.label}: not run beyond {m.max_observed} observed variables."
+            for m in experiment.methods
+            if m.max_observed is not None and m.max_observed < largest
+        ]
+        + [
+            f"{m.label}: seeds {', '.join(map(str, m.seeds))} only."
+            for m in experiment.methods
+            if m.seeds is not None and set(m.seeds) < set(experiment.seeds)
+        ]
+    )
+
+
+def _exponents(cells: Cells) -> list[str]:
+    """How seconds grow with the number of observed variables, where the table asks for it."""
+    if not cells.layout.exponent:
+        return []
+    notes = []
+    for method in cells.methods:
+        means = {row: cells.cell(row, method, MEASURES["seconds"]).mean for row in cells.rows if isinstance(row, int)}
+        known = {size: seconds for size, seconds in means.items() if seconds > 0}
+        if len(known) > 2:
+            notes.append(
+                f"{method.label}: seconds grow as the number of observed variables to the power "
+                f"{growth(known):.2f}, fitted on the logarithms of {min(known)} to {max(known)}."
+            )
+    return notes
+
+
+def growth(seconds: Mapping[int, float]) -> float:
+    """The exponent of a power law through mean seconds by size: the least-squares slope of the logarithms.
+
+    >>> round(growth({10: 2.0, 20: 16.0, 40: 128.0}), 6)
+    3.0
+    """
+    slope, _ = statistics.linear_regression(list(map(math.log, seconds)), list(map(math.log, seconds.values())))
+    return slope
 
 
 def _failures(used: Sequence[Record]) -> list[str]:

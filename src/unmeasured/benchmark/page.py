@@ -1,0 +1,60 @@
+"""The page of benchmarks: a hand-written template, with tables and pictures made from records in their places.
+
+A line of the template that is nothing but ``{{ table1 }}`` becomes the command, the table and the picture, where there
+is one, of that experiment. Everything else on the page was written by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from unmeasured.benchmark import experiment, figures
+from unmeasured.benchmark.records import Record, read_records
+from unmeasured.benchmark.tables import make_table
+from unmeasured.errors import UnmeasuredError, listing, nearest
+
+NOTE = "<!-- Made by `unmeasured bench docs` from benchmarks/page.md and benchmarks/records; change those. -->"
+_PLACE = re.compile(r"^\{\{ *([\w-]+) *\}\}$", flags=re.MULTILINE)
+
+
+def filled(template: str, records: Path, images: Path) -> str:
+    """The page: a template with every place filled from the records of a folder.
+
+    >>> filled("# Benchmarks", Path("records"), Path("images")).splitlines()[-1]
+    '# Benchmarks'
+    """
+    return f"{NOTE}\n\n" + _PLACE.sub(lambda found: section(found[1], records, images), template)
+
+
+def section(name: str, records: Path, images: Path) -> str:
+    """The command, the table and the picture of an experiment."""
+    known = experiment.available()
+    if name not in known:
+        hint = nearest(name, known) or "."
+        raise UnmeasuredError(f"The template has a place for {name!r}{hint} There are {listing(known, 20)}.")
+    path, asked = records / f"{name}.jsonl", experiment.load(name)
+    labels = {method.label for method in asked.methods}
+    found = [record for record in read_records(path) if record.task.method in labels] if path.exists() else []
+    return _described(asked, found, images) if found else f"`unmeasured bench {name}`: no records yet."
+
+
+def _described(asked: experiment.Experiment, found: list[Record], images: Path) -> str:
+    """Methods and seeds that have no records at all are left out of the table and named below it."""
+    methods, seeds = {record.task.method for record in found}, {record.task.seed for record in found}
+    absent = [m.label for m in asked.methods if m.label not in methods]
+    n_seeds = sum(seed in seeds for seed in asked.seeds)
+    shown = asked.restricted([m.label for m in asked.methods if m.label in methods]).first_seeds(max(n_seeds, 1))
+    parts = [f"`{_command(asked, shown)}`", make_table(shown, found).markdown()]
+    if absent:
+        parts[-1] += f"\n- Not run yet: {'; '.join(absent)}."
+    parts += [f"![{shown.title}]({images.name}/{picture})" for picture in figures.pictures_of(asked.name, images)]
+    return "\n\n".join(parts)
+
+
+def _command(asked: experiment.Experiment, shown: experiment.Experiment) -> str:
+    """What makes the table that is shown."""
+    seeds = f" --seeds {len(shown.seeds)}" if len(shown.seeds) < len(asked.seeds) else ""
+    some = len(shown.methods) < len(asked.methods)
+    methods = "".join(f" --method '{method.label}'" for method in shown.methods) if some else ""
+    return f"unmeasured bench {asked.name}{seeds}{methods}"
