@@ -17,7 +17,7 @@ def path() -> um.PenaltyPath:
     return um.penalty_path(um.as_sample(cov=data.frame(), n_samples=data.n_samples))
 
 
-def test_there_are_twelve_rungs_from_bic_to_that_of_a_hundred_samples(path: um.PenaltyPath) -> None:
+def test_there_are_twelve_rungs_from_bic_to_that_of_fifty_samples(path: um.PenaltyPath) -> None:
     table = path.table
     assert len(table) == 12
     assert table["penalty"][0] == 1.0
@@ -47,7 +47,10 @@ def test_the_first_rung_is_no_worse_than_the_search_itself(path: um.PenaltyPath)
 
 def test_a_rung_is_suggested_with_a_reason_and_edges_have_a_life(path: um.PenaltyPath, tmp_path) -> None:
     assert path.reason in str(path)
-    assert f"penalty {path.rungs[path.suggested].penalty:.3g} has the best BIC" in path.reason
+    rung = path.rungs[path.suggested]
+    assert f"{rung.penalty:.3g} is the sparsest that fits acceptably (RMSEA {rung.fit.rmsea:.3f}" in path.reason
+    shapes = path.table[["latents", "groups"]].apply(tuple, axis=1)
+    assert (shapes == shapes[path.suggested]).sum() >= max(shapes.value_counts()) - 1
     assert path.edges["life"].is_monotonic_decreasing
     assert path.edges["life"].between(0, 1).all()
     whole = path.edges[path.edges["life"] == 1.0]
