@@ -167,7 +167,7 @@ class PenaltyPath:
         shapes = [(len(rung.graph.latents), len(rung.graph.groups)) for rung in self.rungs]
         runs = [list(run) for _, run in groupby(range(len(shapes)), key=lambda i: shapes[i])]
         told = [run for run in runs if shapes[run[0]][1] > 1] or runs
-        longest = max(told, key=len)  # ties: the smaller penalty
+        longest = max(reversed(told), key=len)  # ties: the larger penalty, which is easier to read
         fitting = [i for i in longest if self.rungs[i].fit.rmsea <= _ACCEPTABLE]
         best = fitting[-1] if fitting else longest[0]
         why = "the sparsest that fits acceptably" if fitting else "the one that fits best, though none fits acceptably"

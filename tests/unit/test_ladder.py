@@ -22,7 +22,8 @@ def test_there_are_twelve_rungs_from_bic_to_that_of_fifty_samples(path: um.Penal
     assert len(table) == 12
     assert table["penalty"][0] == 1.0
     assert table["as_if_n"][0] == pytest.approx(301, rel=1e-6)
-    assert table["penalty"].iloc[-1] == 4.0
+    assert table["as_if_n"].iloc[-1] == pytest.approx(50, rel=1e-6)
+    assert table["penalty"].iloc[-1] == pytest.approx(math.log(50) / 50 * 301 / math.log(301))
 
 
 def test_dimensions_never_rise_with_the_penalty(path: um.PenaltyPath) -> None:
