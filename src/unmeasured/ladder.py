@@ -3,9 +3,9 @@
 With many rows BIC buys structure nobody wants to read. Charging more for a dimension gives smaller graphs; how much
 more is a matter of taste, so all of them are shown side by side::
 
-    penalty     92    61    40   …   1.5    1
-    latents      1     3     5   …    11   12
-    dimension   50    58    61   …   150  163
+    penalty    156    98    62   …   1.6    1
+    latents      5     5     6   …     7    9
+    dimension   52    57    61   …   144  160
 
 The search begins at the top, where models are small, and goes down from rung to rung, each climbing from the answer
 above. In the end every rung chooses, by its own price, among all models met on any rung. So dimensions never rise
@@ -41,8 +41,10 @@ if TYPE_CHECKING:
 
 _N_RUNGS = 12
 # The top of the ladder charges what BIC would if the data were those of so few samples.
-_FEW_SAMPLES = 100
+_FEW_SAMPLES = 50
 _LEAST_TOP = 4.0
+# RMSEA up to here is acceptable (Browne and Cudeck 1993).
+_ACCEPTABLE = 0.08
 # Classes kept from every rung for the others to choose from.
 _N_KEPT = 20
 
@@ -62,7 +64,7 @@ def penalty_path(
         Data; or a fitted ``LGES``, whose data and options are taken.
     penalties : sequence of float, optional
         What a dimension costs on each rung, in units of BIC's price. Left out: twelve rungs, evenly spaced on a
-        logarithmic scale from 1 to what BIC charges when N is 100.
+        logarithmic scale from 1 to what BIC charges when N is 50.
     max_group_size : int, optional
         As for ``LGES``, whose default it is.
     verbose : bool
@@ -162,17 +164,19 @@ class PenaltyPath:
 
     @cached_property
     def _choice(self) -> tuple[int, str]:
-        """Of the numbers of groups above one, the one that lives longest; within it the rung that fits best."""
-        counts = [len(rung.graph.groups) for rung in self.rungs]
-        runs = [list(run) for _, run in groupby(range(len(counts)), key=lambda i: counts[i])]
-        told = [run for run in runs if counts[run[0]] > 1] or runs
-        longest = max(told, key=len)  # ties: the smaller penalty
-        best = min(longest, key=lambda i: (round(self.rungs[i].fit.bic, 6), i))
+        """Of the shapes (latents, groups) the one that lives longest; within it the sparsest rung that fits."""
+        shapes = [(len(rung.graph.latents), len(rung.graph.groups)) for rung in self.rungs]
+        runs = [list(run) for _, run in groupby(range(len(shapes)), key=lambda i: shapes[i])]
+        told = [run for run in runs if shapes[run[0]][1] > 1] or runs
+        longest = max(reversed(told), key=len)  # ties: the larger penalty, which is easier to read
+        fitting = [i for i in longest if self.rungs[i].fit.rmsea <= _ACCEPTABLE]
+        best = fitting[-1] if fitting else longest[0]
+        why = "the sparsest that fits acceptably" if fitting else "the one that fits best, though none fits acceptably"
         rung, low, high = self.rungs[best], self.rungs[longest[0]].penalty, self.rungs[longest[-1]].penalty
         reason = (
-            f"{_groups(counts[best])} on {len(longest)} of {len(counts)} rungs, from penalty {low:.3g} to {high:.3g}: "
-            f"no other number lives longer. Of these rungs penalty {rung.penalty:.3g} has the best BIC "
-            f"(RMSEA {rung.fit.rmsea:.3f}, CFI {rung.fit.cfi:.3f})."
+            f"{_count(shapes[best][0], 'latent')} in {_count(shapes[best][1], 'group')} on {len(longest)} of "
+            f"{len(shapes)} rungs, from penalty {low:.3g} to {high:.3g}: no other answer lives longer. Of these rungs "
+            f"{rung.penalty:.3g} is {why} (RMSEA {rung.fit.rmsea:.3f}, CFI {rung.fit.cfi:.3f})."
         )
         return best, reason
 
@@ -289,8 +293,8 @@ def _as_if(penalty: float, n: float) -> float:
     return low
 
 
-def _groups(count: int) -> str:
-    return f"{count} group{'s' if count != 1 else ''}"
+def _count(count: int, thing: str) -> str:
+    return f"{count} {thing}{'s' if count != 1 else ''}"
 
 
 def _draw(path: PenaltyPath, figure: Figure) -> None:

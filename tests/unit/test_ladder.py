@@ -17,12 +17,13 @@ def path() -> um.PenaltyPath:
     return um.penalty_path(um.as_sample(cov=data.frame(), n_samples=data.n_samples))
 
 
-def test_there_are_twelve_rungs_from_bic_to_that_of_a_hundred_samples(path: um.PenaltyPath) -> None:
+def test_there_are_twelve_rungs_from_bic_to_that_of_fifty_samples(path: um.PenaltyPath) -> None:
     table = path.table
     assert len(table) == 12
     assert table["penalty"][0] == 1.0
     assert table["as_if_n"][0] == pytest.approx(301, rel=1e-6)
-    assert table["penalty"].iloc[-1] == 4.0
+    assert table["as_if_n"].iloc[-1] == pytest.approx(50, rel=1e-6)
+    assert table["penalty"].iloc[-1] == pytest.approx(math.log(50) / 50 * 301 / math.log(301))
 
 
 def test_dimensions_never_rise_with_the_penalty(path: um.PenaltyPath) -> None:
@@ -47,7 +48,10 @@ def test_the_first_rung_is_no_worse_than_the_search_itself(path: um.PenaltyPath)
 
 def test_a_rung_is_suggested_with_a_reason_and_edges_have_a_life(path: um.PenaltyPath, tmp_path) -> None:
     assert path.reason in str(path)
-    assert f"penalty {path.rungs[path.suggested].penalty:.3g} has the best BIC" in path.reason
+    rung = path.rungs[path.suggested]
+    assert f"{rung.penalty:.3g} is the sparsest that fits acceptably (RMSEA {rung.fit.rmsea:.3f}" in path.reason
+    shapes = path.table[["latents", "groups"]].apply(tuple, axis=1)
+    assert (shapes == shapes[path.suggested]).sum() >= max(shapes.value_counts()) - 1
     assert path.edges["life"].is_monotonic_decreasing
     assert path.edges["life"].between(0, 1).all()
     whole = path.edges[path.edges["life"] == 1.0]

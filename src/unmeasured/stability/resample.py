@@ -39,7 +39,7 @@ class Resampling:
     >>> draw.method  # there are no rows to draw
     'parametric'
     >>> draw(np.random.default_rng(0)).corr[0, 1].round(3)
-    np.float64(0.48)
+    np.float64(0.495)
     """
 
     sample: Sample

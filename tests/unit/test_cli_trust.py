@@ -1,0 +1,61 @@
+"""The commands that ask how sure an answer is, and the study of whether to believe them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import unmeasured as um
+from graphs_zoo import latent_chain
+from unmeasured.benchmark.calibration import Calibration, judged
+from unmeasured.cli import app
+from unmeasured.graphs.outline import Outline
+from unmeasured.stability.records import Replicate
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> str:
+    path = tmp_path / "matrix.csv"
+    um.datasets.load("multitasking").frame().to_csv(path)
+    return str(path)
+
+
+def test_stability_of_a_file(matrix: str, tmp_path: Path) -> None:
+    records = tmp_path / "records.jsonl"
+    asked = ["stability", matrix, "--n", "202", "--replicates", "2", "--records", str(records)]
+    said = CliRunner().invoke(app, [*asked, "--out", str(tmp_path / "report")])
+    assert said.exit_code == 0, said.output
+    assert "2 replicates (parametric)" in said.output
+    assert "Consensus of what comes back in 50% of the replicates" in said.output
+    assert 'id="stability"' in (tmp_path / "report" / "report.html").read_text()
+    again = CliRunner().invoke(app, [*asked, "--json"])
+    assert json.loads(again.output)["n_replicates"] == 2
+    assert records.read_text().count("\n") == 2
+
+
+def test_path_of_a_file(matrix: str, tmp_path: Path) -> None:
+    said = CliRunner().invoke(app, ["path", matrix, "--n", "202", "--penalties", "1,4", "--out", str(tmp_path / "out")])
+    assert said.exit_code == 0, said.output
+    assert "Suggested: 3 latents in 3 groups on 2 of 2 rungs" in said.output
+    assert (tmp_path / "out" / "path.svg").exists()
+    wrong = CliRunner().invoke(app, ["path", matrix, "--n", "202", "--penalties", "1,few"])
+    assert "--penalties takes numbers with commas between them; got 'few'" in str(wrong.exception)
+
+
+def test_edges_of_the_truth_are_right_and_others_wrong() -> None:
+    truth = latent_chain.cpdag()
+    right = Outline.of(truth, truth.observed)
+    more = Outline(
+        right.sizes, right.measures.copy(), np.ones_like(right.between) - np.eye(len(right.sizes), dtype=np.uint8)
+    )
+    found = um.Stability(truth, truth.observed, "made up", (Replicate(0, right, 0.0), Replicate(1, more, 0.0)))
+    edges = judged(found, latent_chain)
+    assert set(edges["right"][edges["frequency"] == 1.0]) == {True}
+    assert set(edges["right"][edges["frequency"] == 0.5]) == {False}
+    table = Calibration(edges, 1, 2, 100, 0.0).table
+    assert table["right"].iloc[-1] == 1.0
+    assert table["edges"].sum() == len(edges)
