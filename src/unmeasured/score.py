@@ -12,7 +12,7 @@ import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Ints, Marks
 from unmeasured.data.sample import Sample
-from unmeasured.graphs import DAG
+from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem import kernels
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import Pattern, pattern_of
@@ -335,6 +335,14 @@ def surprise(n_parents: Sequence[int], n_groups: int) -> float:
     first, further = surprises(len(n_parents), n_groups)
     n_caused = sum(n > 0 for n in n_parents)
     return first * n_caused + further * (sum(n_parents) - n_caused)
+
+
+def surprise_of(graph: DAG | CPDAG) -> float:
+    """The same for a graph: its groups, and how many of them cause each observed variable."""
+    member = graph.member() if isinstance(graph, CPDAG) else graph
+    group_of = {latent: g for g, group in enumerate(graph.groups) for latent in group}
+    n_parents = [len({group_of[x] for x in member.parents(name) if x in group_of}) for name in member.observed]
+    return surprise(n_parents, len(graph.groups))
 
 
 def surprises(n_observed: int, n_groups: int) -> tuple[float, float]:

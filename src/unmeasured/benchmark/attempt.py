@@ -39,7 +39,7 @@ from unmeasured.benchmark.records import Circumstances, Outcome, Record, Task
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG
-from unmeasured.score import surprise
+from unmeasured.score import surprise_of
 from unmeasured.sem.fit import fit
 
 logger = logging.getLogger(__name__)
@@ -209,8 +209,8 @@ def _judged(truth: DAG, found: DAG | CPDAG, data: pd.DataFrame | Sample, seconds
         latents_found=compared.n_latents_found,
         score_true=_score(truth, data),
         score_found=_score(found, data),
-        surprise_true=_surprise(truth),
-        surprise_found=_surprise(found),
+        surprise_true=surprise_of(truth),
+        surprise_found=surprise_of(found),
     )
 
 
@@ -230,14 +230,6 @@ def _score(graph: DAG | CPDAG, data: pd.DataFrame | Sample) -> float | None:
         logger.warning("A graph could not be scored: %s", error)
         return None
     return score if fitted.converged and np.isfinite(score) else None
-
-
-def _surprise(graph: DAG | CPDAG) -> float:
-    """What extended BIC takes off that score."""
-    member = graph.member() if isinstance(graph, CPDAG) else graph
-    group_of = {latent: g for g, group in enumerate(graph.groups) for latent in group}
-    n_parents = [len({group_of[x] for x in member.parents(name) if x in group_of}) for name in member.observed]
-    return surprise(n_parents, len(graph.groups))
 
 
 # ------------------------------------------------------------------------------------------ memory and time
