@@ -29,7 +29,7 @@ ORDER = [
     "diagram",
     "answer",
     "search",
-    "stability",
+    "replicates",
     "ladder",
     "report",
     "peers",

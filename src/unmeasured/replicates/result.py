@@ -16,8 +16,8 @@ import pandas as pd
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.graphs.outline import Outline, Tally, group_name
-from unmeasured.stability.consensus import consensus_class
-from unmeasured.stability.records import Replicate
+from unmeasured.replicates.consensus import consensus_class
+from unmeasured.replicates.records import Replicate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -203,7 +203,7 @@ class Stability:
     def plot(self) -> Figure:
         """Items that travel together, as a heat map in the order of the groups, as a matplotlib figure."""
         # matplotlib takes a good part of a second to load.
-        from unmeasured.stability.figures import heat_map
+        from unmeasured.replicates.figures import heat_map
 
         return heat_map(self)
 
