@@ -208,9 +208,10 @@ class Stability:
         return heat_map(self)
 
     def item_order(self) -> list[str]:
-        """Observed variables beside those of their first group."""
+        """Observed variables beside those of their group, of several the one they stay with most often."""
         wanted = self.reference.measures
-        first = [int(np.argmax(column)) if column.any() else len(wanted) for column in wanted.T]
+        often = np.where(wanted, 1.0 + self.tally.loadings, 0.0)
+        first = [int(np.argmax(column)) if column.any() else len(wanted) for column in often.T]
         shared = wanted.sum(axis=0) > 1
         order = sorted(range(len(self.observed)), key=lambda j: (first[j], bool(shared[j]), j))
         return [self.observed[j] for j in order]
