@@ -20,6 +20,8 @@ from unmeasured.peers.rank_clusters import RankClusters
 from unmeasured.peers.rlcd import RLCD
 from unmeasured.peers.two_stage import TwoStage
 from unmeasured.precheck import Check, check
+from unmeasured.replicates.result import Stability
+from unmeasured.replicates.run import stability
 from unmeasured.report.write import write_report
 from unmeasured.search.enumerate import count_gnfm
 from unmeasured.search.exact import ExactSearch
@@ -27,8 +29,6 @@ from unmeasured.search.lges import LGES
 from unmeasured.sem.dimension import dimension
 from unmeasured.sem.fit import Fit, fit, fit_many
 from unmeasured.sem.parameters import Model, Parameter
-from unmeasured.stability.result import Stability
-from unmeasured.stability.run import stability
 
 __version__ = "0.1.0"
 

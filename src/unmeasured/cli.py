@@ -683,10 +683,15 @@ def main() -> NoReturn:
 
 
 def _called() -> Any:
+    logger = logging.getLogger("unmeasured")
+    level = logger.level
     with warnings.catch_warnings():
         # A warning is a sentence too; the line of code it came from helps nobody here.
         warnings.showwarning = lambda message, *_, **__: typer.echo(f"unmeasured: {message}", err=True)
-        return app(prog_name="unmeasured", standalone_mode=False)
+        try:
+            return app(prog_name="unmeasured", standalone_mode=False)
+        finally:
+            logger.setLevel(level)  # a command may have been quiet
 
 
 def _leave(sentence: str, code: int) -> NoReturn:

@@ -14,7 +14,7 @@ from graphs_zoo import latent_chain
 from unmeasured.benchmark.calibration import Calibration, judged
 from unmeasured.cli import app
 from unmeasured.graphs.outline import Outline
-from unmeasured.stability.records import Replicate
+from unmeasured.replicates.records import Replicate
 
 
 @pytest.fixture

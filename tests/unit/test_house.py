@@ -30,7 +30,7 @@ ORDER = [
     "diagram",
     "answer",
     "search",
-    "stability",
+    "replicates",
     "ladder",
     "report",
     "peers",

@@ -11,10 +11,10 @@ from tqdm import tqdm
 from unmeasured import simulate
 from unmeasured.graphs import DAG
 from unmeasured.graphs.outline import Outline
+from unmeasured.replicates.resample import Method
+from unmeasured.replicates.result import Stability
+from unmeasured.replicates.run import stability
 from unmeasured.search.lges import LGES
-from unmeasured.stability.resample import Method
-from unmeasured.stability.result import Stability
-from unmeasured.stability.run import stability
 
 _BINS = ((0.0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 0.9), (0.9, 1.0))
 

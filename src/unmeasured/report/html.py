@@ -30,10 +30,10 @@ from unmeasured.answer.words import (
 )
 from unmeasured.diagram.picture import Edge, Picture
 from unmeasured.diagram.style import Paint, edge_paint, node_paint
+from unmeasured.replicates.result import Stability
 from unmeasured.report.charts import heat_map, largest_residuals, step_charts
 from unmeasured.report.run import Comparison, Run, model_text
 from unmeasured.report.stability import stability_section
-from unmeasured.stability.result import Stability
 
 # More steps than this are for the trace itself.
 _MOST_STEPS = 400

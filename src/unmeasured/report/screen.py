@@ -38,7 +38,7 @@ def screen(result: Result, seconds: float | None = None) -> str:
       CFI          0.978                      good, from .95
       TLI          0.965                      good, from .95
       SRMR         0.031                      good, up to .08
-      BIC, AIC     4297.2, 4224.4             to compare models of the same data; smaller is better
+      BIC, AIC     4297.2, 4224.4             smaller is better, among models of the same data
     <BLANKLINE>
     Mind
       - Standard errors and p-values take the graph as given. It was chosen with the same data, so

@@ -18,7 +18,7 @@ from unmeasured.answer.result import Result
 from unmeasured.diagram.picture import FONT, Edge, Node, Picture, curve, shortened, text_width
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs.outline import group_name
-from unmeasured.stability.result import Stability
+from unmeasured.replicates.result import Stability
 
 _CELL, _LABEL = 15, 9.0
 _DARK = (51, 34, 136)

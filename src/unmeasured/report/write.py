@@ -8,10 +8,10 @@ from typing import Any
 
 from unmeasured.answer.result import Result
 from unmeasured.errors import UnmeasuredError
+from unmeasured.replicates.result import Stability
 from unmeasured.report.html import html_page
 from unmeasured.report.run import About, Run, model_text, run_of
 from unmeasured.search.base import Search
-from unmeasured.stability.result import Stability
 
 PAGE = "report.html"
 

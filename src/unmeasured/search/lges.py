@@ -213,7 +213,7 @@ class LGES(Search):
 
     Examples
     --------
-    >>> import unmeasured as um, math
+    >>> import math, numpy as np, unmeasured as um
     >>> truth = um.simulate.random_gnfm(n_latents=2, n_observed=6, rng=1)
     >>> parameters = um.simulate.realistic_parameters(truth, np.random.default_rng(1))
     >>> model = um.LGES(criterion="delta").fit_cov(parameters.cov(), math.inf, names=parameters.observed)

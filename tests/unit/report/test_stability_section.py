@@ -9,9 +9,9 @@ import pytest
 import browser
 import unmeasured as um
 from unmeasured.graphs.outline import Outline
+from unmeasured.replicates.records import Replicate
 from unmeasured.report.run import run_of
 from unmeasured.report.stability import stability_section
-from unmeasured.stability.records import Replicate
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def test_a_move_that_finds_something_better_is_named_in_the_trace(monkeypatch):
         monkeypatch.setattr(f"unmeasured.search.refine.{name}", lambda *_: [])
     monkeypatch.setattr("unmeasured.search.refine.Refinement._dissolved_and_exchanged", lambda *_: [])
     one = lambda gains, size: [Measurement(gains.names, (1,), (1,) * gains.n)]  # noqa: E731
-    monkeypatch.setattr("unmeasured.search.refine.proposals", one)
+    monkeypatch.setattr("unmeasured.search.guided.proposals", one)
     edges = [("A", "B"), *[("A", f"a{i}") for i in range(3)], *[("B", f"b{i}") for i in range(3)]]
     truth = um.DAG.from_edges(edges, latents=["A", "B"])
     rows = um.simulate.sample(um.simulate.realistic_parameters(truth, rng=1), 2000, rng=2)

@@ -24,11 +24,11 @@ from tqdm import tqdm
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.graphs.outline import Outline
+from unmeasured.replicates.records import Records, Replicate
+from unmeasured.replicates.resample import Method, Resampling
+from unmeasured.replicates.result import Stability
 from unmeasured.search.base import Search
 from unmeasured.search.lges import LGES
-from unmeasured.stability.records import Records, Replicate
-from unmeasured.stability.resample import Method, Resampling
-from unmeasured.stability.result import Stability
 
 # Options of a search that change nothing in its answer.
 _IDLE = ("n_jobs", "verbose", "random_state")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
-    from unmeasured.stability.result import Stability
+    from unmeasured.replicates.result import Stability
 
 
 def heat_map(stable: Stability) -> Figure:

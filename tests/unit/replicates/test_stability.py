@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import unmeasured as um
 from graphs_zoo import latent_chain
 from unmeasured.graphs.outline import Outline
-from unmeasured.stability.records import Replicate
-from unmeasured.stability.resample import Resampling
+from unmeasured.replicates.records import Replicate
+from unmeasured.replicates.resample import Resampling
 
 
 @pytest.fixture(scope="module")

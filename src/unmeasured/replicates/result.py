@@ -16,8 +16,8 @@ import pandas as pd
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.graphs.outline import Outline, Tally, group_name
-from unmeasured.stability.consensus import consensus_class
-from unmeasured.stability.records import Replicate
+from unmeasured.replicates.consensus import consensus_class
+from unmeasured.replicates.records import Replicate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -203,14 +203,15 @@ class Stability:
     def plot(self) -> Figure:
         """Items that travel together, as a heat map in the order of the groups, as a matplotlib figure."""
         # matplotlib takes a good part of a second to load.
-        from unmeasured.stability.figures import heat_map
+        from unmeasured.replicates.figures import heat_map
 
         return heat_map(self)
 
     def item_order(self) -> list[str]:
-        """Observed variables beside those of their first group."""
+        """Observed variables beside those of their group, of several the one they stay with most often."""
         wanted = self.reference.measures
-        first = [int(np.argmax(column)) if column.any() else len(wanted) for column in wanted.T]
+        often = np.where(wanted, 1.0 + self.tally.loadings, 0.0)
+        first = [int(np.argmax(column)) if column.any() else len(wanted) for column in often.T]
         shared = wanted.sum(axis=0) > 1
         order = sorted(range(len(self.observed)), key=lambda j: (first[j], bool(shared[j]), j))
         return [self.observed[j] for j in order]
