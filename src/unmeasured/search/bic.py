@@ -18,15 +18,15 @@ from unmeasured.search.latent_graph import LatentBic, latent_class
 from unmeasured.search.measurement import Measurement
 from unmeasured.search.phase2 import extension, n_paths, polish_edges
 from unmeasured.search.pieces import Pieces, in_order
-from unmeasured.search.refine import Found, Guidance, refine
+from unmeasured.search.refine import Found, Guidance, refine, refine_from
 from unmeasured.search.state import State
 from unmeasured.search.trace import Steps
 from unmeasured.sem.savings import EXACT
 
 # With more groups than this the way back from all edges is long, and not taken.
 _FEW_GROUPS = 6
-# With more variables than this a measurement model is worked on in pieces.
-_MANY_VARIABLES = 44
+# With more variables than this a measurement model is worked on in pieces, and up to this many then as a whole.
+_MANY_VARIABLES, _MOST_AT_ONCE = 34, 64
 # How far below the best a runner-up may be: its weight is then below e^-10.
 _RIVAL = 10.0
 
@@ -81,7 +81,11 @@ def measurement_models(score: BicScore[Measurement], guidance: Guidance, steps: 
     pieces = Pieces(score, guidance, steps, clock)
     with clock.heeding_the_keyboard():
         pieces.search()
-    return [] if pieces.best is None else [in_order(pieces.best)]
+    if pieces.best is None:
+        return []
+    if len(score.sample.names) > _MOST_AT_ONCE or clock.measuring_is_over():
+        return [in_order(pieces.best)]
+    return refine_from(pieces.best.model, score, guidance, steps, clock)
 
 
 def latent_starts(found: Found, score: BicScore[Measurement], paths: Paths) -> list[State]:

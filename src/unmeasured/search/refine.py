@@ -382,9 +382,25 @@ def refine(score: BicScore[Measurement], guidance: Guidance, steps: list[Step], 
         while (top := _best_of(score, rules)).model.key not in search.summits and not search.out_of_time():
             search.climb(top.model)
             search.summits.add(top.model.key)
+    return _closest(score, rules, n_close)
+
+
+def refine_from(
+    model: Measurement, score: BicScore[Measurement], guidance: Guidance, steps: list[Step], clock: Clock
+) -> list[Found]:
+    """The best measurement models found from one that is good already, best first."""
+    gains = RankGains(score.sample, score.price)
+    search = Refinement(score, gains, guidance, steps, clock.measuring_is_over, _N_SETTLED_NEAR)
+    with clock.heeding_the_keyboard():
+        search.climb(model, rebuilding=False)
+    return _closest(score, guidance.rules, _N_CLOSE_NEAR)
+
+
+def _closest(score: BicScore[Measurement], rules: Rules | None, most: int) -> list[Found]:
+    """The best model met and those near it, so many at most."""
     best = _best_of(score, rules).value
     close = [found for found in score.met if found.value > best - _CLOSE and is_allowed(found.model, rules)]
-    return sorted(close, key=lambda found: -found.value)[:n_close]
+    return sorted(close, key=lambda found: -found.value)[:most]
 
 
 def _best_of(score: BicScore[Measurement], rules: Rules | None) -> Found:
