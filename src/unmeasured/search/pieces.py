@@ -63,11 +63,11 @@ class Pieces:
     def search(self) -> Placed | None:
         """The best measurement model found; None where nothing clusters."""
         for model in self.starts():
-            start = self.place(self.fitted(model))
+            start = self.housed(self.place(self.fitted(model)))
             if self.best is None or start.value > self.best.value:
                 self.best = start
         while self.best is not None and not self.clock.measuring_is_over():
-            other = self.place(self.work(self.best))
+            other = self.housed(self.place(self.work(self.best)))
             # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
             if other.value <= self.best.value + _LEAST_RISE:
                 break
@@ -84,6 +84,21 @@ class Pieces:
                 model = assemble(gains, clusters, dict.fromkeys(left, 0))
                 models[model.key] = model
         return list(models.values())
+
+    def housed(self, found: Placed) -> Placed:
+        """Variables that no group wants get groups of their own, where that is better."""
+        orphans = [j for j, mask in enumerate(found.model.parents) if not mask]
+        gains = ChanceGains(self.score.sample, self.score.price)
+        clusters, _ = find_clusters(gains, orphans, _RATES[0], self.guidance.max_group_size)
+        if not clusters:
+            return found
+        sizes, parents = list(found.model.sizes), list(found.model.parents)
+        for k, items in clusters:
+            for j in items:
+                parents[j] = 1 << len(sizes)
+            sizes.append(k)
+        other = self.place(self.fitted(Measurement(found.model.observed, tuple(sizes), tuple(parents))))
+        return other if other.value > found.value else found
 
     # The whole --------------------------------------------------------------------------------------------
 

@@ -25,6 +25,8 @@ RATES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 _MAX_PARENTS = 3
 # With more subsets than this only those of near variables are looked at, so many of them.
 _MANY_SUBSETS, _N_NEAR = 50_000, 12
+# Correlations below so many standard errors may be none.
+_UNRELATED = 4.0
 _FEW_GROUPS = 6
 
 Cluster = tuple[int, tuple[int, ...]]  # number of latents, observed variables
@@ -50,6 +52,10 @@ class RankGains:
         """What meeting the constraint is paid: the price of the dimensions it saves."""
         return rate * self.price * rank_codimension(self.n, size, k)
 
+    def kin(self, cluster: Sequence[int], others: Sequence[int], k: int, rate: float) -> list[int]:
+        """The variables a cluster may grow by."""
+        return list(others)
+
     def seeds(self, items: tuple[int, ...], k: int) -> tuple[Ints, Floats]:
         """Subsets of k + 1 of the items, and what their constraint costs."""
         if (k, items) not in self._seeds:
@@ -73,8 +79,28 @@ class ChanceGains(RankGains):
     """Gains for many variables: a constraint is paid what chance would cost it, and ``rate`` standard deviations more.
 
     A constraint on |A| variables saves a dimension for each of the others, so with hundreds of them BIC's price lets
-    any set pass; what a wrong constraint costs does not grow with them.
+    any set pass; what a wrong constraint costs does not grow with them. And in sparse graphs a latent touches the
+    others by way of one, or none: the indicators of both together then have no larger rank than those of that one. So
+    here a set grows by variables that are correlated with it and meet the constraint within it too.
     """
+
+    def kin(self, cluster: Sequence[int], others: Sequence[int], k: int, rate: float) -> list[int]:
+        """Those correlated with the cluster whose sets with k of its variables pass, most of them."""
+        related = np.abs(self._S[np.ix_(cluster, others)]).max(axis=0) > _UNRELATED / math.sqrt(self._N)
+        near = [j for j, is_related in zip(others, related.tolist(), strict=True) if is_related]
+        some = np.array(list(combinations(cluster, k)))
+        if not near or not len(some):
+            return near
+        sets = np.concatenate([np.column_stack([some, np.full(len(some), j)]) for j in near])
+        passed = (self(sets, k, rate) > 0.0).reshape(len(near), len(some)).mean(axis=1)
+        return [j for j, part in zip(near, passed.tolist(), strict=True) if part > 0.5]
+
+    def _subsets(self, items: tuple[int, ...], size: int) -> Ints:
+        subsets = super()._subsets(items, size)
+        related = np.abs(self._S) > _UNRELATED / math.sqrt(self._N)
+        linked = [related[subsets[:, i], subsets[:, j]] for i, j in combinations(range(size), 2)]
+        # Enough links to hang together, whichever they are.
+        return np.asarray(subsets[np.sum(linked, axis=0) >= size - 1])
 
     def worth(self, size: int, k: int, rate: float) -> float:
         """The upper tail of half a chi-square."""
@@ -115,13 +141,15 @@ def find_clusters(
 
 def _best_cluster(gains: RankGains, left: tuple[int, ...], k: int, rate: float) -> tuple[int, ...] | None:
     subsets, costs = gains.seeds(left, k)
+    if not len(costs):
+        return None
     seed = int(np.argmin(costs))
     gain = gains.worth(k + 1, k, rate) - float(costs[seed])
     if gain <= 0:
         return None
     cluster = subsets[seed].tolist()
     while True:
-        others = [j for j in left if j not in cluster]
+        others = gains.kin(cluster, [j for j in left if j not in cluster], k, rate)
         if not others:
             break
         grown = gains(np.array([[*cluster, j] for j in others]), k, rate)
