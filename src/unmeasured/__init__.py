@@ -23,9 +23,11 @@ from unmeasured.precheck import Check, check
 from unmeasured.replicates.result import Stability
 from unmeasured.replicates.run import stability
 from unmeasured.report.write import write_report
+from unmeasured.search.cost import Cost, estimate_cost
 from unmeasured.search.enumerate import count_gnfm
 from unmeasured.search.exact import ExactSearch
 from unmeasured.search.lges import LGES
+from unmeasured.sem.device import use_device
 from unmeasured.sem.dimension import dimension
 from unmeasured.sem.fit import Fit, fit, fit_many
 from unmeasured.sem.parameters import Model, Parameter
@@ -41,6 +43,7 @@ __all__ = [
     "LGES",
     "RLCD",
     "Check",
+    "Cost",
     "DataError",
     "ExactSearch",
     "Fit",
@@ -66,6 +69,7 @@ __all__ = [
     "count_gnfm",
     "datasets",
     "dimension",
+    "estimate_cost",
     "fit",
     "fit_many",
     "is_gnfm",
@@ -76,5 +80,6 @@ __all__ = [
     "read_matrix",
     "simulate",
     "stability",
+    "use_device",
     "write_report",
 ]

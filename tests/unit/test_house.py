@@ -90,7 +90,15 @@ def test_every_public_name_is_documented():
 
 @pytest.mark.parametrize(
     "page",
-    ["README.md", "docs/answer.md", "docs/report.md", "docs/peers.md", "docs/knowledge.md", "docs/stability.md"],
+    [
+        "README.md",
+        "docs/answer.md",
+        "docs/report.md",
+        "docs/peers.md",
+        "docs/knowledge.md",
+        "docs/stability.md",
+        "docs/scaling.md",
+    ],
 )
 def test_the_pages_run_and_print_what_they_say(page):
     blocks = re.findall(r"```(python|text)\n(.*?)```", (ROOT / page).read_text(), flags=re.S)

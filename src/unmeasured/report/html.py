@@ -20,6 +20,7 @@ from markupsafe import Markup
 from unmeasured.answer.drawing import picture_of
 from unmeasured.answer.summary import title as summary_title
 from unmeasured.answer.words import (
+    before_the_search,
     cautions,
     direction_in_words,
     indices_in_words,
@@ -65,6 +66,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         steps=run.trace[-_MOST_STEPS:],
         n_left_out=max(len(run.trace) - _MOST_STEPS, 0),
         identified=list(what_is_identified(result)),
+        checked=list(before_the_search(result)),
         cautions=[*about.notes, *cautions(result)],
         stability=stability_section(result, stability) if stability else "",
         lavaan=model_text(result),

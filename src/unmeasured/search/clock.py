@@ -55,7 +55,7 @@ class Clock:
         allowed = max(self._limit - spent, 0.0) if self._limit is not None else math.inf
         if math.isinf(expected) and math.isinf(allowed):
             return ""
-        return f"about {_in_words(expected)} left" if expected < allowed else f"at most {_in_words(allowed)} left"
+        return f"about {in_words(expected)} left" if expected < allowed else f"at most {in_words(allowed)} left"
 
     @property
     def is_interrupted(self) -> bool:
@@ -84,10 +84,10 @@ class Clock:
             self.stopped = _BY_KEYBOARD
 
 
-def _in_words(seconds: float) -> str:
+def in_words(seconds: float) -> str:
     """As exact as a guess may be.
 
-    >>> [_in_words(seconds) for seconds in (0.4, 7.7, 44.0, 89.9, 3000.0, 9000.0)]
+    >>> [in_words(seconds) for seconds in (0.4, 7.7, 44.0, 89.9, 3000.0, 9000.0)]
     ['1 s', '8 s', '45 s', '1.5 min', '50 min', '2.5 h']
     """
     if seconds < 10:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unmeasured.arrays import Bools, Floats, Ints
+from unmeasured.arrays import Bools, Floats
 from unmeasured.score import BicScore, Fitted, surprise, surprises
 from unmeasured.search.clock import Clock
 from unmeasured.search.measurement import Measurement
@@ -158,7 +158,7 @@ class Pieces:
     def work(self, found: Placed) -> Placed:
         """Work on a piece around every group; what they find is put together and fitted once."""
         model, factors = found.model, found.factors
-        near = nearness(factors.Phi, model.sizes)
+        near = nearness(factors.Phi, model)
         for centre in range(len(found.model.sizes)):
             # Most of the work is in the first round, and nobody knows how many there will be.
             self.clock.measured(1.0 - 0.4 ** (self.n_rounds + centre / len(found.model.sizes)))
@@ -274,8 +274,16 @@ def first_factors(S: Floats, model: Measurement) -> Factors:
     return Factors(loadings, 0.9 * Phi / np.outer(unit, unit) + 0.1 * np.eye(len(Phi)), noise)
 
 
-def nearness(Phi: Floats, sizes: Sequence[int]) -> Floats:
-    """(G, G) the largest correlation between latents of two groups; a group is nearest to itself."""
-    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    size: Ints = np.abs(Phi)
-    return np.maximum.reduceat(np.maximum.reduceat(size, first, axis=0), first, axis=1) + np.eye(len(sizes))
+def nearness(Phi: Floats, model: Measurement) -> Floats:
+    """(G, G) the largest correlation between latents of two groups, and one more where they share an indicator.
+
+    Groups that should be one may well be uncorrelated: what they share gives them away. A group is nearest to itself.
+    """
+    G = len(model.sizes)
+    first = np.concatenate([[0], np.cumsum(model.sizes)[:-1]]).astype(np.int64)
+    size = np.abs(Phi)
+    near = np.maximum.reduceat(np.maximum.reduceat(size, first, axis=0), first, axis=1) + 2.0 * np.eye(G)
+    for mask in set(model.parents):
+        groups = [g for g in range(G) if mask >> g & 1]
+        near[np.ix_(groups, groups)] = np.maximum(near[np.ix_(groups, groups)], 1.0 + size.min())
+    return near

@@ -17,6 +17,7 @@ import numpy as np
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.errors import UnmeasuredError
+from unmeasured.sem import device
 from unmeasured.sem.kernels import compiled
 
 
@@ -41,6 +42,8 @@ def rank_shortfalls(S: Floats, subsets: Ints, k: int, *, P: Floats | None = None
     if n_roots <= 0 or len(S) - subsets.shape[1] <= k:
         return np.zeros(len(subsets))  # no matrix of that shape has a larger rank
     P = np.asarray(np.linalg.inv(S), dtype=float) if P is None else P
+    if device.takes(len(subsets)):
+        return device.smallest_roots(S, P, subsets, n_roots)
     shortfalls = np.empty(len(subsets))
     smallest_roots(S, P, np.ascontiguousarray(subsets), n_roots, shortfalls)
     return shortfalls

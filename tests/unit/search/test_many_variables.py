@@ -142,11 +142,13 @@ def test_a_part_taken_out_and_put_back_changes_nothing() -> None:
         assert replaced(model, chosen, items, part).key == model.key
 
 
-def test_a_group_is_nearest_to_itself() -> None:
+def test_a_group_is_nearest_to_itself_and_to_those_that_share_indicators() -> None:
     Phi = np.array([[1.0, 0.2, 0.5], [0.2, 1.0, 0.9], [0.5, 0.9, 1.0]])
-    near = nearness(Phi, (1, 2))
-    assert near.argmax(axis=1).tolist() == [0, 1]
-    assert near[0, 1] == 0.5
+    names = ("a", "b", "c", "d", "e", "f")
+    apart, sharing = (Measurement(names, (1, 2), (1, 1, 2, 2, 2, last)) for last in (2, 3))
+    assert nearness(Phi, apart).argmax(axis=1).tolist() == [0, 1]
+    assert nearness(Phi, apart)[0, 1] == 0.5
+    assert nearness(Phi, sharing)[0, 1] > 1.0
 
 
 def test_fifty_variables_come_out_right() -> None:

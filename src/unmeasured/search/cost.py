@@ -1,0 +1,95 @@
+"""What a search will take, told before it is made.
+
+The seconds are read off a curve measured on simulated questionnaires (``unmeasured bench scaling``), times how fast
+this machine does a fixed piece of the same work. Data of another kind take longer or less; the range says how much that
+has been.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unmeasured.data.sample import Sample, as_sample
+from unmeasured.search.clock import in_words
+from unmeasured.search.measurement import Measurement
+from unmeasured.sem.solve import Problem, solve
+
+# Observed variables and seconds of LGES(), and what the work below takes, on the machine they were measured on.
+_CURVE = ((5, 0.1), (10, 0.4), (20, 2.0), (34, 15.0), (35, 4.0), (50, 10.0), (100, 22.0), (200, 110.0), (300, 300.0))
+_WORK = 0.0045
+# Most searches came out between a third and three times the curve.
+_RANGE = 3.0
+# Python with its libraries, and for each pair of variables: tables of fits.
+_MEMORY, _MEMORY_PER_PAIR = 270.0, 0.02
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of a search, about, between which bounds, and memory in MiB.
+
+    >>> print(Cost(42.0, 14.0, 126.0, 300.0))
+    about 40 s (between 15 s and 2 min), 300 MiB
+    """
+
+    seconds: float
+    least: float
+    most: float
+    memory: float
+
+    def __str__(self) -> str:
+        bounds = f"between {in_words(self.least)} and {in_words(self.most)}"
+        return f"about {in_words(self.seconds)} ({bounds}), {self.memory:.0f} MiB"
+
+
+def estimate_cost(X: Any = None, **source: Any) -> Cost:
+    """What ``LGES()`` will take on these data, on this machine; it takes a tenth of a second itself.
+
+    Parameters are those of :func:`unmeasured.as_sample`: rows, or ``cov=`` and ``n_samples=``.
+
+    Examples
+    --------
+    >>> import unmeasured as um
+    >>> data = um.datasets.load("big_five")
+    >>> cost = um.estimate_cost(cov=data.frame(), n_samples=data.n_samples)
+    >>> cost.least < cost.seconds < cost.most
+    True
+    """
+    sample = X if isinstance(X, Sample) else as_sample(X, **source)
+    n = len(sample.names)
+    seconds = seconds_on_the_curve(n) * slowness()
+    return Cost(seconds, seconds / _RANGE, seconds * _RANGE, _MEMORY + _MEMORY_PER_PAIR * n * (n - 1) / 2)
+
+
+def seconds_on_the_curve(n: int) -> float:
+    """Seconds on the machine of the curve: straight lines between its points on a logarithmic scale, and beyond.
+
+    >>> seconds_on_the_curve(10), seconds_on_the_curve(600) > 4 * seconds_on_the_curve(300)
+    (0.4, True)
+    """
+    size, seconds = np.log(np.array(_CURVE)).T
+    slope = (seconds[-1] - seconds[-2]) / (size[-1] - size[-2])
+    at = math.log(n)
+    within = float(np.exp(np.interp(at, size, seconds)))
+    return round(within * math.exp(max(at - size[-1], 0.0) * slope), 6)
+
+
+def slowness() -> float:
+    """How many times longer than on the machine of the curve a fixed batch of fits takes here."""
+    names = tuple(f"x{i}" for i in range(15))
+    model = Measurement(names, (1,) * 5, tuple(1 << i % 5 for i in range(15)))
+    together = np.equal.outer(np.arange(15) % 5, np.arange(15) % 5)
+    sample = as_sample(cov=np.where(together, 0.5, 0.2) + 0.5 * np.eye(15), n_samples=1000, names=names)
+    problems = [Problem(model.pattern, sample)] * 20
+    starts = [problem.unknown for problem in problems]
+    solve(problems, starts, gain=1e-3, n_threads=1)  # compiled by now
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        solve(problems, starts, gain=1e-3, n_threads=1)
+        times.append(time.perf_counter() - began)
+    return min(times) / _WORK
