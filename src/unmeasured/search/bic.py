@@ -26,7 +26,7 @@ from unmeasured.sem.savings import EXACT
 # With more groups than this the way back from all edges is long, and not taken.
 _FEW_GROUPS = 6
 # With more variables than this a measurement model is worked on in pieces, and up to this many then as a whole.
-_MANY_VARIABLES, _MOST_AT_ONCE = 34, 64
+_MANY_VARIABLES, _MOST_AT_ONCE = 34, 44
 # How far below the best a runner-up may be: its weight is then below e^-10.
 _RIVAL = 10.0
 
