@@ -21,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
-from unmeasured.arrays import Bools, Floats
+from unmeasured.arrays import Bools, Floats, Ints
 
 # Variables keep this much noise at least; below, a latent would become one of them.
 _LEAST_NOISE = 1e-5
@@ -77,21 +77,22 @@ def _imagined(S: Floats, now: Factors) -> tuple[float, Floats, Floats]:
     return float(value), B, BS @ B.T + rest
 
 
-def _regressed(S: Floats, BS: Floats, C: Floats, members: Iterable[tuple[list[int], list[int]]]) -> Factors:
+def _regressed(S: Floats, BS: Floats, C: Floats, members: Iterable[tuple[Ints, Ints]]) -> Factors:
     """Every variable on its latents; latents in units of their own."""
     loadings, noise = np.zeros_like(BS), np.diag(S).copy()
-    for parents, items in members:
-        cross = BS[np.ix_(parents, items)]
-        b = np.linalg.solve(C[np.ix_(parents, parents)], cross)
-        loadings[np.ix_(parents, items)] = b
+    for parents, items in members:  # (q, 1) and (c,): they index a block
+        cross = BS[parents, items]
+        within = C[parents, parents.T]
+        b = cross / within if len(parents) == 1 else np.linalg.solve(within, cross)
+        loadings[parents, items] = b
         noise[items] -= (b * cross).sum(axis=0)
     unit = np.sqrt(np.diag(C))
     return Factors(loadings * unit[:, None], C / np.outer(unit, unit), np.maximum(noise, _LEAST_NOISE))
 
 
-def _by_parents(loads: Bools) -> list[tuple[list[int], list[int]]]:
-    """Latents, and the variables that have just these as parents; those without any are left out."""
+def _by_parents(loads: Bools) -> list[tuple[Ints, Ints]]:
+    """Latents (q, 1), and the variables (c,) that have just these as parents; those without any are left out."""
     members: dict[tuple[int, ...], list[int]] = {}
     for j in range(loads.shape[1]):
         members.setdefault(tuple(np.flatnonzero(loads[:, j]).tolist()), []).append(j)
-    return [(list(parents), items) for parents, items in members.items() if parents]
+    return [(np.array(parents)[:, None], np.array(items)) for parents, items in members.items() if parents]
