@@ -60,10 +60,10 @@ class Measurement:
     def mask(self) -> Bools:
         """(m, m + n) which latents and observed variables each latent causes; groups connected in order."""
         group_of = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        parents = np.array(self.parents, dtype=np.int64)
-        return np.concatenate(
-            [group_of[:, None] < group_of[None, :], (parents[None, :] >> group_of[:, None] & 1).astype(bool)], axis=1
-        )
+        # As Python's own numbers where there are more groups than bits in a machine's.
+        parents = np.array(self.parents, dtype=np.int64 if len(self.sizes) < 63 else object)
+        causes = parents[None, :] >> group_of.astype(parents.dtype)[:, None] & 1
+        return np.concatenate([group_of[:, None] < group_of[None, :], causes.astype(bool)], axis=1)
 
     @cached_property
     def pattern(self) -> Pattern:

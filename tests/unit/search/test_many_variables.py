@@ -142,6 +142,15 @@ def test_a_part_taken_out_and_put_back_changes_nothing() -> None:
         assert replaced(model, chosen, items, part).key == model.key
 
 
+def test_there_may_be_more_groups_than_bits_in_a_number() -> None:
+    names = tuple(f"x{i}" for i in range(140))
+    model = Measurement(names, (1,) * 70, tuple(1 << i // 2 for i in range(140)))
+    loads = model.mask[:, 70:]
+    assert loads.sum() == 140
+    assert all(loads[i // 2, i] for i in range(140))
+    assert model.is_valid
+
+
 def test_a_group_is_nearest_to_itself_and_to_those_that_share_indicators() -> None:
     Phi = np.array([[1.0, 0.2, 0.5], [0.2, 1.0, 0.9], [0.5, 0.9, 1.0]])
     names = ("a", "b", "c", "d", "e", "f")
