@@ -119,9 +119,9 @@ class Fitted(Generic[M]):
     promised: float  # by how much one more step of the fit would raise the score
     arcs: Marks  # (G, G) the graph over its groups that is foretold
 
-    def may_reach(self, value: float) -> bool:
-        """Whether going on with the fit could bring the score this far."""
-        return not self.finished and self.value + max(_REACH * self.promised, _LEAST_REACH) > value
+    def may_reach(self, value: float, least: float) -> bool:
+        """Whether going on with the fit, by ``least`` or what it promises, could bring the score this far."""
+        return not self.finished and self.value + max(_REACH * self.promised, least) > value
 
     @property
     def loadings(self) -> Floats:
@@ -257,7 +257,8 @@ class BicScore(Generic[M]):
         # on with the damping forgotten ends in other valleys than an unbroken run.
         ranked = sorted(asked, key=lambda key: -self._memory[key].value)
         best = self._memory[ranked[0]].value if ranked else 0.0
-        open_still = [key for key in ranked[:_IN_THE_RUNNING] if self._memory[key].may_reach(best)]
+        reach = _LEAST_REACH * max(self.sample.n / 1000.0, 1.0)  # likelihoods are sums over samples
+        open_still = [key for key in ranked[:_IN_THE_RUNNING] if self._memory[key].may_reach(best, reach)]
         self._fit([self._asked[key] for key in open_still], _STEPS)
         return [self._memory[model.key] for model in models]
 
