@@ -21,9 +21,7 @@ TRUE = {"one": ["x1", "x2", "x3"], "two": ["x4", "x5", "x6"], "three": ["x7", "x
 
 
 def found(known: um.Knowledge, **options: object) -> um.LGES:
-    search = um.LGES(knowledge=known, **options).fit(ROWS)
-    assert agrees(known, search.graph_), f"{known}\n{search.graph_}"
-    return search
+    return um.LGES(knowledge=known, **options).fit(ROWS)
 
 
 def price(search: um.LGES) -> float:
@@ -32,7 +30,9 @@ def price(search: um.LGES) -> float:
 
 
 def test_true_groups_cost_nothing_and_their_names_are_in_the_answer():
-    search = found(um.Knowledge(groups=TRUE))
+    known = um.Knowledge(groups=TRUE)
+    search = found(known)
+    assert agrees(known, search.graph_)
     assert search.groups_ == (("one",), ("two",), ("three",))
     assert um.metrics.compare(latent_chain, search.graph_).shd == 0
     assert "costs nothing" in " ".join(search.remarks_)
@@ -43,6 +43,7 @@ def test_true_groups_cost_nothing_and_their_names_are_in_the_answer():
 def test_a_direction_is_propagated_in_the_class_and_told_apart_from_what_data_tell():
     known = um.Knowledge(groups=TRUE, required=["one -> two"])
     search = found(known)
+    assert agrees(known, search.graph_)
     # one → two – three would leave a v-structure open that the data refuse
     assert {e for e in search.graph_.directed_edges if set(e) <= set(TRUE)} == {("one", "two"), ("two", "three")}
     assert search.graph_.known == (("one", "two"),)
@@ -66,7 +67,9 @@ def test_a_direction_is_propagated_in_the_class_and_told_apart_from_what_data_te
     ],
 )
 def test_paths_are_respected_whether_or_not_they_are_true(paths):
-    found(um.Knowledge(groups={name: items[:1] for name, items in TRUE.items()}, **paths))
+    known = um.Knowledge(groups={name: items[:1] for name, items in TRUE.items()}, **paths)
+    search = found(known)
+    assert agrees(known, search.graph_), search.graph_
 
 
 @pytest.mark.parametrize(
@@ -84,12 +87,14 @@ def test_paths_are_respected_whether_or_not_they_are_true(paths):
     ids=str,
 )
 def test_who_measures_what_is_respected_whether_or_not_it_is_true(known):
-    found(known)
+    search = found(known)
+    assert agrees(known, search.graph_), search.graph_
 
 
 def test_a_wrong_pair_is_respected_and_reported_with_its_price():
     known = um.Knowledge(groups={"odd": ["x1", "x4"]})
     search = found(known)
+    assert agrees(known, search.graph_)
     free = um.LGES().fit(ROWS)
     assert price(search) == pytest.approx(search.sem_.bic - free.sem_.bic, abs=0.051)
     assert price(search) > 10
@@ -109,8 +114,12 @@ def test_one_machine_or_another_gives_the_same_and_scikit_learn_copies_it():
 def test_a_time_limit_keeps_to_knowledge_and_says_that_no_price_was_computed():
     known = um.Knowledge(groups={"odd": ["x1", "x4"]})
     for options in ({"time_limit": 1e-6}, {"price_knowledge": False}):
-        assert "was not computed; price_knowledge=True" in found(known, **options).remarks_[1]
-    assert price(found(known, time_limit=60.0, price_knowledge=True)) > 10
+        search = found(known, **options)
+        assert agrees(known, search.graph_)
+        assert "was not computed; price_knowledge=True" in search.remarks_[1]
+    search = found(known, time_limit=60.0, price_knowledge=True)
+    assert agrees(known, search.graph_)
+    assert price(search) > 10
 
 
 def test_of_a_population_paths_are_directed_and_what_is_false_is_refused():

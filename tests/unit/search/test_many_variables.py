@@ -118,7 +118,7 @@ def test_sets_that_chance_explains_are_seldom_mixed() -> None:
         return sum(len(items) for _, items in clusters if len({model.parents[j] for j in items}) > 1)
 
     assert n_mixed(by_price) > 80
-    assert n_mixed(by_test) < 45
+    assert n_mixed(by_test) == 0
     assert sum(len(items) for _, items in by_test) >= 80
 
 
