@@ -76,6 +76,19 @@ def test_the_mend_leaves_the_library_as_it_was(uniform_rows):
     assert library.cal_e_with_gin is before
 
 
+def test_kernels_that_are_kept_change_no_p_value_and_no_graph(uniform_rows):
+    released = import_module("causallearn.utils.KCI.KCI").KCI_UInd
+    rows = uniform_rows.iloc[:150].to_numpy()
+    kept = gin.keeping(released)(3)
+    for i, j in [(0, 1), (1, 0), (0, 4), (5, 1), (2, 2), (0, 1)]:
+        expected = released().compute_pvalue(rows[:, [i]], rows[:, [j]])
+        np.testing.assert_allclose(kept.compute_pvalue(rows[:, [i]], rows[:, [j]]), expected, rtol=1e-9, atol=1e-12)
+    for mended in (True, False):
+        slow = um.GIN(mended=mended).fit(uniform_rows.iloc[:150])
+        fast = um.GIN(mended=mended, keep_kernels=True).fit(uniform_rows.iloc[:150])
+        assert fast.graph_ == slow.graph_
+
+
 def test_rows_that_answer_for_the_set_asked_about():
     rows = np.arange(12.0).reshape(3, 4).view(gin._Meant)
     rows.Z = [3, 1]
