@@ -19,6 +19,7 @@ SOURCE = ROOT / "src" / "unmeasured"
 ORDER = [
     "errors",
     "arrays",
+    "parallel",
     "graphs",
     "data",
     "sem",

@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
 
-from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import BrokenProcessPool
 from tqdm import tqdm
 
@@ -23,6 +24,7 @@ from unmeasured.benchmark.attempt import STOPPED, circumstances, code_fingerprin
 from unmeasured.benchmark.experiment import Assignment, Experiment
 from unmeasured.benchmark.records import Outcome, Record, Task, append_record, latest, open_records
 from unmeasured.errors import UnmeasuredError
+from unmeasured.parallel import as_finished
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +63,8 @@ def run(
     path
         The file of records, made where there is none.
     n_jobs
-        Runs at once, each in a process of its own; -1 for one per core. One runs in this process.
+        Runs at once, each in a process of its own, or where ``joblib.parallel_config`` says; -1 for one per core. One
+        runs in this process.
     retry_failed
         Make runs again that failed, such as those of a method that was not installed.
     progress
@@ -151,9 +154,7 @@ def _made(assignments: Sequence[Assignment], n_jobs: int, bar: tqdm[None]) -> It
             bar.set_postfix_str(assignment.task.method)
             yield _performed(assignment, n_jobs)
         return
-    # One task at a time to each process: nothing finished waits for a batch to fill, and is lost with it.
-    parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
-    with contextlib.closing(parallel(delayed(_perform_in_worker)(a, n_jobs) for a in assignments)) as records:
+    with contextlib.closing(as_finished(partial(_perform_in_worker, n_jobs=n_jobs), assignments, n_jobs)) as records:
         try:
             for record in records:
                 bar.set_postfix_str(record.task.method)
@@ -167,7 +168,8 @@ def _made(assignments: Sequence[Assignment], n_jobs: int, bar: tqdm[None]) -> It
 
 
 def _perform_in_worker(assignment: Assignment, n_jobs: int) -> Record:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers itself
+    if threading.current_thread() is threading.main_thread():  # workers of a cluster may run tasks in another
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers itself
     return _performed(assignment, n_jobs)
 
 

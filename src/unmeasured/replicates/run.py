@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
@@ -24,6 +23,7 @@ from tqdm import tqdm
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.graphs.outline import Outline
+from unmeasured.parallel import as_finished
 from unmeasured.replicates.records import Records, Replicate
 from unmeasured.replicates.resample import Method, Resampling
 from unmeasured.replicates.result import Stability
@@ -174,11 +174,9 @@ def _fitted(found: Any) -> Search:
 def _make(work: Work, kept: Records, n_replicates: int, n_jobs: int | None, verbose: bool) -> None:
     """Make the replicates that are missing, and keep each as soon as it is done."""
     left = [i for i in range(n_replicates) if i not in kept.done]
-    # One replicate at a time to each worker: nothing finished waits for a batch to fill, and is lost with it.
-    parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
     with (
         tqdm(total=n_replicates, initial=n_replicates - len(left), unit="replicate", disable=not verbose) as bar,
-        contextlib.closing(parallel(delayed(work)(i) for i in left)) as done,
+        contextlib.closing(as_finished(work, left, n_jobs)) as done,
     ):
         try:
             for replicate in done:

@@ -178,7 +178,8 @@ class LGES(Search):
     missing : "ml", "listwise" or "pairwise"
         What to do about holes in rows.
     n_jobs : int
-        Threads for fits, -1 for all cores; the result does not depend on it.
+        Threads for fits, -1 for all cores, or for where ``joblib.parallel_config`` says; the result does not depend on
+        it.
     random_state : int
         Kept for the face of an estimator: the search draws nothing at random, and runs repeat.
     verbose : bool

@@ -16,6 +16,8 @@ from itertools import pairwise
 from threading import Timer
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import ThreadingBackend, get_active_backend
 
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Sample
@@ -265,20 +267,24 @@ def _solve_all(
 def _solve_chunks(
     problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int, tolerance: float, n_threads: int | None
 ) -> list[Solution]:
-    n_threads = n_threads or n_cores()
-    n_chunks = 1 if n_threads == 1 else min(len(problems), 8 * n_threads)
+    n_workers = 1 if n_threads == 1 or len(problems) == 1 else effective_n_jobs(n_threads or -1)
+    n_chunks = 1 if n_workers == 1 else min(len(problems), 8 * n_workers)
     if n_chunks == 1:
         return _solve_chunk(problems, starts, max_steps, tolerance)
     cuts = [len(problems) * c // n_chunks for c in range(n_chunks + 1)]
+    chunks = [(problems[a:b], starts[a:b], max_steps, tolerance) for a, b in pairwise(cuts)]
+    return [solution for part in _mapped(chunks, n_workers) for solution in part]
 
-    def run(chunk: tuple[int, int]) -> list[Solution]:
-        a, b = chunk
-        return _solve_chunk(problems[a:b], starts[a:b], max_steps, tolerance)
 
+def _mapped(chunks: Sequence[tuple[Sequence[Problem], Sequence[Floats], int, float]], n: int) -> list[list[Solution]]:
+    """Chunks on n threads; or, where ``joblib.parallel_config`` names a backend, on that: a cluster, say."""
     # Threads, not a parallel kernel: the kernels release the interpreter lock, and plain threads are safe
     # under fork, inside joblib workers and when called from several threads at once, which OpenMP is not.
-    with ThreadPoolExecutor(n_threads) as pool:
-        return [solution for part in pool.map(run, pairwise(cuts)) for solution in part]
+    if isinstance(get_active_backend(prefer="threads")[0], ThreadingBackend):
+        # Not joblib's own, which look for what is done every ten milliseconds: as long as a batch takes.
+        with ThreadPoolExecutor(n) as pool:
+            return list(pool.map(lambda chunk: _solve_chunk(*chunk), chunks))
+    return list(Parallel(n_jobs=n, batch_size=1)(delayed(_solve_chunk)(*chunk) for chunk in chunks))
 
 
 def _solve_chunk(
