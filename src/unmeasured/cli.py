@@ -75,6 +75,10 @@ CorOption = Annotated[
 MissingOption = Annotated[str, typer.Option(help="What to do about holes: ml, listwise or pairwise.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but mistakes.")]
+PenaltyOption = Annotated[
+    float, typer.Option(help="Price of a dimension in units of BIC's; more gives sparser graphs.")
+]
+GroupSizeOption = Annotated[int, typer.Option(help="Most latents that may share all their indicators.")]
 PublishedOption = Annotated[
     list[Path] | None, typer.Option("--published", help="A model to compare with, as a file; may be given again.")
 ]
@@ -90,10 +94,8 @@ def discover(
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
-    penalty: Annotated[
-        float, typer.Option(help="Price of a dimension in units of BIC's; more gives sparser graphs.")
-    ] = 1.0,
-    max_group_size: Annotated[int, typer.Option(help="Most latents that may share all their indicators.")] = 3,
+    penalty: PenaltyOption = 1.0,
+    max_group_size: GroupSizeOption = 3,
     knowledge: Annotated[
         Path | None, typer.Option(help="What is known: TOML, or lavaan text in a .lav file; see docs/knowledge.md.")
     ] = None,
@@ -332,7 +334,7 @@ def simulate_file(
     observed: Annotated[int, typer.Option(help="Observed variables.")] = 12,
     samples: Annotated[int, typer.Option("--samples", "--n", help="Rows.")] = 1000,
     common_children: Annotated[int, typer.Option(help="Indicators of several groups among them.")] = 0,
-    max_group_size: Annotated[int, typer.Option(help="Most latents that may share all their indicators.")] = 1,
+    max_group_size: GroupSizeOption = 1,
     parameters: Annotated[str, typer.Option(help="realistic, as in questionnaires, or paper.")] = "realistic",
     seed: Annotated[int, typer.Option(help="The same seed gives the same file.")] = 0,
     quiet: QuietOption = False,

@@ -12,12 +12,19 @@ import typer
 import unmeasured as um
 from unmeasured import cli
 from unmeasured.benchmark import calibration
-from unmeasured.cli import ColumnsOption, CorOption, FileArgument, JsonOption, MissingOption, SamplesOption
+from unmeasured.cli import (
+    ColumnsOption,
+    CorOption,
+    FileArgument,
+    GroupSizeOption,
+    JsonOption,
+    MissingOption,
+    PenaltyOption,
+    SamplesOption,
+)
 from unmeasured.report.run import About, run_of
 from unmeasured.report.write import write_run
 from unmeasured.search.warm import compile_kernels
-
-GroupSizeOption = Annotated[int, typer.Option(help="Most latents that may share all their indicators.")]
 
 
 @cli.app.command("stability")
@@ -27,7 +34,7 @@ def stability(
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
-    penalty: Annotated[float, typer.Option(help="Price of a dimension in units of BIC's.")] = 1.0,
+    penalty: PenaltyOption = 1.0,
     max_group_size: GroupSizeOption = 3,
     replicates: Annotated[int, typer.Option(help="How many replicates.")] = 200,
     method: Annotated[
