@@ -1,11 +1,11 @@
-"""Tests of the rank of a cross-covariance, from the closed form of :mod:`unmeasured.sem.rank`."""
+"""Tests of the rank of a cross-covariance, from the closed form of :mod:`unmeasured.sem.rank`; Wishart's of tetrads."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from scipy.special import chdtrc
+from scipy.special import chdtrc, ndtr
 
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.sem.rank import rank_codimension, rank_shortfalls
@@ -55,7 +55,8 @@ def vanishing_tetrads(R: Floats, i: int, j: int, n_samples: float, alpha: float)
     if math.isinf(n_samples):
         vanish = (shortfalls < _ROUNDING).all(axis=0)
     else:
-        vanish = (chdtrc(1, 2.0 * max(n_samples - 3.5, 1.0) * shortfalls) > alpha).all(axis=0)
+        # Chi-square with one degree of freedom, by way of the normal distribution, which is several times quicker.
+        vanish = (2.0 * ndtr(-np.sqrt(2.0 * max(n_samples - 3.5, 1.0) * shortfalls)) > alpha).all(axis=0)
     vanish[[i, j], :] = vanish[:, [i, j]] = True
     np.fill_diagonal(vanish, True)
     return np.asarray(vanish, dtype=bool)
@@ -72,3 +73,26 @@ def _second_root(ab: Floats, cd: Floats, ac: Floats, ad: Floats, bc: Floats, bd:
     # The larger root has no cancellation; the product of both is the determinant.
     larger = 0.5 * (trace + np.sqrt(np.maximum(trace**2 - 4.0 * det, 0.0)))
     return np.where(larger > 0, det / larger, 0.0)
+
+
+def wishart_pvalues(R: Floats, i: int, j: int, n_samples: float) -> Floats:
+    """(2, n, n) p-values of r_ij r_kl = r_ik r_jl and r_ij r_kl = r_il r_jk, for every k and l: Wishart (1928).
+
+    The variance of such a difference is ``((N + 1)/(N - 1) D' D'' - D)/(N - 2)``, with D the determinant of the
+    correlations of all four, D' and D'' those of the two pairs in no product. For four different variables only.
+
+    >>> R = np.full((4, 4), 0.5) + 0.5 * np.eye(4)  # one factor
+    >>> wishart_pvalues(R, 0, 1, 500)[:, 2, 3].tolist()
+    [1.0, 1.0]
+    """
+    ij, ik, jk = R[i, j], R[i, :, None], R[j, :, None]
+    il, jl, kl = R[i, None, :], R[j, None, :], R
+    first, second, third = np.broadcast_arrays(ij * kl, ik * jl, il * jk)
+    squares = ij**2 + ik**2 + il**2 + jk**2 + jl**2 + kl**2
+    triangles = ij * jk * ik + ij * jl * il + ik * kl * il + jk * kl * jl
+    det = 1.0 - squares + 2.0 * triangles + (first - second - third) ** 2 - 4.0 * second * third
+    pairs = np.stack([(1.0 - il**2) * (1.0 - jk**2), (1.0 - ik**2) * (1.0 - jl**2)])
+    n = max(n_samples, 3.0)
+    with np.errstate(all="ignore"):  # where two of the four are one variable
+        z = np.stack([first - second, first - third]) / np.sqrt(((n + 1.0) / (n - 1.0) * pairs - det) / (n - 2.0))
+    return np.asarray(2.0 * ndtr(-np.abs(z)))

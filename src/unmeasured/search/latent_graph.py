@@ -9,7 +9,6 @@ over classes, by the deletions of Algorithm 2, which in the limit of many sample
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -20,8 +19,6 @@ from unmeasured.arrays import Bools, Floats, Marks
 from unmeasured.graphs import cpdag_of
 from unmeasured.search.operators import DeleteLL, candidate_deletions
 from unmeasured.search.state import State
-
-Move = tuple[int, int, bool, bool]  # g, h, and whether g → h and h → g are there afterwards
 
 # A total score has to rise by more than rounding.
 _LEAST_RISE = 1e-9
@@ -74,29 +71,28 @@ def climbed_graph(score: LatentBic, start: Marks | None = None) -> Marks:
     [[0, 1], [1, 2], [2, 3]]
     """
     arcs = np.zeros((score.n_groups,) * 2, dtype=np.uint8) if start is None else start.copy()
+    # A move changes the parents of one group, or two, and only what their terms would gain has to be asked again.
+    rises = np.column_stack([_rises(score, arcs, h) for h in range(score.n_groups)])
     while True:
-        best, rise = None, _LEAST_RISE
-        for move in _moves(arcs):
-            gained = _rise(score, arcs, move)
-            if gained > rise:
-                best, rise = move, gained
-        if best is None:
+        toggled, turned = _legal(arcs)
+        options = np.stack([np.where(toggled, rises, -np.inf), np.where(turned, rises + rises.T, -np.inf)], axis=-1)
+        g, h, turn = np.unravel_index(np.argmax(options), options.shape)
+        if options[g, h, turn] <= _LEAST_RISE:
             return arcs
-        g, h, forth, back = best
-        arcs[g, h], arcs[h, g] = forth, back
+        arcs[g, h] ^= 1
+        arcs[h, g] ^= np.uint8(turn)
+        for child in (g, h) if turn else (h,):
+            rises[:, child] = _rises(score, arcs, int(child))
 
 
-def _moves(arcs: Marks) -> Iterator[Move]:
-    """Every edge that can be added, deleted or turned without making a cycle."""
+def _legal(arcs: Marks) -> tuple[Bools, Bools]:
+    """(G, G) twice: which edges g → h can be added or deleted, and which turned, without making a cycle."""
+    there = arcs.astype(bool)
     reaches = _reaches(arcs)
-    for g, h in np.argwhere(~np.eye(len(arcs), dtype=bool)).tolist():
-        if arcs[g, h]:
-            yield g, h, False, False
-            without = arcs[g].astype(bool) & (np.arange(len(arcs)) != h)
-            if not (without & reaches[:, h]).any():  # turned: no other way from g to h
-                yield g, h, False, True
-        elif not arcs[h, g] and not reaches[h, g]:
-            yield g, h, True, False
+    # Turned: no way from g to h through another child of g.
+    detour = there.astype(np.int64) @ reaches.astype(np.int64) > 0
+    can_be_added = ~there & ~there.T & ~reaches.T & ~np.eye(len(arcs), dtype=bool)
+    return there | can_be_added, there & ~detour
 
 
 def _reaches(arcs: Marks) -> Bools:
@@ -109,11 +105,8 @@ def _reaches(arcs: Marks) -> Bools:
         reaches = further
 
 
-def _rise(score: LatentBic, arcs: Marks, move: Move) -> float:
-    g, h, forth, back = move
-    rise = 0.0
-    for child, parent, is_there in ((h, g, forth), (g, h, back)):
-        if arcs[parent, child] != is_there:
-            parents = frozenset(np.flatnonzero(arcs[:, child]).tolist())
-            rise += score(child, parents ^ {parent}) - score(child, parents)
-    return rise
+def _rises(score: LatentBic, arcs: Marks, child: int) -> Floats:
+    """(G,) what the term of a group gains if another becomes its parent, or is one no more."""
+    parents = frozenset(np.flatnonzero(arcs[:, child]).tolist())
+    now = score(child, parents)
+    return np.array([0.0 if g == child else score(child, parents ^ {g}) - now for g in range(len(arcs))])

@@ -14,7 +14,7 @@ from statsmodels.multivariate.cancorr import CanCorr
 import unmeasured as um
 from graphs_zoo import group_collider, latent_chain, shared_child, two_group_chain
 from unmeasured.peers.fofc import pure_triples
-from unmeasured.peers.ranks import rank_pvalues, vanishing_tetrads
+from unmeasured.peers.ranks import rank_pvalues, vanishing_tetrads, wishart_pvalues
 from unmeasured.peers.two_stage import most_factors, n_factors, unrotated_loadings
 from unmeasured.search.latent_graph import LatentBic, climbed_graph
 from unmeasured.sem.savings import foretold_graph
@@ -77,10 +77,11 @@ def test_fofc_finds_every_one_factor_model_in_its_population(seed):
 
 
 @pytest.mark.parametrize("suite", [um.simulate.paper_suite, um.simulate.realistic_suite], ids=["paper", "realistic"])
-def test_fofc_finds_what_is_in_its_reach_and_nothing_else(suite):
+@pytest.mark.parametrize("rules", ["ours", "tetrad"])
+def test_fofc_finds_what_is_in_its_reach_and_nothing_else(suite, rules):
     """Single latents with three pure indicators or more, whatever groups and common children stand beside them."""
     for seed, dag in enumerate(suite()):
-        found, _ = population(um.FOFC(latent_edges=False), dag, seed)
+        found, _ = population(um.FOFC(latent_edges=False, rules=rules), dag, seed)
         pure = [tuple(x for x in dag.observed if dag.parents(x) == group) for group in dag.groups if len(group) == 1]
         assert sorted(found.clusters_) == sorted(items for items in pure if len(items) >= 3)
 
@@ -95,6 +96,13 @@ def test_fofc_leaves_out_what_measures_two_latents():
     found, _ = population(um.FOFC(), shared_child, 0)
     assert sorted(found.clusters_) == [("x1", "x2", "x3"), ("x4", "x5", "x6")]
     assert found.remarks_ == ("In no pure cluster of three or more: x7.",)
+
+
+def test_wisharts_p_values_are_uniform_where_tetrads_vanish():
+    model = um.simulate.realistic_parameters(latent_chain, rng=1)
+    draws = [um.simulate.sample(model, 200, rng=seed).corr().to_numpy() for seed in range(300)]
+    for pvalues in np.array([wishart_pvalues(R, 0, 1, 200)[:, 2, 3] for R in draws]).T:
+        assert kstest(pvalues, "uniform").pvalue > 0.01
 
 
 def test_a_pure_triple_is_pure_with_every_other_variable():
@@ -224,6 +232,7 @@ def test_many_latents_are_connected_by_hill_climbing():
         (um.FOFC(alpha=0), "alpha is a significance level between 0 and 1; got 0"),
         (um.FOFC(alpha="small"), "alpha is a significance level between 0 and 1; got 'small'"),
         (um.FOFC(latent_edges="yes"), "latent_edges is True or False; got 'yes'"),
+        (um.FOFC(rules="java"), "rules is 'ours' or 'tetrad'; got 'java'"),
         (um.RankClusters(alpha=2.0), "alpha is a significance level between 0 and 1; got 2.0"),
         (um.RankClusters(max_rank=0), "max_rank is a whole number, one or more; got 0"),
         (um.TwoStage(rotation="varimax"), "rotation is 'oblimin' or 'promax'; got 'varimax'"),
