@@ -60,8 +60,8 @@ def questioned(found: Discovery, sample: Sample, penalty: float) -> Discovery:
     if rejected and (fit.rmsea <= _POOR or lead < _MARGIN_IF_REJECTED):
         remark = (
             f"A graph among the observed variables alone, without latents, describes the data {better}. That need not "
-            "mean that there are no latents: neither may be right, and with many rows every small misfit counts. um.GES "
-            "shows that graph."
+            "mean that there are no latents: neither may be right, and with many rows every small misfit counts. "
+            "um.GES shows that graph."
         )
         return replace(found, remarks=(*found.remarks, remark))
     (alone,) = fit_many([rival.cpdag], sample)
