@@ -36,31 +36,39 @@ def covariance_along(effects: Floats, Phi: Floats) -> None:
 
 @compiled
 def log_dets(Phi: Floats, first: Ints, out: Floats) -> None:
-    """``out`` (2^G,): log determinant of the covariance of every set of groups; group g begins at ``first[g]``."""
+    """``out`` (2^G,): log determinant of the covariance of every set of groups; group g begins at ``first[g]``.
+
+    Sets are gone through so that mostly the last groups change, and what is left of the covariance given the earlier
+    ones is kept: a set costs as much as its few last groups.
+    """
     G = first.shape[0] - 1
     m = Phi.shape[0]
-    L = np.empty((m, m))
-    index = np.empty(m, dtype=np.int64)
-    for mask in range(1 << G):
-        q = 0
+    given = np.empty((G + 1, m, m))  # given[g]: covariance of groups from g on, given those of the set before g
+    total = np.zeros(G + 1)
+    given[0] = Phi
+    changed = 0  # the first group that is in this set and not in the last one, or the other way round
+    for count in range(1 << G):
+        mask = 0
         for g in range(G):
-            if mask >> g & 1:
-                for i in range(first[g], first[g + 1]):
-                    index[q] = i
-                    q += 1
-        total = 0.0
-        for i in range(q):
-            for k in range(i + 1):
-                s = Phi[index[i], index[k]]
-                for t in range(k):
-                    s -= L[i, t] * L[k, t]
-                if i == k:
-                    s = max(s, 1e-12)
-                    total += np.log(s)
-                    L[i, i] = np.sqrt(s)
-                else:
-                    L[i, k] = s / L[k, k]
-        out[mask] = total
+            if count >> (G - 1 - g) & 1:
+                mask |= 1 << g
+        for g in range(changed, G):
+            C, total[g + 1] = given[g + 1], total[g]
+            begin = first[g] if mask >> g & 1 else first[g + 1]
+            for i in range(begin, m):
+                for j in range(i, m):
+                    C[i, j] = given[g, i, j]
+            for i in range(begin, first[g + 1]):
+                pivot = max(C[i, i], 1e-12)
+                total[g + 1] += np.log(pivot)
+                for j in range(i + 1, m):
+                    f = C[i, j] / pivot
+                    for k in range(j, m):
+                        C[j, k] -= f * C[i, k]
+        out[mask] = total[G]
+        changed = G - 1
+        while changed > 0 and count >> (G - 1 - changed) & 1:
+            changed -= 1
 
 
 @compiled
@@ -82,12 +90,15 @@ def best_graph(log_det: Floats, sizes: Ints, n_samples: float, price: float, arc
         for mask in range(1 << G):
             if mask & bit:
                 continue
-            local[g, mask] = -0.5 * n_samples * (log_det[mask | bit] - log_det[mask]) - price * sizes[g] * width[mask]
-            parents[g, mask] = mask
-            for h in range(G):
-                if mask >> h & 1 and local[g, mask & ~(1 << h)] > local[g, mask]:
-                    local[g, mask] = local[g, mask & ~(1 << h)]
-                    parents[g, mask] = parents[g, mask & ~(1 << h)]
+            score = -0.5 * n_samples * (log_det[mask | bit] - log_det[mask]) - price * sizes[g] * width[mask]
+            source, rest = mask, mask
+            while rest:
+                fewer = mask & ~(rest & -rest)
+                rest &= rest - 1
+                if local[g, fewer] > score:
+                    score, source = local[g, fewer], fewer
+            local[g, mask] = score
+            parents[g, mask] = mask if source == mask else parents[g, source]
     best, last = np.full(1 << G, -np.inf), np.zeros(1 << G, dtype=np.int64)
     best[0] = 0.0
     for mask in range(1, 1 << G):
