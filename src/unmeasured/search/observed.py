@@ -81,7 +81,8 @@ def best_rival(sample: Sample, penalty: float) -> Rival:
     n = len(sample.names)
     price = 0.5 * penalty * (math.log(sample.n) + math.log(n * (n - 1) / 2))
     if n <= _EXACT:
-        arcs, value = exact_graph(sample.corr, (1,) * n, sample.n, price)
+        # A copy can be written to, as covariances of latents can: another kind of array would be compiled for anew.
+        arcs, value = exact_graph(sample.corr.copy(), (1,) * n, sample.n, price)
     else:
         score = LatentBic(sample.corr, (1,) * n, sample.n, price)
         arcs = climbed_graph(score)
