@@ -14,7 +14,7 @@ A file of ``benchmark/experiments/`` reads like this; a key it should not have i
     categories = ["even"]         # rows cut into five; "none": not cut. Left out: not cut
     missing = [0, 0.1]            # part of the values punched out; left out: none
     apart = true                  # every run in a process of its own, which shows how much memory it took
-    give_up = true                # a method that has passed its time limit is not tried on larger graphs
+    give_up = true                # a method that has passed its time limit is not tried on graphs as large
 
     [graphs]                      # suite = "paper" | "realistic", data = [bundled data sets], latents = false,
                                   # or structures drawn from a seed:

@@ -116,13 +116,13 @@ def _warn_of_other_code(kept: Sequence[Record]) -> None:
 def _all_made(
     experiment: Experiment, left: Sequence[Assignment], done: Sequence[Record], n_jobs: int, bar: tqdm[None]
 ) -> Iterator[Record]:
-    """Records as they are finished; where methods give up, one size of graphs after the other."""
+    """Records as they are finished; where methods give up, one run after the other, or one size with several at once."""
     if not experiment.give_up:
         yield from _made(left, n_jobs, bar)
         return
     known = list(done)
-    for _, group in groupby(left, key=lambda a: a.task.n_observed):
-        assignments = list(group)
+    parts = [list(group) for _, group in groupby(left, key=lambda a: a.task.n_observed)]
+    for assignments in parts if n_jobs != 1 else ([assignment] for assignment in left):
         hopeless = [a for a in assignments if _given_up_at(a.task, known) is not None]
         tried = [a for a in assignments if a not in hopeless]
         for record in chain((_not_tried(a.task, known, n_jobs) for a in hopeless), _made(tried, n_jobs, bar)):
@@ -131,13 +131,13 @@ def _all_made(
 
 
 def _given_up_at(task: Task, known: Sequence[Record]) -> int | None:
-    """The size of smaller graphs at which the method of a task passed its time limit, if it did."""
+    """The size of graphs, none larger, at which the method of a task passed its time limit, if it did."""
     sizes = [
         record.task.n_observed
         for record in known
         if record.task.method == task.method and (record.outcome.failure or "").startswith(STOPPED)
     ]
-    return min((size for size in sizes if size < task.n_observed), default=None)
+    return min((size for size in sizes if size <= task.n_observed), default=None)
 
 
 def _not_tried(task: Task, known: Sequence[Record], n_jobs: int) -> Record:
