@@ -116,7 +116,7 @@ def _warn_of_other_code(kept: Sequence[Record]) -> None:
 def _all_made(
     experiment: Experiment, left: Sequence[Assignment], done: Sequence[Record], n_jobs: int, bar: tqdm[None]
 ) -> Iterator[Record]:
-    """Records as they are finished; where methods give up, one run after the other, or one size with several at once."""
+    """Records as they are finished; where methods give up, one run, or with several at once one size, at a time."""
     if not experiment.give_up:
         yield from _made(left, n_jobs, bar)
         return
