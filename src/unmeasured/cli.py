@@ -30,7 +30,7 @@ from unmeasured.benchmark import knowledge as worth
 from unmeasured.errors import listing, nearest
 from unmeasured.report.run import About, Comparison, Run, run_of
 from unmeasured.report.screen import screen
-from unmeasured.report.write import write_run
+from unmeasured.report.write import STABILITY, write_run
 from unmeasured.search.warm import compile_kernels
 from unmeasured.sem.lavaan import parse
 
@@ -212,6 +212,8 @@ def remake_report(
 ) -> None:
     """Make the report of a result again, with other names, another heading or models to compare with.
 
+    Replicates that lie beside the result (stability.json) are shown again.
+
     Example: unmeasured report report/result.json --name L1=Speed --published theirs.lav
     """
     run = _run(result)
@@ -222,7 +224,19 @@ def remake_report(
     if published:
         models = {path.stem: _model(path) for path in published}
         run = replace(run, comparison=Comparison.of(um.compare_models({"found": run.result, **models})))
-    _say(_where(write_run(run, out or result.parent)), quiet)
+    _say(_where(write_run(run, out or result.parent, stability=_stability_beside(result, run))), quiet)
+
+
+def _stability_beside(path: Path, run: Run) -> um.Stability | None:
+    """What the replicates of a result said, from the file beside it; told on the screen where that is of another."""
+    file = path.parent / STABILITY
+    if not file.exists():
+        return None
+    found = um.Stability.from_json(_text(file))
+    if found.is_of(run.result.graph):
+        return found
+    typer.echo(f"{file} is of another graph and is left out of the report.", err=True)
+    return None
 
 
 def _renaming(pair: str) -> tuple[str, str]:

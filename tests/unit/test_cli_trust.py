@@ -32,6 +32,18 @@ def test_stability_of_a_file(matrix: str, tmp_path: Path) -> None:
     assert "2 replicates (parametric)" in said.output
     assert "Consensus of what comes back in 50% of the replicates" in said.output
     assert 'id="stability"' in (tmp_path / "report" / "report.html").read_text()
+    # Made again with another name, the page still has its replicates; those of another graph are left out, and told.
+    result = tmp_path / "report" / "result.json"
+    remade = CliRunner().invoke(app, ["report", str(result), "--name", "L1=Answering"])
+    assert remade.exit_code == 0, remade.output
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert 'id="stability"' in page
+    assert "Answering" in page[page.index('id="stability"') :]
+    other = um.LGES(max_group_size=1).fit(um.simulate.sample(um.simulate.random_one_factor(rng=1), 300, rng=1))
+    um.write_report(other, tmp_path / "report")
+    remade = CliRunner().invoke(app, ["report", str(result)])
+    assert "stability.json is of another graph and is left out of the report." in remade.output
+    assert 'id="stability"' not in (tmp_path / "report" / "report.html").read_text()
     again = CliRunner().invoke(app, [*asked, "--json"])
     assert json.loads(again.output)["n_replicates"] == 2
     assert records.read_text().count("\n") == 2

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from unmeasured.errors import UnmeasuredError
-from unmeasured.graphs import CPDAG
+from unmeasured.graphs import CPDAG, from_json
 from unmeasured.graphs.outline import Outline, Tally, group_name
 from unmeasured.replicates.consensus import consensus_class
 from unmeasured.replicates.records import Replicate
@@ -199,6 +200,40 @@ class Stability:
             "items": _rows(self.items),
             "groups": _rows(self.groups),
         }
+
+    def to_json(self) -> str:
+        """Everything, the replicates one by one; :meth:`from_json` undoes it."""
+        record = {
+            "graph": json.loads(self.graph.to_json()),
+            "observed": list(self.observed),
+            "method": self.method,
+            "replicates": [json.loads(replicate.line({})) for replicate in self.replicates],
+        }
+        return json.dumps(record, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Stability:
+        """What :meth:`to_json` wrote.
+
+        >>> Stability.from_json("{}")
+        Traceback (most recent call last):
+        ...
+        unmeasured.errors.UnmeasuredError: This is not a stability: 'graph' is missing or wrong. Give the text that ...
+        """
+        try:
+            record = json.loads(text)
+            graph, observed = from_json(json.dumps(record["graph"])), tuple(record["observed"])
+            replicates = [Replicate.from_record({**one, "observed": observed}) for one in record["replicates"]]
+            assert isinstance(graph, CPDAG)
+            return cls(graph, observed, str(record["method"]), tuple(replicates))
+        except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            what = f"{error} is missing or wrong" if isinstance(error, KeyError) else str(error) or "another graph"
+            raise UnmeasuredError(f"This is not a stability: {what}. Give the text that to_json wrote.") from None
+
+    def is_of(self, graph: CPDAG) -> bool:
+        """Whether a graph is the one that is judged, whatever its latents are called."""
+        same = sorted(graph.observed) == sorted(self.observed)
+        return same and Outline.of(graph, self.observed).to_record() == self.reference.to_record()
 
     def plot(self) -> Figure:
         """Items that travel together, as a heat map in the order of the groups, as a matplotlib figure."""

@@ -13,7 +13,7 @@ from unmeasured.report.html import html_page
 from unmeasured.report.run import About, Run, model_text, run_of
 from unmeasured.search.base import Search
 
-PAGE = "report.html"
+PAGE, STABILITY = "report.html", "stability.json"
 
 
 def write_report(
@@ -44,7 +44,7 @@ def write_report(
     published
         Models to compare with, by name: lavaan text or anything else :func:`unmeasured.compare_models` takes.
     stability
-        What :func:`unmeasured.stability` found: a section of the page, and ``stability.csv`` beside it.
+        What :func:`unmeasured.stability` found: a section of the page, ``stability.csv`` and ``.json`` beside it.
 
     Examples
     --------
@@ -75,6 +75,7 @@ def write_run(run: Run, folder: str | Path, *, stability: Stability | None = Non
         drawing.savefig(folder / "diagram.png", dpi=150)
         if stability is not None:
             stability.edges.to_csv(folder / "stability.csv", index=False)
+            _put(folder / STABILITY, stability.to_json())
         _put(folder / PAGE, html_page(run, stability))
     except OSError as error:
         raise UnmeasuredError(
