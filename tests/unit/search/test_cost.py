@@ -23,11 +23,11 @@ def test_a_search_takes_about_what_was_said() -> None:
 
 
 def test_the_curve_goes_on_beyond_its_end() -> None:
-    """With the exponent of its last stretch, which is below three."""
+    """With the exponent of its last points, which is below three."""
     beyond = seconds_on_the_curve(600) / seconds_on_the_curve(300)
     assert 2.0 < beyond < 8.0
 
 
-def test_memory_grows_with_pairs_of_variables() -> None:
+def test_memory_grows_with_the_number_of_variables() -> None:
     small, large = (um.estimate_cost(cov=np.eye(n), n_samples=1000) for n in (10, 300))
     assert 200 < small.memory < 400 < large.memory < 3000
