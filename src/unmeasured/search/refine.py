@@ -44,8 +44,8 @@ _N_OWN_CLIMBS, _N_SETTLED_NEAR, _N_CLOSE_NEAR = 1, 1, 2
 _FEW_VARIABLES = 34
 # Relocations fitted at a time, and how far below zero a promise may lie: it is a lower bound.
 _N_RELOCATED, _N_DROPPED, _N_SEVERAL, _SLACK = 6, 4, 12, 3.0
-# Settling within a trial stops after so many rounds.
-_TRIAL_ROUNDS = 6
+# Settling within a trial stops after so many rounds; with starts sooner.
+_TRIAL_ROUNDS, _TRIAL_ROUNDS_NEAR = 6, 3
 # Pairs that may become the indicators of a new latent, and merges and sizes that closed forms like best.
 _N_PAIRS, _N_MERGED, _N_RESIZED = 8, 8, 6
 # With more groups than this a variable is offered at most two at once.
@@ -76,6 +76,7 @@ class Refinement:
     steps: list[Step]
     out_of_time: Callable[[], bool]
     n_settled: int = _N_SETTLED
+    has_starts: bool = False  # near an answer already: less is tried
     summits: set[Hashable] = field(default_factory=set)  # settled models whose groups were worked on
     n_climbs: int = 0
 
@@ -102,7 +103,8 @@ class Refinement:
         In a trial only for a while, and nothing is written down.
         """
         best = found
-        for _ in range(_TRIAL_ROUNDS) if is_trial else count():
+        n_trials = _TRIAL_ROUNDS_NEAR if self.has_starts else _TRIAL_ROUNDS
+        for _ in range(n_trials) if is_trial else count():
             if self.out_of_time():
                 break
             candidates, starts = self._relocated(best)
@@ -324,7 +326,7 @@ class Refinement:
         # The best as they are, and those that promise most: a promise adds up what may not go together.
         fitted = list(dict.fromkeys(fitted))
         by_value = sorted(fitted, key=lambda other: -other.value)[:n_settled]
-        by_promise = sorted(fitted, key=self._promise, reverse=True)[: 2 * n_settled]
+        by_promise = sorted(fitted, key=self._promise, reverse=True)[: n_settled if self.has_starts else 2 * n_settled]
         best, what = None, ""
         for other in dict.fromkeys([*by_value, *by_promise]):
             settled = self.settle(other, is_trial=True) or other
@@ -364,7 +366,7 @@ def refine(score: BicScore[Measurement], guidance: Guidance, steps: list[Step], 
     """The best measurement models found from several proposals, best first; none where nothing can be proposed."""
     gains, starts, rules = RankGains(score.sample, score.price), guidance.starts, guidance.rules
     n_settled, n_close = (_N_SETTLED_NEAR, _N_CLOSE_NEAR) if starts else (_N_SETTLED, _N_CLOSE)
-    search = Refinement(score, gains, guidance, steps, clock.measuring_is_over, n_settled)
+    search = Refinement(score, gains, guidance, steps, clock.measuring_is_over, n_settled, has_starts=bool(starts))
     own = guided_proposals(gains, guidance.max_group_size, rules)
     if not own and not starts:
         return []
