@@ -44,8 +44,8 @@ _N_OWN_CLIMBS, _N_SETTLED_NEAR, _N_CLOSE_NEAR = 1, 1, 2
 _FEW_VARIABLES = 34
 # Relocations fitted at a time, and how far below zero a promise may lie: it is a lower bound.
 _N_RELOCATED, _N_DROPPED, _N_SEVERAL, _SLACK = 6, 4, 12, 3.0
-# Settling within a trial stops after so many rounds; with starts sooner.
-_TRIAL_ROUNDS, _TRIAL_ROUNDS_NEAR = 6, 3
+# Settling within a trial stops after so many rounds.
+_TRIAL_ROUNDS = 6
 # Pairs that may become the indicators of a new latent, and merges and sizes that closed forms like best.
 _N_PAIRS, _N_MERGED, _N_RESIZED = 8, 8, 6
 # With more groups than this a variable is offered at most two at once.
@@ -103,8 +103,7 @@ class Refinement:
         In a trial only for a while, and nothing is written down.
         """
         best = found
-        n_trials = _TRIAL_ROUNDS_NEAR if self.has_starts else _TRIAL_ROUNDS
-        for _ in range(n_trials) if is_trial else count():
+        for _ in range(_TRIAL_ROUNDS) if is_trial else count():
             if self.out_of_time():
                 break
             candidates, starts = self._relocated(best)
