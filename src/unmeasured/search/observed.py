@@ -52,6 +52,8 @@ def questioned(found: Discovery, sample: Sample, penalty: float) -> Discovery:
     rejected = fit.df > 0 and p_value(fit.chi2, fit.df) < _REJECTED
     if n > (_MOST_VARIABLES if rejected else _EXACT):
         return found
+    if penalty < 1.0:
+        return found  # at such prices both have too many edges, and which has more of them says nothing of latents
     rival = best_rival(sample, penalty)
     lead = rival.value - extended_bic(found.cpdag, fit, penalty)
     if lead < _MARGIN:
