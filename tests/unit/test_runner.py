@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -158,7 +158,7 @@ def fakes(monkeypatch):
 
 def steady(path: Path) -> list[dict[str, object]]:
     """The records of a file in a fixed order, without what may differ from run to run."""
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows = [asdict(r.task) | asdict(r.circumstances) | asdict(r.outcome) for r in read_records(path)]
     return sorted(({k: v for k, v in row.items() if k not in VOLATILE} for row in rows), key=json.dumps)
 
 
@@ -292,8 +292,11 @@ def test_parameters_are_shared_over_sample_sizes_and_not_over_seeds_and_graphs()
 
 def test_a_record_describes_itself_and_the_oracle_is_perfect():
     record = perform(tiny(("oracle", "FakeOracle")).assignments[-1])
-    row = json.loads(record.line())
-    assert (row["f1"], row["shd"], row["shd_paper"], row["failure"]) == (1.0, 0, 0, None)
+    shared, own = map(json.loads, record.lines())
+    assert shared["runs"] == own["of"]
+    row = shared | own
+    assert (row["f1"], row["shd"], row["shd_paper"]) == (1.0, 0, 0)
+    assert "failure" not in row
     assert (row["latents_true"], row["latents_found"]) == (2, 2)
     assert row["score_true"] == pytest.approx(row["score_found"], rel=1e-6)
     assert row["score_true"] < 0
@@ -301,7 +304,7 @@ def test_a_record_describes_itself_and_the_oracle_is_perfect():
         "tiny", "oracle", "5-observed-1", 1, 200, 5,
     )  # fmt: skip
     assert (row["version"], row["numpy"], row["options"]) == (um.__version__, np.__version__, {})
-    assert Record.from_line(record.line()) == record
+    assert Record.of(row) == record
 
 
 def test_the_truth_scores_better_than_a_graph_without_edges():
@@ -374,15 +377,16 @@ def test_a_run_killed_half_way_and_started_again_ends_with_the_same_records(fold
 
 
 def test_records_of_an_earlier_version_still_count(tmp_path):
-    """A line as it was written before rows could be cut or lose values: the task is done."""
+    """Lines as they were written before rows could be cut or lose values, each saying everything: tasks are done."""
     trial, path = tiny(("oracle", "FakeOracle")), tmp_path / "r.jsonl"
     runner.run(trial, path, progress=False)
-    line = json.loads(path.read_text().splitlines()[0])
-    assert not {"categories", "missing", "peak_mib", "rmsea"} & set(line)
-    assert list(line)[:14] == [
-        "experiment", "method", "constructor", "options", "graph", "graph_digest", "n_observed", "n_samples", "seed",
-        "experiment_seed", "parameters", "noise", "nonlinearity", "time_limit",
-    ]  # fmt: skip
+    first, second, *others = map(json.loads, path.read_text().splitlines())
+    told = {**first, **second}
+    assert not {"categories", "missing", "peak_mib", "rmsea"} & set(told)
+    name = first.pop("runs")
+    old = [first | {key: value for key, value in line.items() if value != name} for line in (second, *others)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in old))
+    assert runner.run(trial, path, progress=False).n_new == 0
     old = Path(__file__).parents[2] / "benchmarks" / "records" / "table4.jsonl"
     kept = {record.task.key for record in read_records(old)}
     assert kept >= {a.task.key for a in experiment.load("table4").quickened().assignments}
@@ -413,7 +417,7 @@ def test_a_run_apart_says_how_much_memory_it_took_and_may_die(folder, monkeypatc
     record = runner._performed(oracle, 1)
     assert record.outcome.f1 == 1.0
     assert 30 < record.outcome.peak_mib < 3000
-    assert Record.from_line(record.line()) == record
+    assert Record.of(json.loads(record.lines()[0]) | json.loads(record.lines()[1])) == record
     assert runner._performed(dying, 1).outcome.failure.startswith("The process of the run died (exit code 9)")
 
 
@@ -427,7 +431,7 @@ def test_a_half_written_last_line_is_dropped_with_a_note(tmp_path, caplog):
     caplog.clear()
     assert runner.run(trial, path, progress=False).n_new == 1
     assert "was half written; it is dropped and its run made again" in caplog.text
-    assert len(path.read_bytes().splitlines()) == 8
+    assert len(path.read_bytes().splitlines()) == 9  # one for what the runs share
 
 
 def test_a_last_line_without_its_newline_is_kept(tmp_path):
@@ -444,6 +448,21 @@ def test_a_spoilt_line_in_the_middle_is_an_error(tmp_path):
     path.write_text('{"experiment": "tiny"}\n')
     with pytest.raises(um.UnmeasuredError, match=r"Line 1 of '.*r.jsonl' is not a record of a run: it has no 'method'"):
         read_records(path)
+    path.write_text('{"of": "5d41402a", "seed": 0}\n')
+    with pytest.raises(
+        um.UnmeasuredError, match="is not a record of a run: no line before it tells of runs '5d41402a'"
+    ):
+        read_records(path)
+
+
+def test_what_runs_share_is_written_once_and_told_apart(tmp_path):
+    path = tmp_path / "r.jsonl"
+    runner.run(tiny(("oracle", "FakeOracle"), ("other", "FakeOracle", "pause = 0.001")), path, progress=False)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    shared = [line["method"] for line in lines if "runs" in line]
+    assert sorted(shared) == ["oracle", "other"]
+    assert len({line["of"] for line in lines if "of" in line}) == 2
+    assert len(lines) == 2 + 16
 
 
 def test_what_can_change_the_answer_is_run_again(tmp_path, monkeypatch):
@@ -464,8 +483,8 @@ def test_runs_by_other_code_of_the_same_version_are_kept_and_said(tmp_path, capl
     trial, path = tiny(("oracle", "FakeOracle")), tmp_path / "r.jsonl"
     runner.run(trial, path, progress=False)
     lines = path.read_text().splitlines()
-    first = json.dumps({**json.loads(lines[0]), "code": "0ther"})
-    path.write_text("\n".join([first, *lines[1:]]) + "\n")
+    other = json.dumps({**json.loads(lines[1]), "code": "0ther"})
+    path.write_text("\n".join([lines[0], other, *lines[2:]]) + "\n")
     assert runner.run(trial, path, progress=False).n_new == 0
     assert "1 of the runs kept were made by other code of the same version" in caplog.text
     assert "made by 2 different states of the code" in make_table(trial, read_records(path)).text()

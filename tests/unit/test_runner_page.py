@@ -33,7 +33,9 @@ def made_up(name: str, n_seeds: int = 1) -> list[Record]:
 
 def write(folder: Path, name: str, n_seeds: int = 1) -> None:
     folder.mkdir(exist_ok=True)
-    (folder / f"{name}.jsonl").write_text("".join(record.line() + "\n" for record in made_up(name, n_seeds)))
+    (folder / f"{name}.jsonl").write_text(
+        "".join("\n".join(record.lines()) + "\n" for record in made_up(name, n_seeds))
+    )
 
 
 @pytest.mark.parametrize("name", ["table1", "scaling", "table5", "penalty"])
@@ -87,7 +89,7 @@ def test_a_place_of_the_template_becomes_command_table_and_picture(tmp_path):
 
 
 def test_methods_without_records_are_named_and_not_shown(tmp_path):
-    (tmp_path / "penalty.jsonl").write_text(made_up("penalty")[0].line() + "\n")
+    (tmp_path / "penalty.jsonl").write_text("\n".join(made_up("penalty")[0].lines()) + "\n")
     text = page.section("penalty", tmp_path, tmp_path)
     assert "`unmeasured bench penalty --seeds 1 --method 'penalty = 0.25'`" in text
     assert "- Not run yet: penalty = 0.5; penalty = 1; penalty = 2; penalty = 4." in text

@@ -1,6 +1,11 @@
 """Records: one line of JSON for each run, saying what was asked, under which circumstances, and what came of it.
 
-A line is flat; here it is three values:
+What many runs share, a method with its options and the circumstances, is said once in a file, on a line of its own::
+
+    {"runs":"5d41402a","experiment":"table1","method":"FOFC",...,"machine":"Linux x86_64, 2 cores",...}
+    {"of":"5d41402a","graph":"paper-01","n_samples":100,"seed":0,...,"seconds":0.06,"f1":0.4,...}
+
+A line may also say everything itself. A record is flat; here it is three values:
 
 - :class:`Task`: what was asked. Everything that can change the answer is in it, and its ``key`` is its identity.
 - :class:`Circumstances`: program versions, machine, day. The version decides whether a run has to be made again.
@@ -14,6 +19,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cached_property
@@ -27,8 +33,8 @@ logger = logging.getLogger(__name__)
 
 # Fields that may differ between two runs of the same task by the same version.
 VOLATILE = ("code", "seconds", "peak_mib", "machine", "n_jobs", "date")
-# Figures that only some experiments have.
-_SPECIAL = ("chi2", "df", "rmsea", "cfi", "tli", "srmr", "bic", "peak_mib")
+# Fields of a task that each run has for itself.
+_OWN = ("graph", "graph_digest", "n_observed", "n_samples", "seed")
 # Two fits of one class may differ by this much in total log-likelihood.
 ROUNDING = 0.05
 
@@ -126,9 +132,8 @@ class Outcome:
     failure: str | None = None
 
     def content(self) -> dict[str, Any]:
-        """Its part of a line; figures that are not for this kind of run are left out."""
-        figures = asdict(self)
-        return {name: value for name, value in figures.items() if value is not None or name not in _SPECIAL}
+        """Its part of a line; figures that there are not are left out."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @property
     def reports_latents(self) -> float | None:
@@ -156,7 +161,7 @@ def _is_better(first: float | None, second: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class Record:
-    """A line of the file."""
+    """A run, as the lines of a file tell it."""
 
     task: Task
     circumstances: Circumstances
@@ -167,17 +172,16 @@ class Record:
         """What is not done again: the task by this version of the package."""
         return self.task.key, self.circumstances.version
 
-    def line(self) -> str:
-        """The record as one line of JSON."""
-        content = {**self.task.content(), **asdict(self.circumstances), **self.outcome.content()}
-        return json.dumps(content, allow_nan=False)
+    def lines(self) -> tuple[str, str]:
+        """As JSON: what it shares with other runs, under a name that follows from it, and what is its own."""
+        shared = {**self.task.content(), **asdict(self.circumstances)}
+        own = {name: shared.pop(name) for name in _OWN}
+        name = f"{zlib.crc32(_json(shared).encode()):08x}"
+        return _json({"runs": name, **shared}), _json({"of": name, **own, **self.outcome.content()})
 
     @classmethod
-    def from_line(cls, line: str) -> Record:
-        """The record a line holds; keys it does not know, of a later version, are passed over."""
-        content = json.loads(line)
-        if not isinstance(content, dict):
-            raise ValueError("it is not an object")
+    def of(cls, content: Mapping[str, Any]) -> Record:
+        """The record with this content; keys it does not know, of a later version, are passed over."""
         # Figures that an earlier version did not record are unknown.
         known = {f.name: f for part in (Task, Circumstances, Outcome) for f in fields(part)}
         missing = [name for name, f in known.items() if name not in content and f.default is MISSING]
@@ -231,10 +235,12 @@ def open_records(path: Path) -> list[Record]:
 
 
 def append_record(path: Path, record: Record) -> None:
-    """Add a record as a line, in one write, and see it off to the disk."""
+    """Add a record as a line, and before it what it shares if the file has not that yet; see it off to the disk."""
+    shared, own = (f"{line}\n".encode() for line in record.lines())
     try:
-        with path.open("ab", buffering=0) as file:
-            file.write((record.line() + "\n").encode())
+        with path.open("a+b", buffering=0) as file:
+            file.seek(0)
+            file.write(own if shared in file.read() else shared + own)  # one write, so that little can be lost
             os.fsync(file.fileno())
     except OSError as error:
         raise UnmeasuredError(f"Records cannot be written to {str(path)!r}: {error.strerror}.") from None
@@ -250,13 +256,26 @@ def _split(content: bytes) -> tuple[bytes, bytes]:
     return content, b""
 
 
+def _json(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, allow_nan=False, separators=(",", ":"))
+
+
 def _parsed(content: bytes, path: Path) -> list[Record]:
-    records = []
+    records: list[Record] = []
+    shared: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(content.decode(errors="replace").split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            records.append(Record.from_line(line))
+            told = json.loads(line)
+            if not isinstance(told, dict):
+                raise ValueError("it is not an object")
+            if "runs" in told:
+                shared[told["runs"]] = told
+            elif "of" in told and told["of"] not in shared:
+                raise ValueError(f"no line before it tells of runs {told['of']!r}")
+            else:
+                records.append(Record.of({**shared.get(told.get("of", ""), {}), **told}))
         except ValueError as error:
             raise UnmeasuredError(
                 f"Line {number} of {str(path)!r} is not a record of a run: {error}. "
