@@ -229,7 +229,10 @@ def test_a_method_has_a_time_limit_and_seeds_of_its_own():
     assert {(a.task.method, a.task.seed, a.task.time_limit) for a in trial.assignments} == {
         ("slow", 1, 5), ("fast", 0, 30), ("fast", 1, 30),
     }  # fmt: skip
-    assert "slow: seeds 1 only." in make_table(trial, []).notes
+    assert "slow: seed 1 only." in make_table(trial, []).notes
+    # Fewer runs by plan are no reason not to be compared.
+    block = make_table(trial, [perform(assignment) for assignment in trial.assignments]).blocks[0]
+    assert [entry.is_best for entry in block.rows[0][1:3]] == [True, True]
     with pytest.raises(
         um.UnmeasuredError, match=r"'slow' has seeds \[3\] that the experiment has not; it has \[0, 1\]"
     ):

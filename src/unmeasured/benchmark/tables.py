@@ -170,9 +170,10 @@ class Cells:
 
 
 def _entries(cells: Sequence[Cell], measure: Measure) -> list[Entry]:
-    """Cells that compete, as printed; those that print like the best are best."""
+    """Cells as printed. Those with all their runs, or as many as any, compete; what prints like the best is best."""
     most = max((cell.n for cell in cells), default=0)
-    rounded = [round(cell.mean, measure.digits) if cell.n == most and most else math.nan for cell in cells]
+    fair = [cell.n > 0 and cell.n in (cell.n_planned, most) for cell in cells]
+    rounded = [round(cell.mean, measure.digits) if is_fair else math.nan for cell, is_fair in zip(cells, fair)]
     competing = [value for value in rounded if not math.isnan(value)]
     best = math.nan
     if measure.larger_is_better is not None and len(competing) > 1:
@@ -241,11 +242,11 @@ def _notes(experiment: Experiment, tasks: Sequence[Task], used: Sequence[Record]
             "The paper's figures are for graphs of its own, which are not published, and for its own machine; ours are "
             "for graphs of the same kind. Its SHD is our `SHD, the paper's way`."
         )
-    notes += [
-        f"{m.label}: run on rows with {m.noise} noise."
+    notes += _alike(
+        (m.label, f"run on rows with {m.noise} noise.")
         for m in experiment.methods
         if m.noise not in (None, experiment.noise)
-    ]
+    )
     notes += _limits(experiment, tasks)
     notes += _failures(used)
     if n_left_out:
@@ -277,23 +278,32 @@ def _provenance(used: Sequence[Record]) -> str:
 def _limits(experiment: Experiment, tasks: Sequence[Task]) -> list[str]:
     largest = max(task.n_observed for task in tasks)
     sizes = {task.n_observed for task in tasks}
-    return (
-        [
-            f"{m.label}: {', '.join(map(str, m.n_observed))} observed variables only."
-            for m in experiment.methods
+    methods = experiment.methods
+    return [
+        *_alike(
+            (m.label, f"{', '.join(map(str, m.n_observed))} observed variables only.")
+            for m in methods
             if m.n_observed is not None and set(m.n_observed) < sizes
-        ]
-        + [
-            f"{m.label}: not run beyond {m.max_observed} observed variables."
-            for m in experiment.methods
+        ),
+        *_alike(
+            (m.label, f"not run beyond {m.max_observed} observed variables.")
+            for m in methods
             if m.max_observed is not None and m.max_observed < largest
-        ]
-        + [
-            f"{m.label}: seeds {', '.join(map(str, m.seeds))} only."
-            for m in experiment.methods
+        ),
+        *_alike(
+            (m.label, f"{'seeds' if len(m.seeds) > 1 else 'seed'} {', '.join(map(str, m.seeds))} only.")
+            for m in methods
             if m.seeds is not None and set(m.seeds) < set(experiment.seeds)
-        ]
-    )
+        ),
+    ]
+
+
+def _alike(said: Iterable[tuple[str, str]]) -> list[str]:
+    """A note for each thing that is said of methods, and who they are."""
+    methods: dict[str, list[str]] = {}
+    for method, what in said:
+        methods.setdefault(what, []).append(method)
+    return [f"{'; '.join(labels)}: {what}" for what, labels in methods.items()]
 
 
 def _exponents(cells: Cells) -> list[str]:

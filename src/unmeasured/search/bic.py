@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.sample import Sample
@@ -26,18 +26,33 @@ from unmeasured.sem.savings import EXACT
 # With more groups than this the way back from all edges is long, and not taken.
 _FEW_GROUPS = 6
 # With more variables than this a measurement model is worked on in pieces, and up to this many then as a whole.
-_MANY_VARIABLES, _MOST_AT_ONCE = 34, 44
+MANY_VARIABLES, _MOST_AT_ONCE = 34, 44
 # How far below the best a runner-up may be: its weight is then below e^-10.
 _RIVAL = 10.0
 
 
+@dataclass(frozen=True)
+class Best:
+    """The best class a search found, its extended BIC per sample, and the classes it met."""
+
+    state: State
+    value: float
+    met: Met
+
+
 def by_bic(
-    sample: Sample, penalty: float, guidance: Guidance, n_threads: int | None, clock: Clock, steps: Steps, met: Met
-) -> State | None:
+    sample: Sample,
+    penalty: float,
+    guidance: Guidance,
+    n_threads: int | None,
+    clock: Clock,
+    steps: Steps,
+    n_runners: int = 0,
+) -> Best | None:
     """The class with the best extended BIC that was found; None where no latents are better."""
     score: BicScore[Measurement] = BicScore(sample, penalty=penalty, n_threads=n_threads)
     price = score.price / sample.n
-    best = None
+    best, met = None, Met(sample, n_runners)
     # Without latents: independent variables, each with its variance.
     best_value = 0.5 * sample.log_det_corr - price * len(sample.names)
     if guidance.rules is not None and guidance.rules.needs_latents:
@@ -64,11 +79,12 @@ def by_bic(
         met.add_untested(score, measured)
     if best is not None:
         steps += best.trace
-        return best.state
+        return Best(best.state, best_value, met)
     if not (clock.stopped and measured):
         return None
     # Stopped before the first test: what was foretold is the best there is.
-    return latent_starts(measured[0], score, paths_of(measured[0].model, guidance.rules))[-1]
+    foretold = latent_starts(measured[0], score, paths_of(measured[0].model, guidance.rules))[-1]
+    return Best(foretold, measured[0].value / sample.n, met)
 
 
 def measurement_models(score: BicScore[Measurement], guidance: Guidance, steps: Steps, clock: Clock) -> list[Found]:
@@ -76,7 +92,7 @@ def measurement_models(score: BicScore[Measurement], guidance: Guidance, steps: 
 
     Many variables are worked on in pieces; but what is known may tie pieces together.
     """
-    if len(score.sample.names) <= _MANY_VARIABLES or guidance.rules is not None:
+    if len(score.sample.names) <= MANY_VARIABLES or guidance.rules is not None:
         return refine(score, guidance, steps, clock)
     pieces = Pieces(score, guidance, steps, clock)
     with clock.heeding_the_keyboard():

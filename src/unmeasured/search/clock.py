@@ -32,14 +32,23 @@ class Clock:
         self._began, self._limit = time.monotonic(), time_limit
         self.stopped = ""  # why, in words; empty while nothing has stopped the search
         self._done = 0.0  # the part of the work that is behind us
+        self._lap = (0.0, 1.0)
+
+    def lap(self, begins: float, ends: float) -> None:
+        """What is told from here on is of the work between these parts of the whole."""
+        self._lap = begins, ends
 
     def measured(self, part: float) -> None:
         """That part of the work on the measurement model is done."""
-        self._done = _MEASURING * part
+        self._reached(_MEASURING * part)
 
     def connected(self, part: float) -> None:
         """That part of the work on the latent graph is done."""
-        self._done = _MEASURING + (1.0 - _MEASURING) * part
+        self._reached(_MEASURING + (1.0 - _MEASURING) * part)
+
+    def _reached(self, part: float) -> None:
+        begins, ends = self._lap
+        self._done = begins + (ends - begins) * part
 
     def left(self) -> str:
         """About how much longer, in words; empty where nobody can tell.

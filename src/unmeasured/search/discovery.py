@@ -19,6 +19,8 @@ from unmeasured.sem.rank import rank_shortfall
 # A variable is set apart as belonging nowhere when its independence of all others cannot be rejected at this
 # level: high, since a weak indicator is better kept.
 _ALONE = 0.1
+# A model is rejected when its misfit is beyond chance at this level.
+_REJECTED = 1e-3
 # Above this RMSEA the usual rules of thumb call a fit unacceptable.
 _BAD_FIT = 0.1
 
@@ -34,6 +36,11 @@ class Discovery:
     runners_up: tuple[RunnerUp, ...] = ()
     named: tuple[str, ...] = ()  # latents whose names were given
     interrupted: bool = False  # by Ctrl-C: the best so far
+
+
+def is_rejected(fit: Fit) -> bool:
+    """Whether the misfit of a model is far beyond chance."""
+    return fit.df > 0 and fit.pvalue < _REJECTED
 
 
 def independent_variables(sample: Sample) -> tuple[str, ...]:

@@ -24,8 +24,9 @@ from unmeasured.knowledge.known import Knowledge
 from unmeasured.knowledge.satisfy import rules_of
 from unmeasured.score import LikelihoodScore, default_delta
 from unmeasured.search.base import Search
-from unmeasured.search.bic import Met, by_bic
+from unmeasured.search.bic import Best
 from unmeasured.search.clock import Clock
+from unmeasured.search.descent import by_bic_from_above
 from unmeasured.search.discovery import (
     Discovery,
     independent_variables,
@@ -77,7 +78,8 @@ def discover(
     # Contradictions are refused before the search.
     rules = rules_of(knowledge, sample.names, max_group_size) if knowledge else None
     clock = Clock(time_limit)
-    steps, met = Steps(verbose, clock), Met(sample, n_runners)
+    steps = Steps(verbose, clock)
+    best: Best | None = None
     leftover: tuple[str, ...] = ()
     # In a population the price of a dimension vanishes against the likelihood: what is left is the paper's rule.
     if criterion == "delta" or math.isinf(sample.n):
@@ -86,7 +88,8 @@ def discover(
     else:
         models = [measurement_of(graph, sample.names) for graph in starts if graph.groups]
         guidance = Guidance(max_group_size or len(sample.names) // 2, moves, models, rules)
-        state = by_bic(sample, penalty, guidance, n_threads, clock, steps, met)
+        best = by_bic_from_above(sample, penalty, guidance, n_threads, clock, steps, n_runners)
+        state = best.state if best else None
     steps.close()
     if state is None:
         empty = nothing_latent(sample, Trace(steps))
@@ -102,7 +105,13 @@ def discover(
     if clock.stopped:
         remarks.append(f"{clock.stopped}: this is the best found so far, not the end of the search.")
     found = Discovery(
-        cpdag, fit, Trace(steps), tuple(remarks), met.runners_up(state), named, interrupted=clock.is_interrupted
+        cpdag,
+        fit,
+        Trace(steps),
+        tuple(remarks),
+        best.met.runners_up(state) if best else (),
+        named,
+        clock.is_interrupted,
     )
     # The paper's rule is left as it is, and whoever gives knowledge of latents knows that there are some.
     return found if criterion == "delta" or math.isinf(sample.n) or rules else questioned(found, sample, penalty)

@@ -20,15 +20,14 @@ import numpy as np
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.score import surprise_of
-from unmeasured.search.discovery import Discovery
+from unmeasured.search.discovery import Discovery, is_rejected
 from unmeasured.search.latent_graph import LatentBic, climbed_graph
 from unmeasured.sem.fit import Fit, fit_many
-from unmeasured.sem.indices import p_value
 from unmeasured.sem.savings import exact_graph
 
-# A factor model is rejected when its misfit is beyond chance at this level, and then given up only above this RMSEA,
-# where the usual rules of thumb end: 20,000 answers to a questionnaire reject every model, and latents still count.
-_REJECTED, _POOR = 1e-3, 0.08
+# A factor model that is rejected is given up only above this RMSEA, where the usual rules of thumb end: 20,000 answers
+# to a questionnaire reject every model, and latents still count.
+_POOR = 0.08
 # By how much, in total log-likelihood, the graph among observed variables has to be better: where both describe the
 # data the difference says how likely each is; where the factor model is wrong anyway it says less. Factor models whose
 # effects are not linear came up to 17, graphs without latents began at 57.
@@ -49,7 +48,7 @@ class Rival:
 def questioned(found: Discovery, sample: Sample, penalty: float) -> Discovery:
     """The discovery, with a remark where observed variables alone explain more; or their graph, where it is poor."""
     fit, n = found.fit, len(sample.names)
-    rejected = fit.df > 0 and p_value(fit.chi2, fit.df) < _REJECTED
+    rejected = is_rejected(fit)
     if n > (_MOST_VARIABLES if rejected else _EXACT):
         return found
     if penalty < 1.0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from shutil import get_terminal_size
+from typing import NoReturn
 
 import pandas as pd
 from tqdm import tqdm
@@ -43,9 +44,9 @@ class Step:
 class Steps(list[Step]):
     """Steps on their way into a trace; shown as they are taken, where that is wanted."""
 
-    def __init__(self, verbose: bool = False, clock: Clock | None = None) -> None:
+    def __init__(self, verbose: bool = False, clock: Clock | None = None, bar: tqdm[NoReturn] | None = None) -> None:
         super().__init__()
-        self._bar = tqdm(disable=not verbose, desc="steps", unit=" step", bar_format=_BAR)
+        self._bar = tqdm(disable=not verbose, desc="steps", unit=" step", bar_format=_BAR) if bar is None else bar
         self._best = -math.inf
         self._clock = clock or Clock(None)
 
@@ -60,6 +61,10 @@ class Steps(list[Step]):
         """Show where the search is, how much longer it will take, and what it is doing; cut to one line."""
         told = "; ".join(part for part in (where, self._clock.left(), doing) if part)
         self._bar.set_postfix_str(told[: get_terminal_size().columns - _ROOM])
+
+    def lap(self) -> Steps:
+        """Steps of another search on the same bar."""
+        return Steps(clock=self._clock, bar=self._bar)
 
     def close(self) -> None:
         """Leave the bar as it is."""

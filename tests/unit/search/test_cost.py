@@ -22,6 +22,11 @@ def test_a_search_takes_about_what_was_said() -> None:
     assert cost.seconds / 10 < time.perf_counter() - began < 10 * cost.seconds
 
 
+def test_many_rows_take_longer() -> None:
+    few, many = (um.estimate_cost(cov=np.eye(20), n_samples=n).seconds for n in (1000, 20_000))
+    assert many > 2 * few
+
+
 def test_the_curve_goes_on_beyond_its_end() -> None:
     """With the exponent of its last points, which is below three."""
     beyond = seconds_on_the_curve(600) / seconds_on_the_curve(300)

@@ -1,0 +1,74 @@
+"""Another way to the best class, for very many rows: down from a higher price.
+
+With 20,000 answers every model is rejected, and the score at BIC's price has many summits: whichever detail is bought
+first stands in the way of others. Where dimensions cost more only the large features pay, and going down from there
+buys the details in the order of what they are worth::
+
+    penalty    1  →  as if N were 1000  →  half way on a log scale  →  1
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from unmeasured.data.sample import Sample
+from unmeasured.search.bic import MANY_VARIABLES, Best, by_bic
+from unmeasured.search.clock import Clock
+from unmeasured.search.discovery import is_rejected, with_isolated
+from unmeasured.search.measurement import measurement_of
+from unmeasured.search.refine import Guidance
+from unmeasured.search.trace import Step, Steps
+from unmeasured.sem.fit import fit_many
+
+# The price to go down from is BIC's for so many rows, and worth the way only if it is so many times what is asked for.
+_FEW_ROWS, _FAR = 1000, 4.0
+# What the first search takes of the whole way, about.
+_FIRST = 0.5
+
+
+def by_bic_from_above(
+    sample: Sample,
+    penalty: float,
+    guidance: Guidance,
+    n_threads: int | None,
+    clock: Clock,
+    steps: Steps,
+    n_runners: int = 0,
+) -> Best | None:
+    """The best class found; with so many rows that it is rejected, also by way of higher prices."""
+    is_asked = may_descend(sample, penalty) and not guidance.starts  # with starts it is near an answer already
+    clock.lap(0.0, _FIRST if is_asked else 1.0)
+    first = by_bic(sample, penalty, guidance, n_threads, clock, steps, n_runners)
+    if first is None or not is_asked:
+        return first
+    (fit,) = fit_many([with_isolated(first.state.cpdag, sample.names)], sample, n_threads=n_threads)
+    if not is_rejected(fit):
+        return first
+    best, way = first, list[Step]()
+    top = _price_of_few_rows(sample.n)
+    stages = [top, math.sqrt(top * penalty), penalty]
+    for done, price in enumerate(stages):
+        if clock.measuring_is_over():
+            return first
+        clock.lap(*(_FIRST + (1.0 - _FIRST) * part / len(stages) for part in (done, done + 1)))
+        start = measurement_of(with_isolated(best.state.cpdag, sample.names), sample.names)
+        lap = steps.lap()
+        found = by_bic(sample, price, replace(guidance, starts=[start]), n_threads, clock, lap, n_runners)
+        if found is None:
+            return first
+        best = found
+        way += [replace(step, phase=f"At penalty {price:.3g}: {step.phase}") for step in lap]
+    if best.value <= first.value:
+        return first
+    steps += way
+    return best
+
+
+def may_descend(sample: Sample, penalty: float = 1.0) -> bool:
+    """Whether there are rows enough for it, and not so many variables that they are worked on in pieces."""
+    return _price_of_few_rows(sample.n) >= _FAR * penalty and len(sample.names) <= MANY_VARIABLES
+
+
+def _price_of_few_rows(n: float) -> float:
+    return math.log(_FEW_ROWS) / _FEW_ROWS * n / math.log(n)
