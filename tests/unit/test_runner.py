@@ -273,8 +273,8 @@ def test_every_method_sees_the_same_rows_and_cannot_spoil_them(tmp_path, fakes):
         name: [rows for who, rows in fakes["Recorder"].seen if who == name and len(rows) > 50]
         for name in ("first", "second")
     }
-    # The warm-up on 200 rows of its own comes first.
-    assert [len(rows) for rows in seen["first"]] == [200, 100, 200, 100, 200, 100, 200, 100, 200]
+    # The warm-up on two times 200 rows of its own comes first.
+    assert [len(rows) for rows in seen["first"]] == [200, 200, 100, 200, 100, 200, 100, 200, 100, 200]
     for a, b in zip(seen["first"], seen["second"], strict=True):
         pd.testing.assert_frame_equal(a, b)
         assert a.to_numpy().any()

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from threadpoolctl import threadpool_limits
+
 from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
@@ -293,9 +295,11 @@ class LGES(Search):
             "n_runners": n_runners,
         }
         known = _checked_knowledge(self.knowledge)
-        return (
-            discover_knowing(sample, known, self.price_knowledge, **options) if known else discover(sample, **options)
-        )
+        # Threads of BLAS round differently from run to run, which can turn a search elsewhere; the matrices are small.
+        with threadpool_limits(1, user_api="blas"):
+            if known:
+                return discover_knowing(sample, known, self.price_knowledge, **options)
+            return discover(sample, **options)
 
 
 def _checked_knowledge(knowledge: Knowledge | None) -> Knowledge | None:

@@ -30,6 +30,7 @@ from unmeasured.search.measurement import Measurement, exchanges, restructured
 from unmeasured.search.propose import RankGains, rebuilds, splits
 from unmeasured.search.relocate import Relocations, relocations
 from unmeasured.search.trace import Step
+from unmeasured.sem.indices import p_value
 
 Found = Fitted[Measurement]
 Change = list[tuple[int, int]]  # variables and the column of their new parents
@@ -40,6 +41,9 @@ _N_CLIMBS, _N_SETTLED, _N_REBUILT = 4, 2, 2
 # With starts, near an answer already: from how many of its own proposals a search climbs, how many restructured models
 # are settled, and of how many models the latent graph is searched (docs/stability.md says what that costs).
 _N_OWN_CLIMBS, _N_SETTLED_NEAR, _N_CLOSE_NEAR = 1, 1, 2
+# Where the best model misfits badly, all other proposals have their turn, and more restructured models are settled.
+# Badly: beyond chance and above this RMSEA. Real questionnaires with good models stay below it.
+_N_SETTLED_LATE, _MISFIT, _MISFIT_RMSEA = 4, 1e-3, 0.04
 # With more variables than this one climb takes seconds, and fewer are made.
 _FEW_VARIABLES = 34
 # Relocations fitted at a time, and how far below zero a promise may lie: it is a lower bound.
@@ -94,6 +98,14 @@ class Refinement:
                 break
             found = better
         return found
+
+    def misfits(self, found: Found) -> bool:
+        """Whether a model is so far from the data that there must be better ones."""
+        sample, n = self.score.sample, len(self.score.sample.names)
+        discrepancy = np.linalg.slogdet(found.implied)[1] + np.trace(np.linalg.solve(found.implied, sample.corr))
+        chi2 = sample.n * float(discrepancy - sample.log_det_corr - n)
+        df = n * (n + 1) // 2 - self.score.dimension(found.model)
+        return df > 0 and p_value(chi2, df) < _MISFIT and chi2 - df > df * sample.n * _MISFIT_RMSEA**2
 
     # Other parents ----------------------------------------------------------------------------------------
 
@@ -376,6 +388,10 @@ def refine(score: BicScore[Measurement], guidance: Guidance, steps: list[Step], 
         for done, model in enumerate(climbs, start=1):
             search.climb(model, rebuilding=not starts)
             clock.measured(done / len(climbs))
+        if not starts and search.misfits(_best_of(score, rules)):
+            search.n_settled = _N_SETTLED_LATE
+            for model in ranked[n_climbs:]:
+                search.climb(model)
         # Near an answer rebuilding rarely helps: with starts it is tried once, where it counts.
         if starts and (better := search.rebuild(_best_of(score, rules))):
             search.climb(better.model)

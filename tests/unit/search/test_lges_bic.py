@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import unmeasured as um
+from unmeasured.benchmark import experiment
+from unmeasured.benchmark.attempt import simulated_rows
 from unmeasured.data.sample import Sample
 from unmeasured.score import BicScore, LikelihoodScore
 from unmeasured.search.measurement import Measurement, restructured
@@ -38,6 +40,34 @@ def test_it_finds_small_questionnaires(seed):
     assert um.metrics.compare(truth, model.graph_).f1 > 0.85
     # The search is no worse than the truth by its own criterion.
     assert model.sem_.bic <= um.fit(truth, rows).bic + 0.1
+
+
+def test_a_bad_misfit_sends_it_to_its_other_proposals():
+    """On these rows the first four climbs end on a summit 150 below the truth, which chance can rule out."""
+    (run,) = (
+        run
+        for run in experiment.load("penalty").restricted(["penalty = 1"]).assignments
+        if (run.task.graph, run.task.seed) == ("paper-04", 0)
+    )
+    rows = simulated_rows(run.task, run.truth)
+    found = um.LGES().fit(rows)
+    assert found.sem_.bic <= um.fit(run.truth, rows).bic - 5
+    assert um.metrics.compare(run.truth, found.graph_).f1 > 0.85
+
+
+def test_misfit_is_that_of_a_fit():
+    truth, rows = truth_and_rows(3)
+    sample = um.as_sample(rows)
+    score = BicScore(sample)
+    search = Refinement(score, RankGains(sample, score.price), Guidance(3), [], lambda: False)
+    right = measurement_of(truth)
+    wrong = Measurement(sample.names, (1,), (1,) * len(sample.names))
+    for model in (right, wrong):
+        fit = um.fit(model.member, sample)
+        (found,) = score([model])
+        assert search.misfits(found) == (fit.pvalue < 1e-3 and fit.rmsea > 0.04)
+    assert search.misfits(found)
+    assert not search.misfits(score([right])[0])
 
 
 def test_a_population_gives_the_true_class():
