@@ -40,51 +40,54 @@ class Best:
     met: Met
 
 
-def by_bic(
-    sample: Sample,
-    penalty: float,
-    guidance: Guidance,
-    n_threads: int | None,
-    clock: Clock,
-    steps: Steps,
-    n_runners: int = 0,
-) -> Best | None:
-    """The class with the best extended BIC that was found; None where no latents are better."""
-    score: BicScore[Measurement] = BicScore(sample, penalty=penalty, n_threads=n_threads)
-    price = score.price / sample.n
-    best, met = None, Met(sample, n_runners)
-    # Without latents: independent variables, each with its variance.
-    best_value = 0.5 * sample.log_det_corr - price * len(sample.names)
-    if guidance.rules is not None and guidance.rules.needs_latents:
-        best_value = -math.inf
-    measured = measurement_models(score, guidance, steps, clock)
-    # What the latent graph will save was only foretold so far; the closest few models are put to the test.
-    for tested, found in enumerate(measured):
-        clock.connected(tested / len(measured))
-        steps.say(f"Latent graph of model {tested + 1} of {len(measured)}")
-        likelihood = LikelihoodScore(sample, n_threads=n_threads, near=found)
-        paths = paths_of(found.model, guidance.rules)
-        dimension = score.dimension(found.model) - n_paths(found.model.state)
-        with clock.heeding_the_keyboard():
-            for start in latent_starts(found, score, paths):
-                final = polish_edges(start, likelihood, price, found.latent_cov, clock.is_over, paths)
-                value = final.value() - price * (dimension + n_paths(final.state))
-                value -= score.surprise(found.model) / sample.n
-                if value > best_value:
-                    best, best_value = final, value
-        met.add(score, found.model, likelihood)
-        if clock.is_over():
-            break
-    if not clock.is_over():
-        met.add_untested(score, measured)
-    if best is not None:
-        steps += best.trace
-        return Best(best.state, best_value, met)
-    if not (clock.stopped and measured):
-        return None
-    # Stopped before the first test: what was foretold is the best there is.
-    foretold = latent_starts(measured[0], score, paths_of(measured[0].model, guidance.rules))[-1]
-    return Best(foretold, measured[0].value / sample.n, met)
+@dataclass(frozen=True)
+class BicSearch:
+    """A sample and what leads the search for its best class, at any price of a dimension."""
+
+    sample: Sample
+    guidance: Guidance
+    clock: Clock
+    n_threads: int | None = None
+    n_runners: int = 0  # classes beside the best that are asked for
+
+    def best(self, penalty: float, steps: Steps) -> Best | None:
+        """The class with the best extended BIC that was found; None where no latents are better."""
+        sample, guidance, clock, n_threads = self.sample, self.guidance, self.clock, self.n_threads
+        score: BicScore[Measurement] = BicScore(sample, penalty=penalty, n_threads=n_threads)
+        price = score.price / sample.n
+        best, met = None, Met(sample, self.n_runners)
+        # Without latents: independent variables, each with its variance.
+        best_value = 0.5 * sample.log_det_corr - price * len(sample.names)
+        if guidance.rules is not None and guidance.rules.needs_latents:
+            best_value = -math.inf
+        measured = measurement_models(score, guidance, steps, clock)
+        # What the latent graph will save was only foretold so far; the closest few models are put to the test.
+        for tested, found in enumerate(measured):
+            clock.connected(tested / len(measured))
+            steps.say(f"Latent graph of model {tested + 1} of {len(measured)}")
+            likelihood = LikelihoodScore(sample, n_threads=n_threads, near=found)
+            paths = paths_of(found.model, guidance.rules)
+            dimension = score.dimension(found.model) - n_paths(found.model.state)
+            with clock.heeding_the_keyboard():
+                for start in latent_starts(found, score, paths):
+                    final = polish_edges(start, likelihood, price, found.latent_cov, clock.is_over, paths)
+                    value = final.value() - price * (dimension + n_paths(final.state))
+                    value -= score.surprise(found.model) / sample.n
+                    if value > best_value:
+                        best, best_value = final, value
+            met.add(score, found.model, likelihood)
+            if clock.is_over():
+                break
+        if not clock.is_over():
+            met.add_untested(score, measured)
+        if best is not None:
+            steps += best.trace
+            return Best(best.state, best_value, met)
+        if not (clock.stopped and measured):
+            return None
+        # Stopped before the first test: what was foretold is the best there is.
+        foretold = latent_starts(measured[0], score, paths_of(measured[0].model, guidance.rules))[-1]
+        return Best(foretold, measured[0].value / sample.n, met)
 
 
 def measurement_models(score: BicScore[Measurement], guidance: Guidance, steps: Steps, clock: Clock) -> list[Found]:

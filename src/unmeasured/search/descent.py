@@ -13,11 +13,9 @@ import math
 from dataclasses import replace
 
 from unmeasured.data.sample import Sample
-from unmeasured.search.bic import MANY_VARIABLES, Best, by_bic
-from unmeasured.search.clock import Clock
+from unmeasured.search.bic import MANY_VARIABLES, Best, BicSearch
 from unmeasured.search.discovery import is_rejected, with_isolated
 from unmeasured.search.measurement import measurement_of
-from unmeasured.search.refine import Guidance
 from unmeasured.search.trace import Step, Steps
 from unmeasured.sem.fit import fit_many
 
@@ -27,22 +25,15 @@ _FEW_ROWS, _FAR = 1000, 4.0
 _FIRST = 0.5
 
 
-def by_bic_from_above(
-    sample: Sample,
-    penalty: float,
-    guidance: Guidance,
-    n_threads: int | None,
-    clock: Clock,
-    steps: Steps,
-    n_runners: int = 0,
-) -> Best | None:
+def best_from_above(search: BicSearch, penalty: float, steps: Steps) -> Best | None:
     """The best class found; with so many rows that it is rejected, also by way of higher prices."""
-    is_asked = may_descend(sample, penalty) and not guidance.starts  # with starts it is near an answer already
+    sample, clock = search.sample, search.clock
+    is_asked = may_descend(sample, penalty) and not search.guidance.starts  # with starts it is near an answer already
     clock.lap(0.0, _FIRST if is_asked else 1.0)
-    first = by_bic(sample, penalty, guidance, n_threads, clock, steps, n_runners)
+    first = search.best(penalty, steps)
     if first is None or not is_asked:
         return first
-    (fit,) = fit_many([with_isolated(first.state.cpdag, sample.names)], sample, n_threads=n_threads)
+    (fit,) = fit_many([with_isolated(first.state.cpdag, sample.names)], sample, n_threads=search.n_threads)
     if not is_rejected(fit):
         return first
     best, way = first, list[Step]()
@@ -53,8 +44,8 @@ def by_bic_from_above(
             return first
         clock.lap(*(_FIRST + (1.0 - _FIRST) * part / len(stages) for part in (done, done + 1)))
         start = measurement_of(with_isolated(best.state.cpdag, sample.names), sample.names)
-        lap = steps.lap()
-        found = by_bic(sample, price, replace(guidance, starts=[start]), n_threads, clock, lap, n_runners)
+        near, lap = replace(search, guidance=replace(search.guidance, starts=[start])), steps.lap()
+        found = near.best(price, lap)
         if found is None:
             return first
         best = found

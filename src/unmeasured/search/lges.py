@@ -26,9 +26,9 @@ from unmeasured.knowledge.known import Knowledge
 from unmeasured.knowledge.satisfy import rules_of
 from unmeasured.score import LikelihoodScore, default_delta
 from unmeasured.search.base import Search
-from unmeasured.search.bic import Best
+from unmeasured.search.bic import Best, BicSearch
 from unmeasured.search.clock import Clock
-from unmeasured.search.descent import by_bic_from_above
+from unmeasured.search.descent import best_from_above
 from unmeasured.search.discovery import (
     Discovery,
     independent_variables,
@@ -90,7 +90,7 @@ def discover(
     else:
         models = [measurement_of(graph, sample.names) for graph in starts if graph.groups]
         guidance = Guidance(max_group_size or len(sample.names) // 2, moves, models, rules)
-        best = by_bic_from_above(sample, penalty, guidance, n_threads, clock, steps, n_runners)
+        best = best_from_above(BicSearch(sample, guidance, clock, n_threads, n_runners), penalty, steps)
         state = best.state if best else None
     steps.close()
     if state is None:

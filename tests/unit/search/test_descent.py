@@ -1,9 +1,9 @@
 """With very many rows a search also comes down from a higher price, and never ends lower for it."""
 
 import unmeasured as um
-from unmeasured.search import descent
-from unmeasured.search.bic import by_bic
+from unmeasured.search.bic import BicSearch
 from unmeasured.search.clock import Clock
+from unmeasured.search.descent import best_from_above
 from unmeasured.search.measurement import measurement_of
 from unmeasured.search.refine import Guidance
 from unmeasured.search.trace import Steps
@@ -16,26 +16,26 @@ def traits(letters: str) -> um.Sample:
     return um.as_sample(cov=data.frame().loc[names, names], n_samples=data.n_samples)
 
 
-def searched(sample, penalty=1.0, guidance=None, clock=None, steps=None, search=descent.by_bic_from_above):
-    steps = Steps() if steps is None else steps
-    return search(sample, penalty, guidance or Guidance(3), None, clock or Clock(None), steps)
+def search_of(sample, clock=None, **guidance) -> BicSearch:
+    return BicSearch(sample, Guidance(3, **guidance), clock or Clock(None))
 
 
 def prices_asked(monkeypatch) -> list[float]:
     """Where the prices of all searches from now on are written down."""
     prices: list[float] = []
+    own = BicSearch.best
 
-    def noted(sample, penalty, *others):
+    def noted(self, penalty, steps):
         prices.append(penalty)
-        return by_bic(sample, penalty, *others)
+        return own(self, penalty, steps)
 
-    monkeypatch.setattr(descent, "by_bic", noted)
+    monkeypatch.setattr(BicSearch, "best", noted)
     return prices
 
 
 def test_it_leaves_a_summit_that_the_search_at_one_price_ends_on():
     sample, steps = traits("OCE"), Steps()
-    first, best = searched(sample, search=by_bic), searched(sample, steps=steps)
+    first, best = search_of(sample).best(1.0, Steps()), best_from_above(search_of(sample), 1.0, steps)
     assert sample.n * (best.value - first.value) > 20  # in units of log-likelihood
     # And by BIC as users know it, without what our prices add.
     bic = [um.fit(found.state.cpdag.member(), sample).bic for found in (first, best)]
@@ -45,25 +45,27 @@ def test_it_leaves_a_summit_that_the_search_at_one_price_ends_on():
 
 
 def test_it_goes_up_and_comes_down_where_the_model_is_rejected(monkeypatch):
-    prices = prices_asked(monkeypatch)
     sample = traits("EN")
-    best = searched(sample)
+    first = search_of(sample).best(1.0, Steps())
+    prices = prices_asked(monkeypatch)
+    best = best_from_above(search_of(sample), 1.0, Steps())
     assert [round(price, 1) for price in prices] == [1.0, 13.8, 3.7, 1.0]
-    assert best.value >= searched(sample, search=by_bic).value
+    assert best.value >= first.value
 
 
 def test_it_stays_where_nothing_calls_for_it(monkeypatch):
     prices = prices_asked(monkeypatch)
     sample = traits("EN")
     few = um.Sample(sample.names, sample.cov, 1000)
-    searched(few)  # BIC's own price is that of few rows
-    searched(sample, penalty=4.0)  # near the top already
-    start = measurement_of(searched(few).state.cpdag, sample.names)
-    searched(sample, guidance=Guidance(3, starts=[start]))  # near an answer already
+    found = best_from_above(search_of(few), 1.0, Steps())  # BIC's own price is that of few rows
+    best_from_above(search_of(sample), 4.0, Steps())  # near the top already
+    start = measurement_of(found.state.cpdag, sample.names)
+    best_from_above(search_of(sample, starts=[start]), 1.0, Steps())  # near an answer already
     truth = um.simulate.random_gnfm(n_latents=2, n_observed=8, rng=3)
     right = um.simulate.sample(um.simulate.realistic_parameters(truth, 3), 20_000, rng=3)
-    searched(um.as_sample(right))  # a model that holds is not rejected, however many rows there are
-    assert prices == [1.0, 4.0, 1.0, 1.0, 1.0]
+    # A model that holds is not rejected, however many rows there are.
+    best_from_above(search_of(um.as_sample(right)), 1.0, Steps())
+    assert prices == [1.0, 4.0, 1.0, 1.0]
 
 
 def test_a_search_out_of_time_keeps_what_it_has():
@@ -74,8 +76,8 @@ def test_a_search_out_of_time_keeps_what_it_has():
                 self.stopped = "Stopped by the keyboard"
 
     sample = traits("EN")
-    best = searched(sample, clock=Stopping(None))
-    assert best.value == searched(sample, search=by_bic).value
+    best = best_from_above(search_of(sample, Stopping(None)), 1.0, Steps())
+    assert best.value == search_of(sample).best(1.0, Steps()).value
 
 
 def test_time_left_is_told_of_the_whole_way():
