@@ -6,6 +6,7 @@ Nothing here knows of standard errors or fit indices; :mod:`unmeasured.sem.fit` 
 from __future__ import annotations
 
 import logging
+import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,8 @@ _TOLERANCE = 1e-12
 # At the limit of steps, a total log-likelihood that is right to this counts as converged too.
 _GAIN = 1e-8
 _FIRST_STEPS, _MAX_STEPS = 60, 500
+# Beyond this RMSEA a fit gets other starts: with correlations near 1 some end a thousand units above the optimum.
+_FAR_RMSEA = 0.1
 # Loading compiled kernels from disk takes less than this many seconds.
 _PATIENCE = 3.0
 
@@ -106,6 +109,13 @@ class Problem:
             pattern.first, pattern.second, pattern.slot2, fixed2, x,
         )  # fmt: skip
 
+    def misfits(self, solution: Solution) -> bool:
+        """Whether a solution is far from the data, by its RMSEA; a population has its own rules."""
+        n = len(self.sample.names)
+        df = n * (n + 1) // 2 - self.pattern.n_free
+        excess = solution.discrepancy - df / self.sample.n
+        return df > 0 and math.isfinite(self.sample.n) and excess > df * _FAR_RMSEA**2
+
     def other_start(self, rng: np.random.Generator) -> Floats:
         """Another start: the default, shaken hard enough to land in another valley.
 
@@ -132,13 +142,17 @@ def solve_with_restarts(
 ) -> list[Solution]:
     """Fit every problem from its start (default: made from the data); where that looks trapped, try others.
 
-    A start looks trapped if it did not converge, or ended with a variance at its bound: real Heywood cases
-    exist, but so do valleys that end there.
+    A start looks trapped if it did not converge, or ended with a variance at its bound, or far from the data: real
+    Heywood cases and bad models exist, but so do valleys that end there.
     """
     given = starts or [None] * len(problems)
     first = [problem.unknown if x is None else x for problem, x in zip(problems, given, strict=True)]
     solutions = solve(problems, first, gain=gain, n_threads=n_threads)
-    suspects = [b for b, s in enumerate(solutions) if not s.converged or s.vanished or s.at_bound.any()]
+    suspects = [
+        b
+        for b, (problem, s) in enumerate(zip(problems, solutions, strict=True))
+        if not s.converged or s.vanished or s.at_bound.any() or problem.misfits(s)
+    ]
     if suspects and n_restarts:
         # The seed is fixed and the draws are one problem's own: a fit does not depend on its batch.
         draws = {b: np.random.default_rng(problems[b].pattern.n_free) for b in suspects}
