@@ -20,7 +20,7 @@ from unmeasured.sem.rank import rank_shortfall
 # level: high, since a weak indicator is better kept.
 _ALONE = 0.1
 # A model is rejected when its misfit is beyond chance at this level.
-_REJECTED = 1e-3
+REJECTED = 1e-3
 # Above this RMSEA the usual rules of thumb call a fit unacceptable.
 _BAD_FIT = 0.1
 
@@ -40,7 +40,7 @@ class Discovery:
 
 def is_rejected(fit: Fit) -> bool:
     """Whether the misfit of a model is far beyond chance."""
-    return fit.df > 0 and fit.pvalue < _REJECTED
+    return fit.df > 0 and fit.pvalue < REJECTED
 
 
 def independent_variables(sample: Sample) -> tuple[str, ...]:

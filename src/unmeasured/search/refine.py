@@ -25,12 +25,13 @@ from unmeasured.errors import UnmeasuredError
 from unmeasured.knowledge.rules import Rules
 from unmeasured.score import BicScore, Fitted, Start
 from unmeasured.search.clock import Clock
+from unmeasured.search.discovery import REJECTED
 from unmeasured.search.guided import conformed, guided_proposals, is_allowed
 from unmeasured.search.measurement import Measurement, exchanges, restructured
 from unmeasured.search.propose import RankGains, rebuilds, splits
 from unmeasured.search.relocate import Relocations, relocations
 from unmeasured.search.trace import Step
-from unmeasured.sem.indices import p_value
+from unmeasured.sem.indices import p_value, rmsea
 
 Found = Fitted[Measurement]
 Change = list[tuple[int, int]]  # variables and the column of their new parents
@@ -42,8 +43,8 @@ _N_CLIMBS, _N_SETTLED, _N_REBUILT = 4, 2, 2
 # are settled, and of how many models the latent graph is searched (docs/stability.md says what that costs).
 _N_OWN_CLIMBS, _N_SETTLED_NEAR, _N_CLOSE_NEAR = 1, 1, 2
 # Where the best model misfits badly, all other proposals have their turn, and more restructured models are settled.
-# Badly: beyond chance and above this RMSEA. Real questionnaires with good models stay below it.
-_N_SETTLED_LATE, _MISFIT, _MISFIT_RMSEA = 4, 1e-3, 0.04
+# Badly: rejected and above this RMSEA. Real questionnaires with good models stay below it.
+_N_SETTLED_LATE, _MISFIT_RMSEA = 4, 0.04
 # With more variables than this one climb takes seconds, and fewer are made.
 _FEW_VARIABLES = 34
 # Relocations fitted at a time, and how far below zero a promise may lie: it is a lower bound.
@@ -105,7 +106,7 @@ class Refinement:
         discrepancy = np.linalg.slogdet(found.implied)[1] + np.trace(np.linalg.solve(found.implied, sample.corr))
         chi2 = sample.n * float(discrepancy - sample.log_det_corr - n)
         df = n * (n + 1) // 2 - self.score.dimension(found.model)
-        return df > 0 and p_value(chi2, df) < _MISFIT and chi2 - df > df * sample.n * _MISFIT_RMSEA**2
+        return df > 0 and p_value(chi2, df) < REJECTED and rmsea(chi2, df, sample.n) > _MISFIT_RMSEA
 
     # Other parents ----------------------------------------------------------------------------------------
 

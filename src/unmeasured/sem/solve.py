@@ -23,6 +23,7 @@ from joblib.parallel import ThreadingBackend, get_active_backend
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Sample
 from unmeasured.sem import batch, kernels, start
+from unmeasured.sem.indices import rmsea
 from unmeasured.sem.parameters import Pattern
 
 logger = logging.getLogger("unmeasured")
@@ -113,8 +114,8 @@ class Problem:
         """Whether a solution is far from the data, by its RMSEA; a population has its own rules."""
         n = len(self.sample.names)
         df = n * (n + 1) // 2 - self.pattern.n_free
-        excess = solution.discrepancy - df / self.sample.n
-        return df > 0 and math.isfinite(self.sample.n) and excess > df * _FAR_RMSEA**2
+        chi2 = self.sample.n * solution.discrepancy
+        return df > 0 and math.isfinite(chi2) and rmsea(chi2, df, self.sample.n) > _FAR_RMSEA
 
     def other_start(self, rng: np.random.Generator) -> Floats:
         """Another start: the default, shaken hard enough to land in another valley.
