@@ -49,8 +49,9 @@ _N_SETTLED_LATE, _MISFIT_RMSEA = 4, 0.04
 _FEW_VARIABLES = 34
 # Relocations fitted at a time, and how far below zero a promise may lie: it is a lower bound.
 _N_RELOCATED, _N_DROPPED, _N_SEVERAL, _SLACK = 6, 4, 12, 3.0
-# Settling within a trial stops after so many rounds.
-_TRIAL_ROUNDS = 6
+# Settling within a trial stops after so many rounds, and where less is promised than the bar less this: one in a hundred
+# that improve is missed (docs/search-notes.md).
+_TRIAL_ROUNDS, _HOPE = 6, 6.0
 # Pairs that may become the indicators of a new latent, and merges and sizes that closed forms like best.
 _N_PAIRS, _N_MERGED, _N_RESIZED = 8, 8, 6
 # With more groups than this a variable is offered at most two at once.
@@ -69,6 +70,26 @@ class Guidance:
     moves: Sequence[Move] = ()  # a user's own, tried with those of restructure
     starts: Sequence[Measurement] = ()  # models of similar data to climb from, in place of all proposals but the best
     rules: Rules | None = None  # what is known: no model that they rule out is kept
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a model has to reach by settling, and what it has to promise to be worth settling."""
+
+    bar: float
+    least: float
+
+    def is_hopeless(self, promised: float) -> bool:
+        return promised <= self.least
+
+    def is_over(self, value: float, promised: float) -> bool:
+        """Whether there is no hope, or the bar is taken and no more is promised."""
+        return self.is_hopeless(promised) or (value > self.bar and promised <= value)
+
+
+def promise(found: Found, rise: Floats) -> float:
+    """The score, and what other parents would add to it if they did so independently."""
+    return found.value + float(np.maximum(rise.max(axis=1), 0.0).sum())
 
 
 @dataclass
@@ -110,21 +131,32 @@ class Refinement:
 
     # Other parents ----------------------------------------------------------------------------------------
 
-    def settle(self, found: Found, is_trial: bool = False) -> Found | None:
+    def settle(self, found: Found, trial: Trial | None = None) -> Found | None:
         """Give variables other parents until that improves nothing; None if it never did.
 
-        In a trial only for a while, and nothing is written down.
+        In a trial only for a while and while there is hope, and nothing is written down.
         """
         best = found
-        for _ in range(_TRIAL_ROUNDS) if is_trial else count():
+        for _ in count() if trial is None else range(_TRIAL_ROUNDS):
             if self.out_of_time():
                 break
-            candidates, starts = self._relocated(best)
-            better = self._best(candidates, best.value, starts)
+            table, rise = self._rises(best)
+            if trial is not None and trial.is_over(best.value, promise(best, rise)):
+                break
+            better = None
+            for changes in self._relocated(best, table, rise):
+                models = [self._applied(best.model, table, change) for change in changes]
+                starts = [
+                    self._start(best, table, rise, change, other)
+                    for change, other in zip(changes, models, strict=True)
+                ]
+                better = self._best(models, best.value, starts)
+                if better is not None:
+                    break
             if better is None:
                 break
-            if not is_trial:
-                self._record("other parents", len(candidates), best.value, better.value)
+            if trial is None:
+                self._record("other parents", len(models), best.value, better.value)
             best = better
         return best if best is not found else None
 
@@ -143,14 +175,9 @@ class Refinement:
         rise[every, now] = -np.inf
         return table, rise
 
-    def _promise(self, found: Found) -> float:
-        """The score, and what other parents would add to it if they did so independently."""
-        return found.value + float(np.maximum(self._rises(found, 2)[1].max(axis=1), 0.0).sum())
-
-    def _relocated(self, found: Found) -> tuple[list[Measurement], list[Start]]:
-        """The models that closed forms like best: single relocations, exchanges, and all that improve at once."""
+    def _relocated(self, found: Found, table: Relocations, rise: Floats) -> Iterator[list[Change]]:
+        """The changes that closed forms like best: what is sure to improve, and then, should that fail, what may."""
         model = found.model
-        table, rise = self._rises(found)
         order = np.argsort(-rise, axis=None)[: 4 * len(rise)]
         single = [(int(j), int(c)) for j, c in zip(*np.unravel_index(order, rise.shape), strict=True)]
         single = [(j, c) for j, c in single if rise[j, c] > -_SLACK]
@@ -162,13 +189,14 @@ class Refinement:
             open_to = rise[j, c] > 0 and all(j != i for i, _ in together)
             if open_to and self._allows(self._applied(model, table, [*together, *self._together((j, c))])):
                 together += self._together((j, c))
-        chosen = [together] if len(together) > 1 else []
         valid = [change for change in changes if self._allows(self._applied(model, table, change))]
+        sure = [together] if len(together) > 1 else []
+        sure += [change for change in valid[:1] if rise[change[0]] > 0]
+        if sure:
+            yield sure
         stuck = [change[0] for change in changes if change not in valid][:_N_RELOCATED]
-        chosen += valid[: _N_RELOCATED + _N_DROPPED] + self._exchanges(model, table, rise, stuck)
-        models = [self._applied(model, table, change) for change in chosen]
-        starts = [self._start(found, table, rise, change, other) for change, other in zip(chosen, models, strict=True)]
-        return models, starts
+        chosen = valid[: _N_RELOCATED + _N_DROPPED] + self._exchanges(model, table, rise, stuck)
+        yield [change for change in chosen if change not in sure]
 
     def _drops(self, model: Measurement, table: Relocations, rise: Floats) -> list[tuple[int, int]]:
         """Common children with one parent less, those that promise most."""
@@ -338,12 +366,17 @@ class Refinement:
         # The best as they are, and those that promise most: a promise adds up what may not go together.
         fitted = list(dict.fromkeys(fitted))
         by_value = sorted(fitted, key=lambda other: -other.value)[:n_settled]
-        by_promise = sorted(fitted, key=self._promise, reverse=True)[: n_settled if self.has_starts else 2 * n_settled]
-        best, what = None, ""
-        for other in dict.fromkeys([*by_value, *by_promise]):
-            settled = self.settle(other, is_trial=True) or other
-            if settled.value > (best.value if best else value + _LEAST_RISE) and self._allows(settled.model):
+        promises = {other: promise(other, self._rises(other, 2)[1]) for other in fitted}
+        by_promise = sorted(fitted, key=promises.__getitem__, reverse=True)
+        by_promise = by_promise[: n_settled if self.has_starts else 2 * n_settled]
+        best, what, trial = None, "", Trial(value + _LEAST_RISE, value - _HOPE)
+        for other in sorted({*by_value, *by_promise}, key=promises.__getitem__, reverse=True):
+            if trial.is_hopeless(promises[other]):
+                continue
+            settled = self.settle(other, trial) or other
+            if settled.value > trial.bar and self._allows(settled.model):
                 best, what = settled, name[other.model.key]
+                trial = Trial(best.value, best.value)
         if best is not None:
             self._record(what, len(candidates), value, best.value)
         return best
