@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -47,6 +47,11 @@ class Scorable(Protocol):
         """A graph of the class."""
         ...
 
+    @property
+    def arcs(self) -> Marks:
+        """(G, G) its edges between groups of latents."""
+        ...
+
 
 class Measurement(Protocol):
     """A measurement model: a class whose groups are all connected."""
@@ -59,6 +64,15 @@ class Measurement(Protocol):
     @property
     def pattern(self) -> Pattern:
         """What to fit: the effects of ``mask``, row by row, then the noise of the observed variables."""
+        ...
+
+    def pattern_along(self, arcs: Marks) -> Pattern:
+        """The same with a graph over the groups (G, G) in place of all edges."""
+        ...
+
+    @property
+    def group_of(self) -> Ints:
+        """(m,) the group of each latent."""
         ...
 
     @property
@@ -140,31 +154,23 @@ class Fitted(Generic[M]):
         """(n, n) implied covariance."""
         return np.asarray(self.loadings.T @ self.latent_cov @ self.loadings + np.diag(self.noise))
 
-    def start_within(self, pattern: Pattern) -> Floats:
-        """Starting values for the same measurement model with fewer paths between its latents.
+    def start_within(self, pattern: Pattern, arcs: Marks) -> Floats:
+        """Starting values for the model's pattern along a graph over its groups.
 
         Each latent is regressed on those that are left as its causes, and measured in units of what they leave of it.
         """
-        Phi, m = self.latent_cov, len(self.effects)
-        position = {name: i for i, name in enumerate(self.model.pattern.names)}
-        node = [position[name] for name in pattern.names]
-        edges = [
-            (node[a], node[b], s)
-            for a, b, s in zip(pattern.source.tolist(), pattern.target.tolist(), pattern.slot.tolist(), strict=True)
-        ]
-        F, unit = np.zeros((m, m)), np.ones(m)
-        for j in range(m):
-            causes = [a for a, b, _ in edges if b == j]
-            if causes:
-                F[causes, j] = np.linalg.solve(Phi[np.ix_(causes, causes)], Phi[causes, j])
-            unit[j] = np.sqrt(max(Phi[j, j] - F[:, j] @ Phi[:, j], 1e-3 * Phi[j, j]))
-        x = np.empty(pattern.n_free)
-        for a, b, slot in edges:
-            x[slot] = F[a, b] * unit[a] / unit[b] if b < m else self.effects[a, b] * unit[a]
-        for first, slot in zip(pattern.first.tolist(), pattern.slot2.tolist(), strict=True):
-            if slot >= 0:
-                x[slot] = self.noise[node[first] - m]
-        return x
+        Phi, m, group_of = self.latent_cov, len(self.effects), self.model.group_of
+        effects = self.effects.copy()
+        effects[:, :m] = 0.0
+        for g in range(len(arcs)):
+            causes, group = np.flatnonzero(arcs[group_of, g])[:, None], np.flatnonzero(group_of == g)
+            if len(causes):
+                effects[causes, group] = np.linalg.solve(Phi[causes, causes[:, 0]], Phi[causes, group])
+        own = np.diag(Phi)
+        unit = np.sqrt(np.maximum(own - np.einsum("ij,ij->j", effects[:, :m], Phi), 1e-3 * own))
+        effects[:, :m] /= unit
+        effects *= unit[:, None]
+        return np.concatenate([effects[pattern.source, pattern.target], self.noise])
 
 
 class LikelihoodScore:
@@ -194,8 +200,7 @@ class LikelihoodScore:
         self.n_fitted += len(new)
         self.n_remembered += len(states) - len(new)
         self._states |= new
-        problems = [Problem.of(pattern_of(state.member), self.sample) for state in new.values()]
-        starts = [p.unknown if self.near is None else self.near.start_within(p.pattern) for p in problems]
+        problems, starts = self._problems(new.values())
         if math.isinf(self.sample.n):
             solutions = self._insist(problems, solve(problems, starts, n_threads=self.n_threads))
         else:
@@ -206,6 +211,16 @@ class LikelihoodScore:
             # Rounding may put a perfect fit a hair above the saturated model.
             self._memory[key] = -0.5 * max(solution.discrepancy, 0.0)
         return np.array([self._memory[state.key] for state in states])
+
+    def _problems(self, states: Iterable[Scorable]) -> tuple[list[Problem], list[Floats]]:
+        """What to fit, and where to start."""
+        if self.near is None:
+            problems = [Problem.of(pattern_of(state.member), self.sample) for state in states]
+            return problems, [problem.unknown for problem in problems]
+        graphs = [state.arcs for state in states]
+        patterns = [self.near.model.pattern_along(arcs) for arcs in graphs]
+        starts = [self.near.start_within(*each) for each in zip(patterns, graphs, strict=True)]
+        return [Problem(pattern, self.sample) for pattern in patterns], starts
 
     def _insist(self, problems: list[Problem], solutions: list[Solution]) -> list[Solution]:
         """Of a population a model fits perfectly or is wrong; before we call it wrong, other starts have a say."""

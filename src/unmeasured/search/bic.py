@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from unmeasured.answer.runners import RunnerUp
@@ -16,6 +16,7 @@ from unmeasured.search.discovery import with_isolated
 from unmeasured.search.guided import paths_of
 from unmeasured.search.latent_graph import LatentBic, latent_class
 from unmeasured.search.measurement import Measurement
+from unmeasured.search.phase1 import Phase
 from unmeasured.search.phase2 import extension, n_paths, polish_edges
 from unmeasured.search.pieces import Pieces, in_order
 from unmeasured.search.refine import Found, Guidance, refine, refine_from
@@ -27,6 +28,8 @@ from unmeasured.sem.savings import EXACT
 _FEW_GROUPS = 6
 # With more variables than this a measurement model is worked on in pieces, and up to this many then as a whole.
 MANY_VARIABLES, _MOST_AT_ONCE = 34, 44
+# The search for the latent graph begins a second time for models this close to the best.
+_LEADING = 0.5
 # How far below the best a runner-up may be: its weight is then below e^-10.
 _RIVAL = 10.0
 
@@ -52,32 +55,30 @@ class BicSearch:
 
     def best(self, penalty: float, steps: Steps) -> Best | None:
         """The class with the best extended BIC that was found; None where no latents are better."""
-        sample, guidance, clock, n_threads = self.sample, self.guidance, self.clock, self.n_threads
-        score: BicScore[Measurement] = BicScore(sample, penalty=penalty, n_threads=n_threads)
-        price = score.price / sample.n
+        sample, guidance, clock = self.sample, self.guidance, self.clock
+        score: BicScore[Measurement] = BicScore(sample, penalty=penalty, n_threads=self.n_threads)
         best, met = None, Met(sample, self.n_runners)
         # Without latents: independent variables, each with its variance.
-        best_value = 0.5 * sample.log_det_corr - price * len(sample.names)
+        best_value = 0.5 * sample.log_det_corr - score.price / sample.n * len(sample.names)
         if guidance.rules is not None and guidance.rules.needs_latents:
             best_value = -math.inf
         measured = measurement_models(score, guidance, steps, clock)
-        # What the latent graph will save was only foretold so far; the closest few models are put to the test.
-        for tested, found in enumerate(measured):
-            clock.connected(tested / len(measured))
-            steps.say(f"Latent graph of model {tested + 1} of {len(measured)}")
-            likelihood = LikelihoodScore(sample, n_threads=n_threads, near=found)
-            paths = paths_of(found.model, guidance.rules)
-            dimension = score.dimension(found.model) - n_paths(found.model.state)
-            with clock.heeding_the_keyboard():
-                for start in latent_starts(found, score, paths):
-                    final = polish_edges(start, likelihood, price, found.latent_cov, clock.is_over, paths)
-                    value = final.value() - price * (dimension + n_paths(final.state))
-                    value -= score.surprise(found.model) / sample.n
-                    if value > best_value:
-                        best, best_value = final, value
-            met.add(score, found.model, likelihood)
-            if clock.is_over():
-                break
+        tests = [LatentTest(found, score, paths_of(found.model, guidance.rules), clock.is_over) for found in measured]
+        # What the latent graph will save was only foretold so far; the closest few models are put to the test, from the
+        # graph foretold. The way back from all edges is longer and rarely ends higher: only the leaders take it.
+        with clock.heeding_the_keyboard():
+            for number, test in enumerate(tests):
+                clock.connected(number / len(tests))
+                steps.say(f"Latent graph of model {number + 1} of {len(tests)}")
+                test.polish(test.starts[-1])
+            leading = max((test.value for test in tests), default=0.0) - _LEADING / sample.n
+            for test in tests:
+                if len(test.starts) > 1 and test.value >= leading:
+                    test.polish(test.starts[0])
+        for test in tests:
+            met.add(score, test.found.model, test.likelihood)
+            if test.best is not None and test.value > best_value:
+                best, best_value = test.best, test.value
         if not clock.is_over():
             met.add_untested(score, measured)
         if best is not None:
@@ -118,6 +119,32 @@ def latent_starts(found: Found, score: BicScore[Measurement], paths: Paths) -> l
     if not paths.binds:
         return starts
     return [replace(s, between=cpdag_of(paths.nearest(extension(s.between)))) for s in starts]
+
+
+class LatentTest:
+    """The search for the latent graph of a measurement model, from one start after another."""
+
+    def __init__(self, found: Found, score: BicScore[Measurement], paths: Paths, is_over: Callable[[], bool]) -> None:
+        self.found = found
+        self.starts = latent_starts(found, score, paths)
+        self.likelihood = LikelihoodScore(score.sample, n_threads=score.n_threads, near=found)
+        self.best: Phase | None = None
+        self.value = -math.inf  # extended BIC per sample
+        self._paths, self._is_over = paths, is_over
+        self._price = score.price / score.sample.n
+        dimension = score.dimension(found.model) - n_paths(found.model.state)
+        self._fee = self._price * dimension + score.surprise(found.model) / score.sample.n  # of the measurement
+
+    def polish(self, start: State) -> None:
+        """Search from a start; the best of all is kept."""
+        if self._is_over():
+            return
+        phase = polish_edges(
+            start, self.likelihood, self._price, self.found.latent_cov, self._is_over, self._paths
+        )
+        value = phase.value() - self._price * n_paths(phase.state) - self._fee
+        if value > self.value:
+            self.best, self.value = phase, value
 
 
 class Met:

@@ -13,8 +13,9 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from unmeasured.arrays import Bools
+from unmeasured.arrays import Bools, Ints, Marks
 from unmeasured.graphs import CPDAG, DAG, Variables
+from unmeasured.graphs.bitsets import row_masks, topological_order
 from unmeasured.search.state import Group, State, latent_names
 from unmeasured.sem.parameters import Pattern
 
@@ -59,17 +60,33 @@ class Measurement:
     @cached_property
     def mask(self) -> Bools:
         """(m, m + n) which latents and observed variables each latent causes; groups connected in order."""
-        group_of = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        group_of = self.group_of
         # As Python's own numbers where there are more groups than bits in a machine's.
         parents = np.array(self.parents, dtype=np.int64 if len(self.sizes) < 63 else object)
         causes = parents[None, :] >> group_of.astype(parents.dtype)[:, None] & 1
         return np.concatenate([group_of[:, None] < group_of[None, :], causes.astype(bool)], axis=1)
 
     @cached_property
+    def group_of(self) -> Ints:
+        """(m,) the group of each latent."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    @cached_property
     def pattern(self) -> Pattern:
         """What the compiled core fits, as ``member`` says, but sooner; free effects in the order of ``mask``."""
+        return self._pattern(*self.mask.nonzero())
+
+    def pattern_along(self, arcs: Marks) -> Pattern:
+        """The same with a graph over the groups (G, G) in place of all edges; effects of causes come first."""
+        mask = self.mask.copy()
+        mask[:, : len(mask)] = arcs[np.ix_(self.group_of, self.group_of)]
+        order = topological_order(row_masks(arcs.T), row_masks(arcs))
+        causes_first = np.array([latent for g in order for latent in self.groups[g]])
+        source, target = mask[causes_first].nonzero()
+        return self._pattern(causes_first[source], target)
+
+    def _pattern(self, source: Ints, target: Ints) -> Pattern:
         m, n = sum(self.sizes), len(self.observed)
-        source, target = self.mask.nonzero()
         n_edges = len(source)
         nodes = np.concatenate([np.arange(m, m + n), np.arange(m)])
         slots = np.full(m + n, -1)

@@ -22,7 +22,7 @@ from unmeasured.sem.savings import EXACT
 # A total score has to rise by more than the fits' own rounding.
 _LEAST_RISE = 1e-2
 # Deletions that are fitted, and additions: those that are foretold to be best.
-_N_FORETOLD = 12
+_N_FORETOLD = 8
 
 
 def run_phase2(start: State, score: LikelihoodScore, delta: float, *, prune: bool = True) -> Phase:

@@ -74,18 +74,23 @@ class State:
         return CPDAG(self._variables, self._adjacency(groups, marks), names)
 
     @cached_property
+    def arcs(self) -> Marks:
+        """(G, G) a graph over the groups that belongs to the class."""
+        arcs = consistent_extension(self.between)
+        if arcs is None:
+            raise AssertionError("a state always has a consistent extension")
+        return arcs
+
+    @cached_property
     def member(self) -> DAG:
         """A graph of the class to fit: the same set of covariances with as few parameters as we know how.
 
         Spare latents stand apart in it. Whatever they cause is caused by all other latents too, so only their
         part independent of the others matters, and the loadings take up the rest.
         """
-        arcs = consistent_extension(self.between)
-        if arcs is None:
-            raise AssertionError("a state always has a consistent extension")
         groups = [*self.groups, *((i,) for i in self.spare)]
         marks = np.zeros((len(groups), len(groups)), dtype=np.uint8)
-        marks[: len(self.groups), : len(self.groups)] = arcs
+        marks[: len(self.groups), : len(self.groups)] = self.arcs
         return DAG._trusted(self._variables, self._adjacency(groups, marks))
 
     @property

@@ -369,6 +369,28 @@ def hold(A: Floats, H: Floats, held: Bools, damping: float) -> None:
 
 
 @inner
+def bend(
+    x: Floats, step: Floats, trial: Floats, source: Ints, target: Ints, slot: Ints, scaled: Bools, variance: Floats,
+    growing: Floats,
+) -> None:  # fmt: skip
+    """Effects of a latent shrink by as much as its causes make it grow."""
+    for i in range(variance.shape[0]):
+        variance[i], growing[i] = 1.0, 0.0
+    for e in range(source.shape[0]):
+        s = slot[e]
+        if s < 0:
+            continue
+        i, j = source[e], target[e]
+        if scaled[j]:
+            variance[j] += x[s] * x[s] * variance[i]
+            growing[j] += x[s] * step[s] * variance[i]
+        if scaled[i]:
+            g = growing[i] / variance[i]
+            if g > 0.0:
+                trial[s] = (x[s] + step[s] + g * x[s]) / (1.0 + g)
+
+
+@inner
 def fisher_scoring(
     S: Floats,
     d: int,
@@ -404,6 +426,9 @@ def fisher_scoring(
     E, V = np.empty((d, d)), np.empty((d, d))
     step, trial = np.empty(p), np.empty(p)
     held = np.zeros(p, dtype=np.bool_)
+    variance, growing, scaled = np.empty(d), np.empty(d), np.zeros(d, dtype=np.bool_)
+    for q in range(first.shape[0]):
+        scaled[first[q]] = slot2[q] < 0 and first[q] == second[q]
 
     for i in range(p):
         x[i] = max(x[i], lower[i])
@@ -450,9 +475,12 @@ def fisher_scoring(
         promised = 0.0
         for i in range(p):
             promised -= 0.5 * gradient[i] * step[i]
-            trial[i] = max(x[i] + step[i], lower[i])
+            trial[i] = x[i] + step[i]
         if promised < tolerance and damping <= _DAMPING:
             return value, iteration - 1, CONVERGED, promised
+        bend(x, step, trial, source, target, slot, scaled, variance, growing)
+        for i in range(p):
+            trial[i] = max(trial[i], lower[i])
         assign(trial, slot, fixed, effect)
         assign(trial, slot2, fixed2, covariance)
         propagate(observed, source, target, effect, first, second, covariance, T, C)
