@@ -252,7 +252,7 @@ class BicScore(Generic[M]):
         self.n_fitted = 0
         self.n_remembered = 0
         self._memory: dict[Hashable, Fitted[M]] = {}
-        self._asked: dict[Hashable, tuple[M, Start | None]] = {}  # where the fits remembered began
+        self._open: dict[Hashable, tuple[M, Solution]] = {}  # fits remembered that have not come to their end
         self._from_data: set[Hashable] = set()  # models that had a start from the data
         self._dimensions: dict[Hashable, int] = {}
 
@@ -267,14 +267,13 @@ class BicScore(Generic[M]):
         new = [ask for key, ask in asked.items() if self._is_new(key, ask[1])]
         self.n_fitted += len(new)
         self.n_remembered += len(models) - len(new)
-        self._fit(new, _QUICK_STEPS)
-        # A few steps tell which models are in the running; only those are fitted to the end. They begin anew: going
-        # on with the damping forgotten ends in other valleys than an unbroken run.
+        self._fit(new)
+        # A few steps tell which models are in the running; only those are fitted to the end.
         ranked = sorted(asked, key=lambda key: -self._memory[key].value)
         best = self._memory[ranked[0]].value if ranked else 0.0
         reach = _LEAST_REACH * max(self.sample.n / 1000.0, 1.0)  # likelihoods are sums over samples
         open_still = [key for key in ranked[:_IN_THE_RUNNING] if self._memory[key].may_reach(best, reach)]
-        self._fit([self._asked[key] for key in open_still], _STEPS)
+        self._go_on([self._open[key] for key in open_still])
         return [self._memory[model.key] for model in models]
 
     @property
@@ -287,21 +286,27 @@ class BicScore(Generic[M]):
             return True
         return key not in self._from_data if start is None else start.promise > self._memory[key].value + _TRAPPED
 
-    def _fit(self, asks: Sequence[tuple[M, Start | None]], max_steps: int) -> None:
-        """Fit and remember, where it is better than what is remembered."""
+    def _fit(self, asks: Sequence[tuple[M, Start | None]]) -> None:
+        """Begin to fit, and remember where that is better than what is remembered."""
         first = [np.full(model.pattern.n_free, np.nan) if start is None else start.x for model, start in asks]
-        solutions = self._solve([Problem(model.pattern, self.sample) for model, _ in asks], first, max_steps)
-        for (model, start), solution in zip(asks, solutions, strict=True):
-            finished = max_steps == _STEPS or solution.end != kernels.STEP_LIMIT
+        for (model, start), solution in zip(asks, self._solve([m for m, _ in asks], first, _QUICK_STEPS), strict=True):
+            finished = solution.end != kernels.STEP_LIMIT
             fitted = self._fitted(model, solution, finished)
             known = self._memory.get(model.key)
             if start is None:
                 self._from_data.add(model.key)
-            if known is None or known.value < fitted.value or (finished and not known.finished):
+            if known is None or known.value < fitted.value:
                 self._memory[model.key] = fitted
-                self._asked[model.key] = model, start
+                self._open[model.key] = model, solution
 
-    def _solve(self, problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int) -> list[Solution]:
+    def _go_on(self, fits: Sequence[tuple[M, Solution]]) -> None:
+        """Fit to the end."""
+        solutions = self._solve([model for model, _ in fits], [start for _, start in fits], _STEPS - _QUICK_STEPS)
+        for (model, _), solution in zip(fits, solutions, strict=True):
+            self._memory[model.key] = self._fitted(model, solution, True)
+
+    def _solve(self, models: Sequence[M], starts: Sequence[Floats | Solution], max_steps: int) -> list[Solution]:
+        problems = [Problem(model.pattern, self.sample) for model in models]
         return solve(problems, starts, gain=_SEARCH_GAIN, max_steps=max_steps, n_threads=self.n_threads)
 
     def _fitted(self, model: M, solution: Solution, finished: bool) -> Fitted[M]:

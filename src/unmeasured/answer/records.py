@@ -95,7 +95,7 @@ def _graph_and_fit(record: dict[str, Any]) -> tuple[CPDAG, Fit]:
     stored: dict[str, Any] = dict(record["solution"])
     stored |= {key: np.array([float(v) for v in stored[key]]) for key in _ARRAYS}
     stored |= {key: float(stored[key]) for key in ("discrepancy", "promised")}
-    solution = Solution(**stored | {"vanished": tuple(stored["vanished"])})
+    solution = Solution(**stored | {key: tuple(stored[key]) for key in ("vanished", "pace") if key in stored})
     return graph, Fit(member, sample, Problem.of(pattern_of(member), sample), solution, record["count"])
 
 

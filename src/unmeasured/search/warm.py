@@ -54,7 +54,7 @@ def compile_scores() -> None:
     sample, (sizes, ints, floats) = _sample(), _no_problems()
     history = np.empty((0, 1))
     batch.score_batch(
-        sample.corr, sizes, ints, floats, floats, floats, 1, 1.0, floats, ints, ints, floats, history
+        sample.corr, sizes, ints, floats, floats, floats, 1, 1.0, floats, ints, ints, history, history
     )  # fmt: skip
     model = Measurement(sample.names, (1,), (1,) * len(sample.names))
     pattern = pattern_of(model.member)

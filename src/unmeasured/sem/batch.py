@@ -75,7 +75,7 @@ def _build_start(version: int) -> Callable[..., None]:
 def _build_score(version: int) -> Callable[..., None]:
     def score_batch(
         S: Floats, sizes: Ints, ints: Ints, floats: Floats, x: Floats, lower: Floats, max_steps: int, tolerance: float,
-        values: Floats, steps: Ints, ends: Ints, promised: Floats, history: Floats,
+        values: Floats, steps: Ints, ends: Ints, paces: Floats, history: Floats,
     ) -> None:  # fmt: skip
         """Fisher scoring of every problem from its start (see fit_batch)."""
         if version < 0:  # never: as above
@@ -86,9 +86,9 @@ def _build_score(version: int) -> Callable[..., None]:
             observed, source, target, slot, first, second, slot2, fixed, fixed2 = unpacked(
                 sizes[b], ints, floats, at_int, at_float
             )
-            values[b], steps[b], ends[b], promised[b] = fisher_scoring(
+            values[b], steps[b], ends[b] = fisher_scoring(
                 S, d, observed, source, target, slot, fixed, first, second, slot2, fixed2,
-                x[at_x : at_x + p], lower[at_x : at_x + p], max_steps, tolerance, history[b],
+                x[at_x : at_x + p], lower[at_x : at_x + p], max_steps, tolerance, history[b], paces[b],
             )  # fmt: skip
             at_int += n + 3 * (n_edges + n_covs)
             at_float += n_edges + n_covs
@@ -104,7 +104,7 @@ score_batch = _build_score(_version())
 
 def fit_batch(
     S: Floats, scale: Floats, sizes: Ints, ints: Ints, floats: Floats, x: Floats, lower: Floats, noise: Floats,
-    max_steps: int, tolerance: float, values: Floats, steps: Ints, ends: Ints, promised: Floats, history: Floats,
+    max_steps: int, tolerance: float, values: Floats, steps: Ints, ends: Ints, paces: Floats, history: Floats,
 ) -> None:  # fmt: skip
     """Fit many problems on one covariance; their arrays lie end to end in ``ints``, ``floats``, ``x``.
 
@@ -112,4 +112,4 @@ def fit_batch(
     were divided out of S, ``noise`` (n,) is what each variable shares with no other; ``floats`` is changed.
     """
     start_batch(S, scale, sizes, ints, floats, x, lower, noise)
-    score_batch(S, sizes, ints, floats, x, lower, max_steps, tolerance, values, steps, ends, promised, history)
+    score_batch(S, sizes, ints, floats, x, lower, max_steps, tolerance, values, steps, ends, paces, history)

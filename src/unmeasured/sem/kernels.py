@@ -408,10 +408,12 @@ def fisher_scoring(
     max_steps: int,
     tolerance: float,
     history: Floats,
-) -> tuple[float, int, int, float]:
+    pace: Floats,
+) -> tuple[float, int, int]:
     """Minimise the objective from ``x`` (changed in place) by damped Fisher scoring above ``lower`` bounds.
 
-    Returns the objective, the number of steps, how it ended, and the decrease a last undamped step promises.
+    Returns the objective, the number of steps and how it ended. ``pace`` (3,) is what to go on with: the decrease the
+    last step promised, damping and its growth; infinite and zeros at first.
     """  # fmt: skip
     n = S.shape[0]
     p = x.shape[0]
@@ -438,12 +440,13 @@ def fisher_scoring(
     value = objective(S, observed, T, C, Sigma, L, P, work)
     history[0] = value
     if not np.isfinite(value):
-        return value, 0, BAD_START, np.inf
-    derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, Q, gradient, H, False)
+        return value, 0, BAD_START
 
-    damping, growth = _DAMPING, 2.0
-    diagonal = False  # whether H holds only its diagonal
-    promised = np.inf
+    promised, damping, growth = pace
+    if damping == 0.0:
+        damping, growth = _DAMPING, 2.0
+    diagonal = promised < _NEAR  # whether H holds only its diagonal
+    derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, Q, gradient, H, diagonal)
     for iteration in range(1, max_steps + 1):
         # A variance at its bound that wants to go further is held there for this step.
         for i in range(p):
@@ -476,8 +479,9 @@ def fisher_scoring(
         for i in range(p):
             promised -= 0.5 * gradient[i] * step[i]
             trial[i] = x[i] + step[i]
+        pace[0], pace[1], pace[2] = promised, damping, growth
         if promised < tolerance and damping <= _DAMPING:
-            return value, iteration - 1, CONVERGED, promised
+            return value, iteration - 1, CONVERGED
         bend(x, step, trial, source, target, slot, scaled, variance, growing)
         for i in range(p):
             trial[i] = max(trial[i], lower[i])
@@ -499,13 +503,14 @@ def fisher_scoring(
         else:
             # Rounding hides decreases below 1e-13 of the objective: there is nothing left to gain.
             if promised < 1e-13 * (1.0 + abs(value)):
-                return value, iteration - 1, CONVERGED, promised
+                return value, iteration - 1, CONVERGED
             damping *= growth
             growth *= 2.0
             if damping > _DAMPING_MOST:
-                return value, iteration - 1, STALLED, promised
+                return value, iteration - 1, STALLED
         history[iteration] = value
-    return value, max_steps, STEP_LIMIT, promised
+        pace[1], pace[2] = damping, growth
+    return value, max_steps, STEP_LIMIT
 
 
 @compiled

@@ -33,6 +33,8 @@ _TOLERANCE = 1e-12
 # At the limit of steps, a total log-likelihood that is right to this counts as converged too.
 _GAIN = 1e-8
 _FIRST_STEPS, _MAX_STEPS = 60, 500
+# What a fit that has not begun yet is told of its last step, damping and growth.
+_FIRST_PACE = (math.inf, 0.0, 0.0)
 # Beyond this RMSEA a fit gets other starts: with correlations near 1 some end a thousand units above the optimum.
 _FAR_RMSEA = 0.1
 # Loading compiled kernels from disk takes less than this many seconds.
@@ -47,11 +49,12 @@ class Solution:
     discrepancy: float  # log det Sigma + tr(Sigma^-1 S) - log det S - n: zero for a perfect fit
     end: int
     steps: int
-    promised: float
+    promised: float  # by how much the last step was to lower the objective
     history: Floats
     lower: Floats  # (p,) bounds
     n_starts: int = 1
     vanished: tuple[str, ...] = ()  # latents whose noise variance ran to zero
+    pace: tuple[float, float] = (0.0, 0.0)  # damping and its growth where this ended
 
     @property
     def converged(self) -> bool:
@@ -171,13 +174,15 @@ def solve_with_restarts(
 
 def solve(
     problems: Sequence[Problem],
-    starts: Sequence[Floats],
+    starts: Sequence[Floats | Solution],
     *,
     gain: float = 0.0,
     max_steps: int = _FIRST_STEPS,
     n_threads: int | None = None,
 ) -> list[Solution]:
     """Fit every problem from its start, in compiled batches on several threads; all share one sample.
+
+    A solution as a start is gone on with as if it had never stopped.
 
     A search that compares thousands of models may stop each fit once a step promises less than ``gain`` in total
     log-likelihood, and after ``max_steps`` in any case: models that crawl are those that do not fit.
@@ -271,7 +276,7 @@ class Rescaled:
 
 
 def _solve_all(
-    problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int, tolerance: float, n_threads: int | None
+    problems: Sequence[Problem], starts: Sequence[Floats | Solution], max_steps: int, tolerance: float, n_threads: int | None
 ) -> list[Solution]:
     if not problems:
         return []
@@ -280,7 +285,7 @@ def _solve_all(
 
 
 def _solve_chunks(
-    problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int, tolerance: float, n_threads: int | None
+    problems: Sequence[Problem], starts: Sequence[Floats | Solution], max_steps: int, tolerance: float, n_threads: int | None
 ) -> list[Solution]:
     n_workers = 1 if n_threads == 1 or len(problems) == 1 else effective_n_jobs(n_threads or -1)
     n_chunks = 1 if n_workers == 1 else min(len(problems), 8 * n_workers)
@@ -291,7 +296,7 @@ def _solve_chunks(
     return [solution for part in _mapped(chunks, n_workers) for solution in part]
 
 
-def _mapped(chunks: Sequence[tuple[Sequence[Problem], Sequence[Floats], int, float]], n: int) -> list[list[Solution]]:
+def _mapped(chunks: Sequence[tuple[Sequence[Problem], Sequence[Floats | Solution], int, float]], n: int) -> list[list[Solution]]:
     """Chunks on n threads; or, where ``joblib.parallel_config`` names a backend, on that: a cluster, say."""
     # Threads, not a parallel kernel: the kernels release the interpreter lock, and plain threads are safe
     # under fork, inside joblib workers and when called from several threads at once, which OpenMP is not.
@@ -303,13 +308,14 @@ def _mapped(chunks: Sequence[tuple[Sequence[Problem], Sequence[Floats], int, flo
 
 
 def _solve_chunk(
-    problems: Sequence[Problem], starts: Sequence[Floats], max_steps: int, tolerance: float = _TOLERANCE
+    problems: Sequence[Problem], starts: Sequence[Floats | Solution], max_steps: int, tolerance: float = _TOLERANCE
 ) -> list[Solution]:
     sample, patterns = problems[0].sample, [problem.pattern for problem in problems]
     size = len(problems)
-    x = np.concatenate(starts)
+    x = np.concatenate([s.x if isinstance(s, Solution) else s for s in starts])
+    paces = np.array([(s.promised, *s.pace) if isinstance(s, Solution) else _FIRST_PACE for s in starts])
     lower = np.concatenate([problem.unknown if problem.lower is None else problem.lower for problem in problems])
-    values, promised = np.empty(size), np.empty(size)
+    values = np.empty(size)
     steps, ends = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     history = np.empty((size, max_steps + 1))
     batch.fit_batch(
@@ -318,7 +324,7 @@ def _solve_chunk(
         np.array([pattern.sizes for pattern in patterns], dtype=np.int64),
         np.concatenate([array for pattern in patterns for array in pattern.ints]),
         np.concatenate([array for pattern in patterns for array in (pattern.fixed, pattern.fixed2)]),
-        x, lower, sample.unexplained, max_steps, tolerance, values, steps, ends, promised, history,
+        x, lower, sample.unexplained, max_steps, tolerance, values, steps, ends, paces, history,
     )  # fmt: skip
     least = sample.log_det_corr + len(sample.names)  # the objective of the saturated model
     out, at = [], 0
@@ -327,8 +333,8 @@ def _solve_chunk(
         n_steps = int(steps[b])
         out.append(
             Solution(
-                x[mine], float(values[b]) - least, int(ends[b]), n_steps, float(promised[b]),
-                history[b, : n_steps + 1].copy(), lower[mine],
+                x[mine], float(values[b]) - least, int(ends[b]), n_steps, float(paces[b, 0]),
+                history[b, : n_steps + 1].copy(), lower[mine], pace=(float(paces[b, 1]), float(paces[b, 2])),
             )
         )  # fmt: skip
         at += pattern.n_free
