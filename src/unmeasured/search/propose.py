@@ -41,12 +41,19 @@ class RankGains:
         self.price = price  # of one dimension, in total log-likelihood
         self._S, self._N = sample.corr, sample.n
         self._P: Floats = np.asarray(np.linalg.inv(sample.corr), dtype=float)
+        self._known: dict[tuple[tuple[int, ...], int], float] = {}
         self._seeds: dict[tuple[int, tuple[int, ...]], tuple[Ints, Floats]] = {}
 
     def __call__(self, subsets: Ints, k: int, rate: float = 1.0) -> Floats:
         """(B,) gains of the constraint rank <= k for subsets (B, a)."""
         worth = self.worth(subsets.shape[1], k, rate)
         return worth - self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
+
+    def of(self, items: tuple[int, ...], k: int) -> float:
+        """The gain of one set of variables, remembered."""
+        if (items, k) not in self._known:
+            self._known[items, k] = float(self(np.array([items]), k)[0])
+        return self._known[items, k]
 
     def worth(self, size: int, k: int, rate: float) -> float:
         """What meeting the constraint is paid: the price of the dimensions it saves."""

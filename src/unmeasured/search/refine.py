@@ -54,6 +54,8 @@ _N_RELOCATED, _N_DROPPED, _N_SEVERAL, _SLACK = 6, 4, 12, 3.0
 _TRIAL_ROUNDS, _HOPE = 6, 6.0
 # Pairs that may become the indicators of a new latent, and merges and sizes that closed forms like best.
 _N_PAIRS, _N_MERGED, _N_RESIZED = 8, 8, 6
+# Candidates of one kind that are fitted, and rebuilt models: of 659 that improved, all but a handful were among these.
+_N_OF_KIND, _N_REBUILDS = 8, 18
 # With more groups than this a variable is offered at most two at once.
 _FEW_GROUPS = 12
 # Models whose latent graph is searched: this close to the best, and at most so many.
@@ -103,6 +105,7 @@ class Refinement:
     out_of_time: Callable[[], bool]
     n_settled: int = _N_SETTLED
     has_starts: bool = False  # near an answer already: less is tried
+    masks: dict[Hashable, Ints] = field(default_factory=dict)  # sets of parents, made once
     summits: set[Hashable] = field(default_factory=set)  # settled models whose groups were worked on
     n_climbs: int = 0
 
@@ -166,13 +169,11 @@ class Refinement:
         masks = self._masks(model, most)
         table = relocations(sample.corr, found.loadings, found.latent_cov, found.noise, model.sizes, masks)
         sizes = (masks[:, None] >> np.arange(len(model.sizes)) & 1) @ np.array(model.sizes)
-        now = np.searchsorted(masks, model.parents)
-        every = np.arange(len(now))
-        rise = sample.n * (table.likelihoods - table.likelihoods[every, now][:, None])
-        rise -= self.score.price * (sizes[None, :] - sizes[now][:, None])
         surprises = self.score.surprises(np.bitwise_count(masks).astype(np.int64), len(model.sizes))
-        rise -= surprises[None, :] - surprises[now][:, None]
-        rise[every, now] = -np.inf
+        value = sample.n * table.likelihoods - (self.score.price * sizes + surprises)
+        now = np.arange(len(model.parents)), np.searchsorted(masks, model.parents)
+        rise = value - value[now][:, None]
+        rise[now] = -np.inf
         return table, rise
 
     def _relocated(self, found: Found, table: Relocations, rise: Floats) -> Iterator[list[Change]]:
@@ -226,12 +227,10 @@ class Refinement:
 
     def _masks(self, model: Measurement, most: int) -> Ints:
         """Sets of parents worth a look, in order: none, up to so many groups, those in use with one more or less."""
-        G = len(model.sizes)
-        most = most if G <= _FEW_GROUPS else 2
-        masks = {sum(1 << g for g in some) for r in range(1, min(most, G) + 1) for some in combinations(range(G), r)}
-        for mask in set(model.parents):
-            masks |= {mask, *(mask ^ 1 << g for g in range(G))}
-        return np.array(sorted({0, *masks}), dtype=np.int64)
+        key = most, len(model.sizes), frozenset(model.parents)
+        if key not in self.masks:
+            self.masks[key] = parent_sets(*key)
+        return self.masks[key]
 
     def _applied(self, model: Measurement, table: Relocations, change: Iterable[tuple[int, int]]) -> Measurement:
         for j, c in change:
@@ -258,9 +257,9 @@ class Refinement:
             *restructured(model, size, self._close_pairs(found), self._close_groups(model), self._other_sizes(model)),
             *(("split", other) for other in splits(model, self.gains, size)),
             *self._dissolved_and_exchanged(found),
-            *self._own(model),
         ]
-        return self._settled_best(self._allowed(candidates), found.value, self.n_settled)
+        likely = self._likeliest(self._allowed(candidates), _N_OF_KIND)
+        return self._settled_best([*likely, *self._allowed(self._own(model))], found.value, self.n_settled)
 
     def _dissolved_and_exchanged(self, found: Found) -> list[tuple[str, Measurement]]:
         """Moves of several variables at once that closed forms can rank: those that promise most."""
@@ -312,8 +311,7 @@ class Refinement:
 
         def gain(resize: tuple[int, int]) -> float:
             g, k = resize
-            items = np.array([model.pure(g)])
-            return float(self.gains(items, k)[0] - self.gains(items, model.sizes[g])[0])
+            return self.gains.of(model.pure(g), k) - self.gains.of(model.pure(g), model.sizes[g])
 
         options = [(g, k + step) for g, k in enumerate(model.sizes) for step in (-1, 1)]
         options = [(g, k) for g, k in options if 1 <= k <= self.guidance.max_group_size]
@@ -330,14 +328,14 @@ class Refinement:
 
         def gain(merge: tuple[int, int, int]) -> float:
             g, h, k = merge
-            return float(self.gains(np.array([[*model.pure(g), *model.pure(h)]]), k)[0])
+            return self.gains.of((*model.pure(g), *model.pure(h)), k)
 
         return sorted(merges, key=gain, reverse=True)[:_N_MERGED]
 
     def rebuild(self, found: Found) -> Found | None:
         """Dissolve a few groups and cluster their variables anew."""
         candidates = [("rebuild", other) for other in rebuilds(found.model, self.gains, self.guidance.max_group_size)]
-        return self._settled_best(self._allowed(candidates), found.value, _N_REBUILT)
+        return self._settled_best(self._likeliest(self._allowed(candidates), _N_REBUILDS), found.value, _N_REBUILT)
 
     # Choosing ---------------------------------------------------------------------------------------------
 
@@ -348,6 +346,23 @@ class Refinement:
         """The candidates that may be kept, with items put back where they are known to be."""
         near = candidates if self.guidance.rules is None else conformed(candidates, self.guidance.rules)
         return [(what, other) for what, other in near if self._allows(other)]
+
+    def _likeliest(
+        self, candidates: Sequence[tuple[str, Measurement]], most: int
+    ) -> list[tuple[str, Measurement]]:
+        """So many candidates of each kind at most: those whose groups gain most by closed forms."""
+        kinds: dict[str, list[Measurement]] = {}
+        for what, other in candidates:
+            kinds.setdefault(what, []).append(other)
+        return [
+            (what, other)
+            for what, others in kinds.items()
+            for other in (sorted(others, key=self._gain, reverse=True)[:most] if len(others) > most else others)
+        ]
+
+    def _gain(self, model: Measurement) -> float:
+        """What the rank constraints of all groups gain together."""
+        return sum(self.gains.of(model.pure(g), k) for g, k in enumerate(model.sizes))
 
     def _together(self, change: tuple[int, int]) -> Change:
         """A relocation, with the items that are known to go with it."""
@@ -405,6 +420,19 @@ class Refinement:
                 reason=f"BIC score {before:.2f} to {after:.2f}",
             )
         )
+
+
+def parent_sets(most: int, n_groups: int, in_use: Iterable[int]) -> Ints:
+    """Sets of groups as bits, in order: none, up to so many groups, those in use with one more or less.
+
+    >>> parent_sets(1, 3, [0b011]).tolist()
+    [0, 1, 2, 3, 4, 7]
+    """
+    most = min(most if n_groups <= _FEW_GROUPS else 2, n_groups)
+    masks = {sum(1 << g for g in some) for r in range(most + 1) for some in combinations(range(n_groups), r)}
+    for mask in in_use:
+        masks |= {mask, *(mask ^ 1 << g for g in range(n_groups))}
+    return np.array(sorted(masks), dtype=np.int64)
 
 
 def refine(score: BicScore[Measurement], guidance: Guidance, steps: list[Step], clock: Clock) -> list[Found]:

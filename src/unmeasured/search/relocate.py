@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,50 +69,78 @@ def regress(
     return noise, -0.5 * (np.log(total) + left / total)
 
 
+class Predictions(NamedTuple):
+    """What all variables together say of the latents, and what it takes to leave one out (:func:`leave_out`)."""
+
+    V: Floats  # (m, m) uncertainty of the latents
+    moment: Floats  # (m, m) of their predictions
+    cross: Floats  # (n, m) covariance of the predictions with each variable
+    pull: Floats  # (n, m) V l, where l are the loadings of a variable
+    spread: Floats  # (n, m) moment l
+    scalars: Floats  # (n, 4) 1 / (noise - l'V l), l'cross, l'moment l and the variance of each variable
+
+
+def predictions(S: Floats, Loading: Floats, Phi: Floats, noise: Floats) -> Predictions:
+    """``Loading`` (m, n), ``Phi`` (m, m, ones on its diagonal) and ``noise`` (n,) are the fit."""
+    M = Loading / noise
+    # Latents have unit variance here; the ridge stands for one whose noise has vanished.
+    V = np.linalg.inv(np.linalg.inv(Phi + 1e-6 * np.eye(len(Phi))) + M @ Loading.T)
+    VM, L = V @ M, Loading.T
+    cross, pull = (VM @ S).T, L @ V
+    moment = VM @ cross
+    spread = L @ moment
+    left = np.maximum(noise - (pull * L).sum(axis=1), 1e-12)
+    scalars = np.stack([1.0 / left, (cross * L).sum(axis=1), (spread * L).sum(axis=1), np.diag(S)], axis=1)
+    return Predictions(V, moment, np.ascontiguousarray(cross), pull, spread, scalars)
+
+
+@inner
+def leave_out(
+    j: int, V: Floats, moment: Floats, cross: Floats, pull: Floats, spread: Floats, scalars: Floats,
+    own_moment: Floats, own_cross: Floats, own_V: Floats,
+) -> None:  # fmt: skip
+    """Of the latents as the others predict them: moments, their covariance with variable j, and their uncertainty.
+
+    The precision of the latents less what j adds to it, a matrix of rank one (Sherman and Morrison 1950).
+    """
+    c, by_cross, by_spread, variance = scalars[j]
+    square = c * c * (by_spread - variance)
+    for i in range(V.shape[0]):
+        a = pull[j, i]
+        own_cross[i] = cross[j, i] + c * a * (by_cross - variance)
+        for k in range(i + 1):
+            b = pull[j, k]
+            own_V[i, k] = V[i, k] + c * a * b
+            mixed = a * (spread[j, k] - own_cross[k]) + b * (spread[j, i] - own_cross[i])
+            own_moment[i, k] = moment[i, k] + c * mixed + square * a * b
+            own_V[k, i], own_moment[k, i] = own_V[i, k], own_moment[i, k]
+
+
 @compiled
 def parent_likelihoods(
-    variance: Floats, moments: Floats, crosses: Floats, V: Floats, allowed: Bools, out: Floats, loading: Floats,
-    own: Floats,
+    V: Floats, moment: Floats, cross: Floats, pull: Floats, spread: Floats, scalars: Floats, allowed: Bools,
+    out: Floats, loading: Floats, own: Floats,
 ) -> None:  # fmt: skip
     """Fill ``out`` (n, C): log-likelihood per sample of each variable given the others, for C sets of parents.
 
-    ``variance`` (n,) is that of each variable, the others are as :func:`predicted_latents` gives them, ``allowed``
-    (C, m) the latents of each set. ``loading`` (n, C, m) and ``own`` (n, C) become the loadings and the noise that
-    reach it.
+    The first arguments are :class:`Predictions`, ``allowed`` (C, m) the latents of each set. ``loading`` (n, C, m) and
+    ``own`` (n, C) become the loadings and the noise that reach it.
     """
-    n, m = crosses.shape
+    n, m = cross.shape
     parents = np.empty(m, dtype=np.int64)
     A, b = np.empty((m, m)), np.empty(m)
+    own_moment, own_cross, own_V = np.empty((m, m)), np.empty(m), np.empty((m, m))
     for j in range(n):
-        moment, cross, Vj = moments[j], crosses[j], V[j]
+        leave_out(j, V, moment, cross, pull, spread, scalars, own_moment, own_cross, own_V)
         for c in range(allowed.shape[0]):
             q = 0
             for i in range(m):
                 if allowed[c, i]:
                     parents[q] = i
                     q += 1
-            own[j, c], out[j, c] = regress(parents[:q], moment, cross, Vj, variance[j], A, b)
+            own[j, c], out[j, c] = regress(parents[:q], own_moment, own_cross, own_V, scalars[j, 3], A, b)
             for i in range(q):
                 loading[j, c, parents[i]] = b[i]
-
-
-def predicted_latents(S: Floats, Loading: Floats, Phi: Floats, noise: Floats) -> tuple[Floats, Floats, Floats]:
-    """For each variable j, of the latents as the others predict them: moments, their covariance with j, and V.
-
-    ``Loading`` (m, n), ``Phi`` (m, m, ones on its diagonal) and ``noise`` (n,) are the fit; the answers are (n, m, m),
-    (n, m) and (n, m, m). Stacked matrices, not a compiled loop: linear algebra takes long to compile.
-    """
-    M = Loading / noise
-    # Latents have unit variance here; the ridges stand for one whose noise has vanished.
-    ridge = 1e-6 * np.eye(len(Phi))
-    W = np.linalg.inv(Phi + ridge) + M @ Loading.T
-    MS = M @ S
-    m, ms, own = M.T, MS.T, np.diag(S)
-    V: Floats = np.asarray(np.linalg.inv(W - m[:, :, None] * Loading.T[:, None, :] + ridge), dtype=float)
-    both = m[:, :, None] * ms[:, None, :]
-    inside = MS @ M.T - both - both.transpose(0, 2, 1) + m[:, :, None] * m[:, None, :] * own[:, None, None]
-    cross = V @ (ms - m * own[:, None])[:, :, None]
-    return V @ inside @ V.transpose(0, 2, 1), np.ascontiguousarray(cross[:, :, 0]), V
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +170,8 @@ def relocations(
     # A latent whose noise vanishes has a variance without bound: each is measured in its own unit here.
     # Noise at its bound would leave nothing but rounding of a variable's own share, so it is held above that.
     unit, noise = np.sqrt(np.diag(Phi)), np.maximum(noise, _LEAST_SHARE)
-    latents = predicted_latents(S, Loading * unit[:, None], Phi / np.outer(unit, unit), noise)
-    parent_likelihoods(np.diag(S).copy(), *latents, allowed, out, loadings, noises)
+    predicted = predictions(S, Loading * unit[:, None], Phi / (unit[:, None] * unit), noise)
+    parent_likelihoods(*predicted, allowed, out, loadings, noises)
     return Relocations(masks, out, loadings / unit, noises)
 
 
@@ -173,7 +202,7 @@ def worth(
     return float(n_samples * likelihood - price)
 
 
-@compiled
+@inner
 def best_parents(
     current: Bools,
     first: Ints,
@@ -221,6 +250,21 @@ def best_parents(
     return float(top - now)
 
 
+@compiled
+def all_best_parents(
+    V: Floats, moment: Floats, cross: Floats, pull: Floats, spread: Floats, scalars: Floats, current: Bools,
+    first: Ints, n_samples: float, prices: Floats, best: Bools, rise: Floats,
+) -> None:  # fmt: skip
+    """:func:`best_parents` of every variable: ``best`` (n, G) and ``rise`` (n,)."""
+    n, m = cross.shape
+    own_moment, own_cross, own_V = np.empty((m, m)), np.empty(m), np.empty((m, m))
+    for j in range(n):
+        leave_out(j, V, moment, cross, pull, spread, scalars, own_moment, own_cross, own_V)
+        rise[j] = best_parents(
+            current[j], first, own_moment, own_cross, own_V, scalars[j, 3], n_samples, prices, best[j]
+        )
+
+
 def stepwise_relocations(
     S: Floats,
     Loading: Floats,
@@ -237,6 +281,5 @@ def stepwise_relocations(
     parent, of a first group, and of each further one. Latents have unit variance.
     """
     best, rise = np.empty_like(current), np.empty(len(S))
-    for j, latents in enumerate(zip(*predicted_latents(S, Loading, Phi, noise), strict=True)):
-        rise[j] = best_parents(current[j], first, *latents, S[j, j], n_samples, prices, best[j])
+    all_best_parents(*predictions(S, Loading, Phi, noise), current, first, n_samples, prices, best, rise)
     return best, rise
