@@ -16,7 +16,7 @@ from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem import kernels
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import Pattern, pattern_of
-from unmeasured.sem.savings import covariance_along, foretold_graph
+from unmeasured.sem.savings import covariance_along, effects_along, foretold_graph
 from unmeasured.sem.solve import Problem, Solution, solve
 
 # Fits of a search stop once a step promises less than this in total log-likelihood.
@@ -155,21 +155,10 @@ class Fitted(Generic[M]):
         return np.asarray(self.loadings.T @ self.latent_cov @ self.loadings + np.diag(self.noise))
 
     def start_within(self, pattern: Pattern, arcs: Marks) -> Floats:
-        """Starting values for the model's pattern along a graph over its groups.
-
-        Each latent is regressed on those that are left as its causes, and measured in units of what they leave of it.
-        """
-        Phi, m, group_of = self.latent_cov, len(self.effects), self.model.group_of
-        effects = self.effects.copy()
-        effects[:, :m] = 0.0
-        for g in range(len(arcs)):
-            causes, group = np.flatnonzero(arcs[group_of, g])[:, None], np.flatnonzero(group_of == g)
-            if len(causes):
-                effects[causes, group] = np.linalg.solve(Phi[causes, causes[:, 0]], Phi[causes, group])
-        own = np.diag(Phi)
-        unit = np.sqrt(np.maximum(own - np.einsum("ij,ij->j", effects[:, :m], Phi), 1e-3 * own))
-        effects[:, :m] /= unit
-        effects *= unit[:, None]
+        """Starting values for the model's pattern along a graph over its groups."""
+        group_of = self.model.group_of
+        effects = np.empty_like(self.effects)
+        effects_along(self.effects, self.latent_cov, arcs[group_of[:, None], group_of], effects)
         return np.concatenate([effects[pattern.source, pattern.target], self.noise])
 
 

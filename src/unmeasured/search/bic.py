@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.sample import Sample
-from unmeasured.graphs import cpdag_of
 from unmeasured.knowledge.rules import Paths
 from unmeasured.score import BicScore, LikelihoodScore
 from unmeasured.search.clock import Clock
@@ -17,7 +16,7 @@ from unmeasured.search.guided import paths_of
 from unmeasured.search.latent_graph import LatentBic, latent_class
 from unmeasured.search.measurement import Measurement
 from unmeasured.search.phase1 import Phase
-from unmeasured.search.phase2 import extension, n_paths, polish_edges
+from unmeasured.search.phase2 import extension, polish_edges
 from unmeasured.search.pieces import Pieces, in_order
 from unmeasured.search.refine import Found, Guidance, refine, refine_from
 from unmeasured.search.state import State
@@ -112,13 +111,13 @@ def latent_starts(found: Found, score: BicScore[Measurement], paths: Paths) -> l
     """Where the search for the latent graph begins: with few groups with all edges; and with the one foretold."""
     connected, sizes = found.model.state, found.model.sizes
     if len(sizes) <= EXACT:
-        foretold = replace(connected, between=cpdag_of(found.arcs))
+        foretold = connected.along(found.arcs)
     else:
         foretold = latent_class(connected, LatentBic(found.latent_cov, sizes, score.sample.n, score.price))
     starts = [connected, foretold] if len(sizes) <= _FEW_GROUPS else [foretold]
     if not paths.binds:
         return starts
-    return [replace(s, between=cpdag_of(paths.nearest(extension(s.between)))) for s in starts]
+    return [s.along(paths.nearest(extension(s.between))) for s in starts]
 
 
 class LatentTest:
@@ -132,7 +131,7 @@ class LatentTest:
         self.value = -math.inf  # extended BIC per sample
         self._paths, self._is_over = paths, is_over
         self._price = score.price / score.sample.n
-        dimension = score.dimension(found.model) - n_paths(found.model.state)
+        dimension = score.dimension(found.model) - found.model.state.n_paths
         self._fee = self._price * dimension + score.surprise(found.model) / score.sample.n  # of the measurement
 
     def polish(self, start: State) -> None:
@@ -142,7 +141,7 @@ class LatentTest:
         phase = polish_edges(
             start, self.likelihood, self._price, self.found.latent_cov, self._is_over, self._paths
         )
-        value = phase.value() - self._price * n_paths(phase.state) - self._fee
+        value = phase.value() - self._price * phase.state.n_paths - self._fee
         if value > self.value:
             self.best, self.value = phase, value
 
@@ -157,10 +156,10 @@ class Met:
     def add(self, score: BicScore[Measurement], model: Measurement, likelihood: LikelihoodScore) -> None:
         """All latent graphs that were fitted with a measurement model."""
         n = self.sample.n
-        base = score.dimension(model) - n_paths(model.state)
+        base = score.dimension(model) - model.state.n_paths
         for state, value in likelihood.met if self.n_runners else ():
             assert isinstance(state, State)
-            dimension = base + n_paths(state)
+            dimension = base + state.n_paths
             value -= (score.price * dimension + score.surprise(model)) / n
             self._found.append((value, dimension, state))
 
@@ -173,7 +172,7 @@ class Met:
         near = sorted((found for found in near if found.model.key not in known), key=lambda found: -found.value)
         for found in near[: self.n_runners]:
             likelihood = LikelihoodScore(self.sample, n_threads=score.n_threads, near=found)
-            likelihood([replace(found.model.state, between=cpdag_of(found.arcs))])
+            likelihood([found.model.state.along(found.arcs)])
             self.add(score, found.model, likelihood)
 
     def runners_up(self, chosen: State) -> tuple[RunnerUp, ...]:

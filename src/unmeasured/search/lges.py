@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Literal
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.missing import Missing
@@ -296,10 +297,16 @@ class LGES(Search):
         }
         known = _checked_knowledge(self.knowledge)
         # Threads of BLAS round differently from run to run, which can turn a search elsewhere; the matrices are small.
-        with threadpool_limits(1, user_api="blas"):
+        with _libraries().limit(limits=1, user_api="blas"):
             if known:
                 return discover_knowing(sample, known, self.price_knowledge, **options)
             return discover(sample, **options)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Those loaded by now, looked for once: BLAS is loaded with numpy."""
+    return ThreadpoolController()
 
 
 def _checked_knowledge(knowledge: Knowledge | None) -> Knowledge | None:

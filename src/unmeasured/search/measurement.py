@@ -79,7 +79,7 @@ class Measurement:
     def pattern_along(self, arcs: Marks) -> Pattern:
         """The same with a graph over the groups (G, G) in place of all edges; effects of causes come first."""
         mask = self.mask.copy()
-        mask[:, : len(mask)] = arcs[np.ix_(self.group_of, self.group_of)]
+        mask[:, : len(mask)] = arcs[self.group_of[:, None], self.group_of]
         order = topological_order(row_masks(arcs.T), row_masks(arcs))
         causes_first = np.array([latent for g in order for latent in self.groups[g]])
         source, target = mask[causes_first].nonzero()

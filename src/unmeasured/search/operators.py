@@ -83,7 +83,7 @@ class DeleteLL:
         arcs = consistent_extension(marks)
         if arcs is None:
             raise ValueError(f"{self} has no consistent extension: it is not valid here")
-        return replace(state, between=cpdag_of(arcs))
+        return state.along(arcs)
 
     def separating(self, state: State) -> tuple[int, ...]:
         """The groups given which the two are independent afterwards: rest of H's candidates, parents of second."""

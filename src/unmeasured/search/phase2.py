@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice, permutations
 
 import numpy as np
 
 from unmeasured.arrays import Floats, Marks
-from unmeasured.graphs import consistent_extension, cpdag_of
+from unmeasured.graphs import consistent_extension
+from unmeasured.graphs.bitsets import bits, mask_of, row_masks, topological_order
 from unmeasured.knowledge.rules import Paths
 from unmeasured.score import LikelihoodScore
 from unmeasured.search.operators import DeleteLL, candidate_deletions
 from unmeasured.search.phase1 import Phase
 from unmeasured.search.state import Group, State
 from unmeasured.sem.rank import least_drop, rank_shortfall
-from unmeasured.sem.savings import EXACT
+from unmeasured.sem.savings import EXACT, log_dets_of
 
 # A total score has to rise by more than the fits' own rounding.
 _LEAST_RISE = 1e-2
@@ -75,7 +75,7 @@ def polish_edges(
         if not moves:
             break
         rises = score([other for _, other in moves]) - before
-        rises -= price * np.array([n_paths(other) - n_paths(state) for _, other in moves])
+        rises -= price * np.array([other.n_paths - state.n_paths for _, other in moves])
         best = int(np.argmax(rises))
         if rises[best] <= _LEAST_RISE / score.sample.n:
             break
@@ -83,7 +83,7 @@ def polish_edges(
         if len(state.groups) > EXACT:
             # With many groups one edge at a time would take hundreds of rounds of slow fits.
             everything = _all_that_improve(state, moves, rises)
-            rise = float(score([everything])[0]) - before - price * (n_paths(everything) - n_paths(state))
+            rise = float(score([everything])[0]) - before - price * (everything.n_paths - state.n_paths)
             if rise > rises[best] and paths.restricted(everything.between) is not None:
                 what, phase.state = "all edges that improve", everything
         phase.record("Phase 2", what, len(moves), 0, before, before - phase.value(), True, math.inf)
@@ -103,7 +103,7 @@ def _all_that_improve(state: State, moves: Sequence[tuple[str, State]], rises: F
         other[differs] = target[differs]
         if _is_acyclic(other):
             changed = other
-    return replace(state, between=cpdag_of(changed))
+    return state.along(changed)
 
 
 def extension(marks: Marks | None) -> Marks:
@@ -114,39 +114,43 @@ def extension(marks: Marks | None) -> Marks:
     return arcs
 
 
-@dataclass(frozen=True, eq=False)
 class Foretold:
-    """What moves would do to the score, per sample, if the latents were observed with a covariance (m, m)."""
+    """What moves would do to the score, per sample, if the latents were observed with a covariance (m, m).
 
-    groups: tuple[Group, ...]
-    cov: Floats
-    price: float
-    known: dict[tuple[int, ...], float] = field(default_factory=dict)
+    Sets of groups are bits of a number.
+    """
 
-    def log_det(self, *groups: int) -> float:
+    def __init__(self, groups: tuple[Group, ...], cov: Floats, price: float) -> None:
+        self._groups, self._cov, self._price = groups, cov, price
+        self._sizes = [len(group) for group in groups]
+        # Of few groups the determinants of all sets are made at once.
+        self._log_dets = log_dets_of(cov, self._sizes).tolist() if len(groups) <= EXACT else None
+        self._known: dict[int, float] = {}
+
+    def _log_det(self, mask: int) -> float:
         """Log determinant of the covariance of some groups."""
-        key = tuple(sorted(groups))
-        if key not in self.known:
-            of = [latent for g in key for latent in self.groups[g]]
-            self.known[key] = float(np.linalg.slogdet(self.cov[np.ix_(of, of)])[1]) if of else 0.0
-        return self.known[key]
+        if self._log_dets is not None:
+            return float(self._log_dets[mask])
+        if mask not in self._known:
+            of = [latent for g in bits(mask) for latent in self._groups[g]]
+            self._known[mask] = float(np.linalg.slogdet(self._cov[np.ix_(of, of)])[1]) if of else 0.0
+        return self._known[mask]
 
-    def local(self, group: int, parents: tuple[int, ...]) -> float:
+    def local(self, group: int, parents: int) -> float:
         """What a group with these parents contributes to the score."""
-        width = len(self.groups[group]) * sum(len(self.groups[g]) for g in parents)
-        return -0.5 * (self.log_det(group, *parents) - self.log_det(*parents)) - self.price * width
+        width = self._sizes[group] * sum(self._sizes[g] for g in bits(parents))
+        return -0.5 * (self._log_det(parents | 1 << group) - self._log_det(parents)) - self._price * width
 
     def deletion(self, state: State, move: DeleteLL) -> float:
         """The rise if an edge is deleted."""
-        given = move.separating(state)
-        return self.local(move.second, given) - self.local(move.second, (move.first, *given))
+        given = mask_of(move.separating(state))
+        return self.local(move.second, given) - self.local(move.second, given | 1 << move.first)
 
-    def arc(self, arcs: Marks, i: int, j: int) -> float:
-        """The rise if i -> j is added, or j -> i turned into it."""
-        of_i, of_j = (tuple(np.flatnonzero(arcs[:, g]).tolist()) for g in (i, j))
-        rise = self.local(j, (*of_j, i)) - self.local(j, of_j)
-        if arcs[j, i]:
-            rise += self.local(i, tuple(g for g in of_i if g != j)) - self.local(i, of_i)
+    def arc(self, parents: Sequence[int], i: int, j: int) -> float:
+        """The rise if i -> j is added to a graph with these parents, or j -> i turned into it."""
+        rise = self.local(j, parents[j] | 1 << i) - self.local(j, parents[j])
+        if parents[i] >> j & 1:
+            rise += self.local(i, parents[i] & ~(1 << j)) - self.local(i, parents[i])
         return rise
 
 
@@ -165,33 +169,21 @@ def _neighbours(state: State, foretold: Foretold, paths: Paths) -> Iterator[tupl
     """
     arcs = extension(paths.restricted(state.between))
     open_pairs = [pair for pair in permutations(range(len(arcs)), 2) if not arcs[pair] and not paths.forbidden[pair]]
+    parents = row_masks(arcs.T)
     seen = {state.between.tobytes()}
-    for i, j in sorted(open_pairs, key=lambda pair: -foretold.arc(arcs, *pair)):
+    for i, j in sorted(open_pairs, key=lambda pair: -foretold.arc(parents, *pair)):
         other = arcs.copy()
         other[i, j], other[j, i] = 1, 0
         if len(seen) <= _N_FORETOLD and _is_acyclic(other):
-            marks = cpdag_of(other)
-            if marks.tobytes() not in seen:
-                seen.add(marks.tobytes())
+            neighbour = state.along(other)
+            if neighbour.between.tobytes() not in seen:
+                seen.add(neighbour.between.tobytes())
                 did = "turn" if arcs[j, i] else "add"
-                yield f"{did} the edge between groups {i + 1} and {j + 1}", replace(state, between=marks)
+                yield f"{did} the edge between groups {i + 1} and {j + 1}", neighbour
 
 
 def _is_acyclic(arcs: Marks) -> bool:
-    left = list(range(len(arcs)))
-    while left:
-        roots = [g for g in left if not any(arcs[h, g] for h in left)]
-        if not roots:
-            return False
-        left = [g for g in left if g not in roots]
-    return True
-
-
-def n_paths(state: State) -> int:
-    """How many paths the edges between groups stand for."""
-    sizes = np.array([len(group) for group in state.groups])
-    adjacent = np.triu(state.between | state.between.T, 1)
-    return int(sizes @ adjacent @ sizes)
+    return len(topological_order(row_masks(arcs.T), row_masks(arcs))) == len(arcs)
 
 
 def _bound(phase: Phase, move: DeleteLL, before: float) -> float:

@@ -41,6 +41,7 @@ class RankGains:
         self.price = price  # of one dimension, in total log-likelihood
         self._S, self._N = sample.corr, sample.n
         self._P: Floats = np.asarray(np.linalg.inv(sample.corr), dtype=float)
+        self._costs: dict[tuple[tuple[int, ...], tuple[int, ...], int], Floats] = {}
         self._known: dict[tuple[tuple[int, ...], int], float] = {}
         self._seeds: dict[tuple[int, tuple[int, ...]], tuple[Ints, Floats]] = {}
 
@@ -54,6 +55,13 @@ class RankGains:
         if (items, k) not in self._known:
             self._known[items, k] = float(self(np.array([items]), k)[0])
         return self._known[items, k]
+
+    def costs(self, cluster: tuple[int, ...], others: tuple[int, ...], k: int) -> Floats:
+        """What the constraint costs a cluster with each of some others, remembered: rates ask for the same ones."""
+        if (cluster, others, k) not in self._costs:
+            subsets = np.array([[*cluster, j] for j in others])
+            self._costs[cluster, others, k] = self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
+        return self._costs[cluster, others, k]
 
     def worth(self, size: int, k: int, rate: float) -> float:
         """What meeting the constraint is paid: the price of the dimensions it saves."""
@@ -159,7 +167,7 @@ def _best_cluster(gains: RankGains, left: tuple[int, ...], k: int, rate: float) 
         others = gains.kin(cluster, [j for j in left if j not in cluster], k, rate)
         if not others:
             break
-        grown = gains(np.array([[*cluster, j] for j in others]), k, rate)
+        grown = gains.worth(len(cluster) + 1, k, rate) - gains.costs(tuple(cluster), tuple(others), k)
         best = int(np.argmax(grown))
         # A group needs 2k pure children: until it has them, it is enough that the constraint still gains. A tested
         # constraint gains or loses by chance as it grows.

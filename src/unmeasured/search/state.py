@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unmeasured.arrays import Bools, Marks
 from unmeasured.errors import DataError
-from unmeasured.graphs import CPDAG, DAG, Variables, consistent_extension
+from unmeasured.graphs import CPDAG, DAG, Variables, consistent_extension, cpdag_of
+from unmeasured.graphs.groups import ordered_partition
 
 Group = tuple[int, ...]  # positions in State.latents
 
@@ -40,6 +41,18 @@ class State:
     measures: Bools  # (m, n): latent i causes observed variable j
     groups: tuple[Group, ...]  # the groups found, in the order they were found: the list P of the paper
     between: Marks  # (G, G): the edges between them
+
+    def along(self, arcs: Marks) -> State:
+        """The same with the class of a graph (G, G) over the groups."""
+        state = replace(self, between=cpdag_of(arcs))
+        state.__dict__["arcs"] = arcs  # what the cached property would look for
+        return state
+
+    @cached_property
+    def n_paths(self) -> int:
+        """How many paths the edges between groups stand for."""
+        sizes = np.array([len(group) for group in self.groups])
+        return int(sizes @ (self.between | self.between.T) @ sizes) // 2
 
     @cached_property
     def spare(self) -> Group:
@@ -70,8 +83,9 @@ class State:
         found = len(self.groups)
         marks[:found, :found] = self.between
         np.fill_diagonal(marks, 0)
-        names = tuple(tuple(self.latents[i] for i in group) for group in groups)
-        return CPDAG(self._variables, self._adjacency(groups, marks), names)
+        names = (tuple(self.latents[i] for i in group) for group in groups)
+        variables = self._variables
+        return CPDAG._trusted(variables, self._adjacency(groups, marks), ordered_partition(variables, names))
 
     @cached_property
     def arcs(self) -> Marks:
@@ -95,7 +109,7 @@ class State:
 
     @property
     def _variables(self) -> Variables:
-        return Variables.of((*self.latents, *self.observed), self.latents)
+        return _variables(self.latents, self.observed)
 
     def _adjacency(self, groups: Sequence[Group], marks: Marks) -> NDArray[np.uint8]:
         m, n = self.measures.shape
@@ -129,6 +143,12 @@ class State:
             tuple(tuple(new[latent] for latent in group) for group in self.groups),
             self.between,
         )
+
+
+@lru_cache(maxsize=64)
+def _variables(latents: tuple[str, ...], observed: tuple[str, ...]) -> Variables:
+    """Checked once for the thousands of states over the same names."""
+    return Variables.of((*latents, *observed), latents)
 
 
 def latent_names(observed: Sequence[str], count: int) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from unmeasured.search.relocate import relocations
 from unmeasured.sem import batch
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.rank import rank_shortfall
-from unmeasured.sem.savings import covariance_along, foretold_graph
+from unmeasured.sem.savings import covariance_along, effects_along, foretold_graph
 from unmeasured.sem.solve import Problem, compilation_announced, n_cores
 
 
@@ -63,6 +63,8 @@ def compile_scores() -> None:
     Phi, loading = np.empty((1, 1)), np.full((1, len(sample.names)), 0.5)
     covariance_along(np.concatenate([[[0.0]], loading], axis=1), Phi)
     foretold_graph(Phi, model.sizes, sample.n, 1.0)
+    effects = np.concatenate([[[0.0]], loading], axis=1)
+    effects_along(effects, Phi, np.zeros((1, 1), dtype=np.uint8), effects.copy())
     relocations(sample.corr, loading, Phi, np.ones(len(sample.names)), model.sizes, np.array([0, 1]))
 
 

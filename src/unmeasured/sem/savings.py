@@ -10,6 +10,9 @@ best last group of every set, both by dynamic programming over subsets (Silander
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 import numpy as np
 
 from unmeasured.arrays import Floats, Ints, Marks
@@ -32,6 +35,46 @@ def covariance_along(effects: Floats, Phi: Floats) -> None:
             Phi[j, i] = s
         for k in range(j):
             Phi[j, j] += Phi[j, k] * effects[k, j]
+
+
+@compiled
+def effects_along(effects: Floats, Phi: Floats, causes: Marks, out: Floats) -> None:
+    """Effects ``out`` (m, m + n) of latents with covariance ``Phi`` if only some cause others: ``causes`` (m, m).
+
+    Each latent is regressed on its causes, and measured in units of what they leave of it.
+    """
+    m = Phi.shape[0]
+    of, A, b, unit = np.empty(m, dtype=np.int64), np.empty((m, m)), np.empty(m), np.empty(m)
+    for j in range(m):
+        q = 0
+        for i in range(m):
+            out[i, j] = 0.0
+            if causes[i, j]:
+                of[q] = i
+                q += 1
+        for i in range(q):  # Cholesky, and forwards
+            b[i] = Phi[of[i], j]
+            for k in range(i + 1):
+                s = Phi[of[i], of[k]]
+                for t in range(k):
+                    s -= A[i, t] * A[k, t]
+                A[i, k] = np.sqrt(max(s, 1e-12)) if i == k else s / A[k, k]
+            for t in range(i):
+                b[i] -= A[i, t] * b[t]
+            b[i] /= A[i, i]
+        left = Phi[j, j]
+        for i in range(q - 1, -1, -1):  # backwards
+            for t in range(i + 1, q):
+                b[i] -= A[t, i] * b[t]
+            b[i] /= A[i, i]
+            out[of[i], j] = b[i]
+            left -= b[i] * Phi[of[i], j]
+        unit[j] = np.sqrt(max(left, 1e-3 * Phi[j, j]))
+    for i in range(m):
+        for j in range(m):
+            out[i, j] *= unit[i] / unit[j]
+        for j in range(m, out.shape[1]):
+            out[i, j] = effects[i, j] * unit[i]
 
 
 @compiled
@@ -124,13 +167,13 @@ def foretold_graph(Phi: Floats, sizes: tuple[int, ...], n_samples: float, price:
     >>> int(arcs.sum()), round(saved, 6)
     (0, 6.0)
     """
-    width = np.array(sizes)
+    arcs = np.zeros((len(sizes), len(sizes)), dtype=np.uint8)
     if len(sizes) > EXACT:
-        arcs = np.zeros((len(sizes), len(sizes)), dtype=np.uint8)
-        return arcs, _rough_savings(Phi, width, n_samples, price, arcs)
-    arcs, best = exact_graph(Phi, sizes, n_samples, price)
-    n_paths = (width.sum() ** 2 - (width**2).sum()) // 2
-    return arcs, best + 0.5 * n_samples * float(np.linalg.slogdet(Phi)[1]) + price * float(n_paths)
+        return arcs, _rough_savings(Phi, np.array(sizes), n_samples, price, arcs)
+    log_det = log_dets_of(Phi, sizes)
+    best = best_graph(log_det, np.array(sizes), n_samples, price, arcs)
+    n_paths = (sum(sizes) ** 2 - sum(size * size for size in sizes)) // 2
+    return arcs, float(best + 0.5 * n_samples * log_det[-1] + price * n_paths)
 
 
 def exact_graph(Phi: Floats, sizes: tuple[int, ...], n_samples: float, price: float) -> tuple[Marks, float]:
@@ -141,11 +184,15 @@ def exact_graph(Phi: Floats, sizes: tuple[int, ...], n_samples: float, price: fl
     >>> np.argwhere(np.triu(arcs | arcs.T)).tolist()
     [[0, 1], [1, 2], [2, 3]]
     """
-    width = np.array(sizes)
     arcs = np.zeros((len(sizes), len(sizes)), dtype=np.uint8)
-    log_det = np.empty(1 << len(sizes))
-    log_dets(Phi, np.concatenate([[0], width.cumsum()]), log_det)
-    return arcs, float(best_graph(log_det, width, n_samples, price, arcs))
+    return arcs, float(best_graph(log_dets_of(Phi, sizes), np.array(sizes), n_samples, price, arcs))
+
+
+def log_dets_of(Phi: Floats, sizes: Sequence[int]) -> Floats:
+    """(2^G,) log determinant of the covariance of every set of groups, a bit for each group."""
+    out = np.empty(1 << len(sizes))
+    log_dets(Phi, np.array([0, *accumulate(sizes)]), out)
+    return out
 
 
 def _rough_savings(Phi: Floats, sizes: Ints, n_samples: float, price: float, arcs: Marks) -> float:

@@ -16,7 +16,7 @@ from unmeasured.search import relocate, warm
 from unmeasured.sem import batch, kernels, rank, savings
 
 functions = [batch.start_batch, batch.score_batch, kernels.information, rank.smallest_roots]
-functions += [savings.covariance_along, savings.log_dets, savings.best_graph, relocate.parent_likelihoods]
+functions += [savings.covariance_along, savings.effects_along, savings.log_dets, savings.best_graph, relocate.parent_likelihoods]
 warm.compile_kernels()
 before = [list(map(str, function.signatures)) for function in functions]
 data = um.datasets.load("multitasking")
