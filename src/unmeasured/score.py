@@ -195,7 +195,8 @@ class LikelihoodScore:
         else:
             # A thousandth of a unit is far below any tolerance. Overfull states end at bounds as a rule, and other
             # starts change them by less than that; insisting on each made the search many times slower.
-            solutions = solve(problems, starts, gain=_SEARCH_GAIN, max_steps=2 * _STEPS, n_threads=self.n_threads)
+            max_steps = 2 * _STEPS if self.near is None else _STEPS
+            solutions = solve(problems, starts, gain=_SEARCH_GAIN, max_steps=max_steps, n_threads=self.n_threads)
         for key, solution in zip(new, solutions, strict=True):
             # Rounding may put a perfect fit a hair above the saturated model.
             self._memory[key] = -0.5 * max(solution.discrepancy, 0.0)
