@@ -20,7 +20,7 @@ from itertools import combinations, count
 
 import numpy as np
 
-from unmeasured.arrays import Floats, Ints
+from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.errors import UnmeasuredError
 from unmeasured.knowledge.rules import Rules
 from unmeasured.score import BicScore, Fitted, Start
@@ -29,7 +29,7 @@ from unmeasured.search.discovery import REJECTED
 from unmeasured.search.guided import conformed, guided_proposals, is_allowed
 from unmeasured.search.measurement import Measurement, exchanges, restructured
 from unmeasured.search.propose import RankGains, rebuilds, splits
-from unmeasured.search.relocate import Relocations, relocations
+from unmeasured.search.relocate import Relocations, latents_of, relocated
 from unmeasured.search.trace import Step
 from unmeasured.sem.indices import p_value, rmsea
 
@@ -106,7 +106,7 @@ class Refinement:
     out_of_time: Callable[[], bool]
     n_settled: int = _N_SETTLED
     has_starts: bool = False  # near an answer already: less is tried
-    masks: dict[Hashable, Ints] = field(default_factory=dict)  # sets of parents, made once
+    choices: dict[Hashable, tuple[Ints, Bools, Floats]] = field(default_factory=dict)  # sets of parents
     summits: set[Hashable] = field(default_factory=set)  # settled models whose groups were worked on
     n_climbs: int = 0
 
@@ -167,11 +167,9 @@ class Refinement:
     def _rises(self, found: Found, most: int = 3) -> tuple[Relocations, Floats]:
         """Sets of parents, and (n, C) by how much each would raise the score at least."""
         model, sample = found.model, self.score.sample
-        masks = self._masks(model, most)
-        table = relocations(sample.corr, found.loadings, found.latent_cov, found.noise, model.sizes, masks)
-        sizes = (masks[:, None] >> np.arange(len(model.sizes)) & 1) @ np.array(model.sizes)
-        surprises = self.score.surprises(np.bitwise_count(masks).astype(np.int64), len(model.sizes))
-        value = sample.n * table.likelihoods - (self.score.price * sizes + surprises)
+        masks, allowed, prices = self._choices(model, most)
+        table = relocated(sample.corr, found.loadings, found.latent_cov, found.noise, masks, allowed)
+        value = sample.n * table.likelihoods - prices
         now = np.arange(len(model.parents)), np.searchsorted(masks, model.parents)
         rise = value - value[now][:, None]
         rise[now] = -np.inf
@@ -226,12 +224,15 @@ class Refinement:
                     out.append(change)
         return out
 
-    def _masks(self, model: Measurement, most: int) -> Ints:
-        """Sets of parents worth a look, in order: none, up to so many groups, those in use with one more or less."""
-        key = most, len(model.sizes), frozenset(model.parents)
-        if key not in self.masks:
-            self.masks[key] = parent_sets(*key)
-        return self.masks[key]
+    def _choices(self, model: Measurement, most: int) -> tuple[Ints, Bools, Floats]:
+        """Sets of parents worth a look (C,), their latents (C, m) and what they cost (C,); made once."""
+        key = most, model.sizes, frozenset(model.parents)
+        if key not in self.choices:
+            masks = parent_sets(most, len(model.sizes), key[2])
+            allowed = latents_of(masks, model.sizes)
+            surprises = self.score.surprises(np.bitwise_count(masks).astype(np.int64), len(model.sizes))
+            self.choices[key] = masks, allowed, self.score.price * allowed.sum(axis=1) + surprises
+        return self.choices[key]
 
     def _applied(self, model: Measurement, table: Relocations, change: Iterable[tuple[int, int]]) -> Measurement:
         for j, c in change:

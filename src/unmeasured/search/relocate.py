@@ -82,16 +82,75 @@ class Predictions(NamedTuple):
 
 def predictions(S: Floats, Loading: Floats, Phi: Floats, noise: Floats) -> Predictions:
     """``Loading`` (m, n), ``Phi`` (m, m, ones on its diagonal) and ``noise`` (n,) are the fit."""
-    M = Loading / noise
-    # Latents have unit variance here; the ridge stands for one whose noise has vanished.
-    V = np.linalg.inv(np.linalg.inv(Phi + 1e-6 * np.eye(len(Phi))) + M @ Loading.T)
-    VM, L = V @ M, Loading.T
-    cross, pull = (VM @ S).T, L @ V
-    moment = VM @ cross
-    spread = L @ moment
-    left = np.maximum(noise - (pull * L).sum(axis=1), 1e-12)
-    scalars = np.stack([1.0 / left, (cross * L).sum(axis=1), (spread * L).sum(axis=1), np.diag(S)], axis=1)
-    return Predictions(V, moment, np.ascontiguousarray(cross), pull, spread, scalars)
+    m, n = Loading.shape
+    out = Predictions(np.empty((m, m)), np.empty((m, m)), *(np.empty((n, k)) for k in (m, m, m, 4)))
+    predict(S, Loading, Phi, noise, *out)
+    return out
+
+
+@compiled
+def predict(
+    S: Floats, Loading: Floats, Phi: Floats, noise: Floats,
+    V: Floats, moment: Floats, cross: Floats, pull: Floats, spread: Floats, scalars: Floats,
+) -> None:  # fmt: skip
+    """Fill the arrays of :class:`Predictions`."""
+    m, n = Loading.shape
+    W = np.empty((m, m))
+    W[:] = Phi
+    for i in range(m):
+        W[i, i] += 1e-6  # latents have unit variance here; this stands for one whose noise has vanished
+    invert(W)
+    for i in range(m):
+        for k in range(i + 1):
+            for j in range(n):
+                W[i, k] += Loading[i, j] * Loading[k, j] / noise[j]
+            W[k, i] = W[i, k]
+    V[:] = W
+    invert(V)
+    for j in range(n):
+        for i in range(m):
+            pull[j, i] = 0.0
+            cross[j, i] = 0.0
+            for k in range(m):
+                pull[j, i] += V[i, k] * Loading[k, j]
+    for j in range(n):
+        for t in range(n):
+            s = S[j, t] / noise[t]
+            for i in range(m):
+                cross[j, i] += s * pull[t, i]
+    for i in range(m):
+        for k in range(m):
+            moment[i, k] = 0.0
+            for j in range(n):
+                moment[i, k] += pull[j, i] / noise[j] * cross[j, k]
+    for j in range(n):
+        left = noise[j]
+        scalars[j, 1], scalars[j, 2], scalars[j, 3] = 0.0, 0.0, S[j, j]
+        for i in range(m):
+            spread[j, i] = 0.0
+            for k in range(m):
+                spread[j, i] += moment[i, k] * Loading[k, j]
+            left -= pull[j, i] * Loading[i, j]
+            scalars[j, 1] += cross[j, i] * Loading[i, j]
+            scalars[j, 2] += spread[j, i] * Loading[i, j]
+        scalars[j, 0] = 1.0 / max(left, 1e-12)
+
+
+@inner
+def invert(A: Floats) -> None:
+    """The inverse of a positive definite matrix, in place (Gauss and Jordan)."""
+    n = A.shape[0]
+    for k in range(n):
+        pivot = A[k, k]
+        A[k, k] = 1.0
+        for j in range(n):
+            A[k, j] /= pivot
+        for i in range(n):
+            if i != k:
+                f = A[i, k]
+                A[i, k] = 0.0
+                for j in range(n):
+                    A[i, j] -= f * A[k, j]
 
 
 @inner
@@ -162,9 +221,18 @@ def relocations(
     S: Floats, Loading: Floats, Phi: Floats, noise: Floats, sizes: tuple[int, ...], masks: Ints
 ) -> Relocations:
     """Score every set of parents in ``masks`` for every variable, at a fit of a measurement model."""
-    n = len(S)
+    return relocated(S, Loading, Phi, noise, masks, latents_of(masks, sizes))
+
+
+def latents_of(masks: Ints, sizes: tuple[int, ...]) -> Bools:
+    """(C, m) the latents of each set of groups."""
     group_of = np.repeat(np.arange(len(sizes)), sizes)
-    allowed = ((masks[:, None] >> group_of[None, :]) & 1).astype(bool)
+    return np.asarray((masks[:, None] >> group_of[None, :]) & 1, dtype=bool)
+
+
+def relocated(S: Floats, Loading: Floats, Phi: Floats, noise: Floats, masks: Ints, allowed: Bools) -> Relocations:
+    """The same, where the latents of each set are known."""
+    n = len(S)
     out = np.empty((n, len(masks)))
     loadings, noises = np.zeros((n, len(masks), len(Phi))), np.empty((n, len(masks)))
     # A latent whose noise vanishes has a variance without bound: each is measured in its own unit here.
