@@ -41,6 +41,7 @@ class RankGains:
         self.price = price  # of one dimension, in total log-likelihood
         self._S, self._N = sample.corr, sample.n
         self._P: Floats = np.asarray(np.linalg.inv(sample.corr), dtype=float)
+        self.clusters: dict[tuple[tuple[int, ...], float, int], tuple[list[Cluster], list[int]]] = {}
         self._costs: dict[tuple[tuple[int, ...], tuple[int, ...], int], Floats] = {}
         self._known: dict[tuple[tuple[int, ...], int], float] = {}
         self._seeds: dict[tuple[int, tuple[int, ...]], tuple[Ints, Floats]] = {}
@@ -141,7 +142,16 @@ def proposals(gains: RankGains, max_group_size: int) -> list[Measurement]:
 def find_clusters(
     gains: RankGains, items: Sequence[int], rate: float, max_group_size: int
 ) -> tuple[list[Cluster], list[int]]:
-    """Clusters among the items, smallest ranks first, and the items left over."""
+    """Clusters among the items, smallest ranks first, and the items left over; remembered."""
+    key = tuple(items), rate, max_group_size
+    if key not in gains.clusters:
+        gains.clusters[key] = _found_clusters(gains, items, rate, max_group_size)
+    return gains.clusters[key]
+
+
+def _found_clusters(
+    gains: RankGains, items: Sequence[int], rate: float, max_group_size: int
+) -> tuple[list[Cluster], list[int]]:
     left = list(items)
     clusters: list[Cluster] = []
     for k in range(1, max_group_size + 1):
