@@ -15,7 +15,7 @@ import numpy as np
 
 from unmeasured.arrays import Bools, Ints, Marks
 from unmeasured.graphs import CPDAG, DAG, Variables
-from unmeasured.graphs.bitsets import row_masks, topological_order
+from unmeasured.graphs.bitsets import bits, row_masks, topological_order
 from unmeasured.search.state import Group, State, latent_names
 from unmeasured.sem.parameters import Pattern
 
@@ -40,7 +40,10 @@ class Measurement:
     @cached_property
     def key(self) -> tuple[tuple[int, int], ...]:
         """The same for models that differ only in the order of their groups."""
-        children = [sum(1 << j for j, mask in enumerate(self.parents) if mask >> g & 1) for g in range(len(self.sizes))]
+        children = [0] * len(self.sizes)
+        for j, mask in enumerate(self.parents):
+            for g in bits(mask):
+                children[g] |= 1 << j
         return tuple(sorted(zip(children, self.sizes, strict=True)))
 
     @cached_property

@@ -178,9 +178,9 @@ class Refinement:
     def _relocated(self, found: Found, table: Relocations, rise: Floats) -> Iterator[list[Change]]:
         """The changes that closed forms like best: what is sure to improve, and then, should that fail, what may."""
         model = found.model
-        order = np.argsort(-rise, axis=None)[: 4 * len(rise)]
-        single = [(int(j), int(c)) for j, c in zip(*np.unravel_index(order, rise.shape), strict=True)]
-        single = [(j, c) for j, c in single if rise[j, c] > -_SLACK]
+        likely = np.argwhere(rise > -_SLACK)
+        order = np.argsort(-rise[likely[:, 0], likely[:, 1]], kind="stable")[: 4 * len(rise)]
+        single = [(j, c) for j, c in likely[order].tolist()]
         # Dropping a parent may cost nothing once the others have met it, however little the bound promises.
         single += [drop for drop in self._drops(model, table, rise) if drop not in single]
         changes = [self._together(change) for change in single]
@@ -189,13 +189,20 @@ class Refinement:
             open_to = rise[j, c] > 0 and all(j != i for i, _ in together)
             if open_to and self._allows(self._applied(model, table, [*together, *self._together((j, c))])):
                 together += self._together((j, c))
-        valid = [change for change in changes if self._allows(self._applied(model, table, change))]
+        valid: list[Change] = []
+        stuck: list[tuple[int, int]] = []
+        for change in changes:
+            if len(valid) == _N_RELOCATED + _N_DROPPED:
+                break
+            if self._allows(self._applied(model, table, change)):
+                valid.append(change)
+            elif len(stuck) < _N_RELOCATED:
+                stuck.append(change[0])
         sure = [together] if len(together) > 1 else []
         sure += [change for change in valid[:1] if rise[change[0]] > 0]
         if sure:
             yield sure
-        stuck = [change[0] for change in changes if change not in valid][:_N_RELOCATED]
-        chosen = valid[: _N_RELOCATED + _N_DROPPED] + self._exchanges(model, table, rise, stuck)
+        chosen = valid + self._exchanges(model, table, rise, stuck)
         yield [change for change in chosen if change not in sure]
 
     def _drops(self, model: Measurement, table: Relocations, rise: Floats) -> list[tuple[int, int]]:
