@@ -37,6 +37,8 @@ def to_json(result: Result) -> str:
     from unmeasured import __version__
 
     sample, fit = result.sem.sample, result.sem
+    solution = asdict(fit.solution) | {key: getattr(fit.solution, key).tolist() for key in _ARRAYS}
+    del solution["pace"]  # a fit that is told of has come to its end
     record = {
         "kind": "result",
         "format": FORMAT,
@@ -47,7 +49,7 @@ def to_json(result: Result) -> str:
         "graph": json.loads(result.graph.to_json()),
         "member": json.loads(result.member.to_json()),
         "sample": {"names": sample.names, "n": sample.n, "cov": sample.cov.tolist()},
-        "solution": asdict(fit.solution) | {key: getattr(fit.solution, key).tolist() for key in _ARRAYS},
+        "solution": solution,
         "count": fit.count,
         "remarks": result.remarks,
         "check": [asdict(finding) for finding in result.check.findings],
@@ -95,7 +97,7 @@ def _graph_and_fit(record: dict[str, Any]) -> tuple[CPDAG, Fit]:
     stored: dict[str, Any] = dict(record["solution"])
     stored |= {key: np.array([float(v) for v in stored[key]]) for key in _ARRAYS}
     stored |= {key: float(stored[key]) for key in ("discrepancy", "promised")}
-    solution = Solution(**stored | {key: tuple(stored[key]) for key in ("vanished", "pace") if key in stored})
+    solution = Solution(**stored | {"vanished": tuple(stored["vanished"])})
     return graph, Fit(member, sample, Problem.of(pattern_of(member), sample), solution, record["count"])
 
 

@@ -39,6 +39,8 @@ Move = Callable[[Measurement], Iterable[Measurement]]  # from a model to others 
 
 # From how many proposals we climb; how many restructured and how many rebuilt models are settled before one is chosen.
 _N_CLIMBS, _N_SETTLED, _N_REBUILT = 4, 2, 2
+# Where so many of them end on the same summit, and none is higher, the rest are left out.
+_N_AGREEING = 3
 # With starts, near an answer already: from how many of its own proposals a search climbs, how many restructured models
 # are settled, and of how many models the latent graph is searched (docs/stability.md says what that costs).
 _N_OWN_CLIMBS, _N_SETTLED_NEAR, _N_CLOSE_NEAR = 1, 1, 2
@@ -462,9 +464,12 @@ def refine(score: BicScore[Measurement], guidance: Guidance, steps: list[Step], 
     n_climbs = _N_CLIMBS if len(score.sample.names) <= _FEW_VARIABLES else _N_CLIMBS // 2
     with clock.heeding_the_keyboard():
         climbs = [*ranked[:_N_OWN_CLIMBS], *starts] if starts else ranked[:n_climbs]
+        ends: list[Hashable] = []
         for done, model in enumerate(climbs, start=1):
-            search.climb(model, rebuilding=not starts)
+            ends.append(search.climb(model, rebuilding=not starts).model.key)
             clock.measured(done / len(climbs))
+            if ends.count(_best_of(score, rules).model.key) == _N_AGREEING:
+                break
         if not starts and search.misfits(_best_of(score, rules)):
             search.n_settled = _N_SETTLED_LATE
             for model in ranked[n_climbs:]:
