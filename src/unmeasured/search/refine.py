@@ -58,7 +58,7 @@ _TRIAL_ROUNDS, _HOPE = 6, 6.0
 _N_PAIRS, _N_MERGED, _N_RESIZED = 8, 8, 6
 # Candidates of one kind that are fitted, and rebuilt models: of 659 that improved, all but a handful were among these.
 _N_OF_KIND, _N_REBUILDS = 8, 18
-_LATE = ("expel", "dissolve")
+_LATE = ("expel",)
 # With more groups than this a variable is offered at most two at once.
 _FEW_GROUPS = 12
 # Models whose latent graph is searched: this close to the best, and at most so many.

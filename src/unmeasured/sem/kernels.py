@@ -17,9 +17,13 @@ Stack the rows in use as ``Z`` and let ``P`` be the inverse of Sigma. The object
 
 so both are read from small tables; no Jacobian of n^2 rows is ever formed. So is the exact Hessian
 (:func:`exact_hessian`), which takes over near the optimum, where Fisher scoring crawls if the model misfits.
+Most rows of Z are unit vectors, those of observed variables that affect nothing; Z starts with all n of them,
+so that the tables start with P and P S P and take products only for the few other rows.
 
 The matrices are small (tens of rows), where calls into LAPACK cost more than the arithmetic and its threads
 fight with ours; the few factorisations are therefore written out. Functions release the interpreter lock.
+Innermost loops run along rows from column 0 on, and indices that are read from arrays are unsigned: where the
+compiler cannot rule out a negative index, which counts from the end, it does not vectorise or does so badly.
 """
 
 from __future__ import annotations
@@ -29,10 +33,12 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from unmeasured.arrays import Bools, Floats, Ints
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Indices = NDArray[np.uint64]
 
 # How a run of Fisher scoring can end.
 CONVERGED, STEP_LIMIT, STALLED, BAD_START = 0, 1, 2, 3
@@ -51,6 +57,7 @@ _FLAGS: dict[str, Any] = {
     "fastmath": {"reassoc", "contract", "nsz"},
     "error_model": "numpy",
 }
+_INNER_FLAGS: dict[str, Any] = {**_FLAGS, "cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def compiled(function: Function) -> Function:
@@ -64,66 +71,142 @@ def inner(function: Function) -> Function:
     No door for the interpreter is built, and nothing is kept on disk but within the callers: a copy of its own
     could be older than what it calls (see :mod:`unmeasured.sem.batch`).
     """
-    flags: dict[str, Any] = {**_FLAGS, "cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return cast(Function, numba.njit(**flags)(function))
+    return cast(Function, numba.njit(**_INNER_FLAGS)(function))
 
 
-@inner
-def cholesky(A: Floats, L: Floats) -> bool:
-    """Lower factor of A into L; False where A is not positive definite."""
+def ordered(function: Function) -> Function:
+    """As :func:`inner`, for long sums of few terms: they are taken as written.
+
+    Every caller holds a copy of its own, in which they would be reordered anew. While a process compiles, it runs
+    another copy than later ones read from disk, and would get other results by rounding.
+    """
+    return cast(Function, numba.njit(**{**_INNER_FLAGS, "fastmath": {"contract", "nsz"}})(function))
+
+
+@ordered
+def cholesky(A: Floats, R: Floats) -> bool:
+    """Lower triangular R with ``R'R = A``, from the lower triangle of A; False where A is not positive definite.
+
+    From the last row to the first, each is A's less multiples of those below it. Two rows are done at once, so that
+    what is read of the rows below serves both, and four rows below at once, so that the two are written less often.
+    What is written above the diagonal means nothing.
+    """
     n = A.shape[0]
-    for i in range(n):
+    i = n - 1
+    while i > 0:
         for j in range(i + 1):
-            s = A[i, j]
-            for k in range(j):
-                s -= L[i, k] * L[j, k]
-            if i == j:
-                # Relative to the diagonal, so that rounding cannot pass as a tiny positive pivot.
-                if not s > 1e-14 * abs(A[i, i]):
-                    return False
-                L[i, i] = np.sqrt(s)
-            else:
-                L[i, j] = s / L[j, j]
+            R[i, j] = A[i, j]
+            R[i - 1, j] = A[i - 1, j]
+        k = i + 1
+        while k + 3 < n:
+            a0, a1, a2, a3 = R[k, i], R[k + 1, i], R[k + 2, i], R[k + 3, i]
+            b0, b1, b2, b3 = R[k, i - 1], R[k + 1, i - 1], R[k + 2, i - 1], R[k + 3, i - 1]
+            for j in range(i + 1):
+                r0, r1, r2, r3 = R[k, j], R[k + 1, j], R[k + 2, j], R[k + 3, j]
+                R[i, j] = R[i, j] - a0 * r0 - a1 * r1 - a2 * r2 - a3 * r3
+                R[i - 1, j] = R[i - 1, j] - b0 * r0 - b1 * r1 - b2 * r2 - b3 * r3
+            k += 4
+        if k < n:  # two are left, as rows are done in twos from the last
+            a0, a1, b0, b1 = R[k, i], R[k + 1, i], R[k, i - 1], R[k + 1, i - 1]
+            for j in range(i + 1):
+                R[i, j] = R[i, j] - a0 * R[k, j] - a1 * R[k + 1, j]
+                R[i - 1, j] = R[i - 1, j] - b0 * R[k, j] - b1 * R[k + 1, j]
+        # Relative to the diagonal, so that rounding cannot pass as a tiny positive pivot.
+        if not R[i, i] > 1e-14 * abs(A[i, i]):
+            return False
+        # The root of the reciprocal, as the compiler turns the reciprocal of a root into divisions in the loop.
+        a = np.sqrt(1.0 / R[i, i])
+        between = a * R[i, i - 1]
+        pivot = R[i - 1, i - 1] - between * between
+        if not pivot > 1e-14 * abs(A[i - 1, i - 1]):
+            return False
+        b = np.sqrt(1.0 / pivot)
+        for j in range(i + 1):
+            R[i, j] *= a
+            R[i - 1, j] = b * (R[i - 1, j] - between * R[i, j])
+        i -= 2
+    if i == 0:
+        pivot = A[0, 0]
+        for k in range(1, n):
+            pivot -= R[k, 0] * R[k, 0]
+        if not pivot > 1e-14 * abs(A[0, 0]):
+            return False
+        R[0, 0] = np.sqrt(pivot)
     return True
 
 
 @inner
-def cholesky_solve(L: Floats, b: Floats) -> None:
-    """Solve ``L L' x = b`` in place."""
+def cholesky_solve(R: Floats, b: Floats) -> None:
+    """Solve ``R'R x = b`` in place."""
     n = b.shape[0]
-    for i in range(n):
-        s = b[i]
-        for k in range(i):
-            s -= L[i, k] * b[k]
-        b[i] = s / L[i, i]
     for i in range(n - 1, -1, -1):
-        b[i] /= L[i, i]
+        b[i] /= R[i, i]
         s = b[i]
         for k in range(i):
-            b[k] -= L[i, k] * s
-
-
-@inner
-def inverse_from_cholesky(L: Floats, P: Floats, work: Floats) -> None:
-    """``P = (L L')^-1``; ``work`` holds the inverse of L, transposed, row by row."""
-    n = L.shape[0]
-    # Row j of work is column j of L^-1.
-    for j in range(n):
-        for i in range(j):
-            work[j, i] = 0.0
-        work[j, j] = 1.0 / L[j, j]
-        for i in range(j + 1, n):
-            s = 0.0
-            for k in range(j, i):
-                s -= L[i, k] * work[j, k]
-            work[j, i] = s / L[i, i]
+            b[k] -= R[i, k] * s
     for i in range(n):
-        for j in range(i + 1):
-            s = 0.0
-            for k in range(i, n):
-                s += work[i, k] * work[j, k]
-            P[i, j] = s
-            P[j, i] = s
+        s = b[i]
+        for k in range(i):
+            s -= R[i, k] * b[k]
+        b[i] = s / R[i, i]
+
+
+@ordered
+def inverse_from_cholesky(R: Floats, P: Floats) -> None:
+    """``P = (R'R)^-1``, row by row from ``R P = R'^-1``, which is upper triangular with diagonal 1 / R[i, i]."""
+    n = R.shape[0]
+    for i in range(n):
+        for j in range(i):
+            P[i, j] = 0.0
+        k = 0
+        while k + 3 < i:  # four rows at once, as in :func:`cholesky`
+            a0, a1, a2, a3 = R[i, k], R[i, k + 1], R[i, k + 2], R[i, k + 3]
+            for j in range(i):
+                P[i, j] = P[i, j] - a0 * P[k, j] - a1 * P[k + 1, j] - a2 * P[k + 2, j] - a3 * P[k + 3, j]
+            k += 4
+        while k < i:
+            a0 = R[i, k]
+            for j in range(i):
+                P[i, j] -= a0 * P[k, j]
+            k += 1
+        a = 1.0 / R[i, i]
+        s = a
+        for j in range(i):
+            P[i, j] *= a
+            s -= R[i, j] * P[i, j]
+            P[j, i] = P[i, j]
+        P[i, i] = s * a
+
+
+@ordered
+def product(A: Floats, B: Floats, out: Floats, at: int) -> None:
+    """``A B`` for square B into the rows of ``out`` from ``at`` on; rows in twos and fours as in :func:`cholesky`."""
+    m, n = A.shape
+    for h in range(0, m, 2):
+        i = min(h + 1, m - 1)  # an odd row at the end is paired with itself
+        x, y = at + h, at + i
+        for j in range(n):
+            out[x, j] = 0.0
+            out[y, j] = 0.0
+        k = 0
+        while k + 3 < n:
+            a0, a1, a2, a3 = A[h, k], A[h, k + 1], A[h, k + 2], A[h, k + 3]
+            b0, b1, b2, b3 = A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3]
+            for j in range(n):
+                r0, r1, r2, r3 = B[k, j], B[k + 1, j], B[k + 2, j], B[k + 3, j]
+                a = out[x, j] + a0 * r0 + a1 * r1 + a2 * r2 + a3 * r3
+                b = out[y, j] + b0 * r0 + b1 * r1 + b2 * r2 + b3 * r3
+                out[x, j] = a
+                out[y, j] = b
+            k += 4
+        while k < n:
+            a0, b0 = A[h, k], A[i, k]
+            for j in range(n):
+                a = out[x, j] + a0 * B[k, j]
+                b = out[y, j] + b0 * B[k, j]
+                out[x, j] = a
+                out[y, j] = b
+            k += 1
 
 
 @inner
@@ -164,20 +247,18 @@ def propagate(
 
 
 @inner
-def objective(
-    S: Floats, observed: Ints, T: Floats, C: Floats, Sigma: Floats, L: Floats, P: Floats, work: Floats
-) -> float:
-    """``log det Sigma + tr(Sigma^-1 S)``, or infinity where Sigma is not positive definite."""
+def objective(S: Floats, observed: Ints, C: Floats, Sigma: Floats, R: Floats, P: Floats) -> float:
+    """``log det Sigma + tr(Sigma^-1 S)``, or infinity where Sigma is not positive definite; P is its inverse."""
     n = S.shape[0]
     for a in range(n):
         for b in range(n):
             Sigma[a, b] = C[observed[a], b]
-    if not cholesky(Sigma, L):
+    if not cholesky(Sigma, R):
         return np.inf
     value = 0.0
     for a in range(n):
-        value += 2.0 * np.log(L[a, a])
-    inverse_from_cholesky(L, P, work)
+        value += 2.0 * np.log(R[a, a])
+    inverse_from_cholesky(R, P)
     for a in range(n):
         for b in range(n):
             value += P[a, b] * S[a, b]
@@ -188,10 +269,15 @@ def objective(
 
 @inner
 def moving_rows(
-    p: int, d: int, source: Ints, target: Ints, slot: Ints, first: Ints, second: Ints, slot2: Ints
-) -> tuple[Ints, Ints, Ints, Floats]:
-    """Which rows of [T; C] move Sigma, and for every free parameter its u and v among them and its weight w."""
-    u, v, w = np.empty(p, dtype=np.int64), np.empty(p, dtype=np.int64), np.ones(p)
+    p: int, d: int, observed: Ints, source: Ints, target: Ints, slot: Ints, first: Ints, second: Ints, slot2: Ints
+) -> tuple[Ints, Indices, Indices, Floats]:
+    """Which rows of [T; C] move Sigma, and for every free parameter its u and v among them and its weight w.
+
+    The n unit vectors come first, named by the observed variable whose row of T they are if it affects nothing, then
+    the other rows of T and last those of C.
+    """
+    n = observed.shape[0]
+    u, v, w = np.empty(p, dtype=np.uint64), np.empty(p, dtype=np.uint64), np.ones(p)
     for e in range(source.shape[0]):
         if slot[e] >= 0:
             u[slot[e]], v[slot[e]] = target[e], d + source[e]
@@ -200,14 +286,19 @@ def moving_rows(
             u[slot2[q]], v[slot2[q]] = second[q], first[q]
             if first[q] == second[q]:
                 w[slot2[q]] = 0.5
-    index = np.full(2 * d, -1)
+    moves = np.zeros(2 * d, dtype=np.bool_)
     for i in range(p):
-        index[u[i]] = 0
-        index[v[i]] = 0
-    r = 0
-    row = np.empty(2 * d, dtype=np.int64)
+        moves[u[i]] = True
+        moves[v[i]] = True
+    index, row = np.full(2 * d, -1), np.empty(n + 2 * d, dtype=np.int64)
+    for k in range(n):
+        index[observed[k]] = k
+        row[k] = observed[k]
+    for e in range(source.shape[0]):
+        index[source[e]] = -1
+    r = n
     for k in range(2 * d):
-        if index[k] == 0:
+        if moves[k] and index[k] < 0:
             index[k] = r
             row[r] = k
             r += 1
@@ -217,133 +308,106 @@ def moving_rows(
 
 
 @inner
-def derivatives(
-    S: Floats,
-    P: Floats,
-    T: Floats,
-    C: Floats,
-    row: Ints,
-    u: Ints,
-    v: Ints,
-    w: Floats,
-    Z: Floats,
-    Y: Floats,
-    YS: Floats,
-    K: Floats,
-    Q: Floats,
-    gradient: Floats,
-    H: Floats,
-    diagonal_only: bool,
+def fill_tables(
+    S: Floats, P: Floats, T: Floats, C: Floats, row: Ints, Z: Floats, PS: Floats, K: Floats, Q: Floats, D: Floats
 ) -> None:
-    """Gradient and expected Hessian (lower triangle) from the tables K = Z P Z' and Q = Z P S P Z'."""
+    """The tables K = Z P Z', Q = Z P S P Z' and D = K - Q; Z holds the rows after the unit vectors."""
     d = T.shape[0]
-    r, n = Z.shape
-    p = u.shape[0]
-    # Rows of T that belong to leaves have a single 1: no products are needed for them.
-    leaf = np.empty(r, dtype=np.int64)
-    for a in range(r):
-        node = row[a]
-        leaf[a], entries = -1, 0
+    n, r = S.shape[0], row.shape[0]
+    for a in range(n):
         for c in range(n):
-            Z[a, c] = T[node, c] if node < d else C[node - d, c]
-            Y[a, c] = 0.0
-            YS[a, c] = 0.0
-            if Z[a, c] != 0.0:
-                entries += 1
-                leaf[a] = c
-        if entries != 1 or Z[a, leaf[a]] != 1.0:
-            leaf[a] = -1
-    for a in range(r):
-        if leaf[a] >= 0:
+            K[a, c] = P[a, c]
+    product(P, S, PS, 0)
+    product(PS, P, Q, 0)
+    for a in range(n, r):
+        node = row[a]
+        for c in range(n):
+            Z[a - n, c] = T[node, c] if node < d else C[node - d, c]
+    # From the first n rows of each table the others follow.
+    product(Z, K, K, n)
+    product(Z, Q, Q, n)
+    for a in range(n, r):
+        for c in range(n):
+            K[c, a] = K[a, c]
+            Q[c, a] = Q[a, c]
+        for b in range(n, a + 1):
+            s, t = 0.0, 0.0
             for c in range(n):
-                Y[a, c] = P[leaf[a], c]
-        else:
-            for b in range(n):
-                z = Z[a, b]
-                for c in range(n):
-                    Y[a, c] += z * P[b, c]
-    for a in range(r):
-        for b in range(n):
-            y = Y[a, b]
-            for c in range(n):
-                YS[a, c] += y * S[b, c]
-    for a in range(r):
-        for b in range(a + 1):
-            s = 0.0
-            if leaf[b] >= 0:
-                s = Y[a, leaf[b]]
-            elif leaf[a] >= 0:
-                s = Y[b, leaf[a]]
-            else:
-                for c in range(n):
-                    s += Y[a, c] * Z[b, c]
+                s += K[a, c] * Z[b - n, c]
+                t += Q[a, c] * Z[b - n, c]
             K[a, b] = s
             K[b, a] = s
-    if diagonal_only:  # the exact Hessian will ask for all of Q, the gradient only for its own pairs
-        for a in range(r):
-            for b in range(a + 1):
-                t = 0.0
-                for c in range(n):
-                    t += YS[a, c] * Y[b, c]
-                Q[a, b] = t
-                Q[b, a] = t
-    else:
-        for i in range(p):
-            t = 0.0
-            for c in range(n):
-                t += YS[u[i], c] * Y[v[i], c]
-            Q[u[i], v[i]] = t
-    for i in range(p):
-        ui, vi, wi = u[i], v[i], w[i]
-        gradient[i] = 2.0 * wi * (K[ui, vi] - Q[ui, vi])
-        # Where the exact Hessian is used, only the diagonal of this one is, to damp it.
-        for j in range(i if diagonal_only else 0, i + 1):
-            h = 2.0 * wi * w[j] * (K[ui, u[j]] * K[vi, v[j]] + K[ui, v[j]] * K[vi, u[j]])
-            H[i, j] = h
+            Q[a, b] = t
+            Q[b, a] = t
+    for a in range(r):
+        for b in range(r):
+            D[a, b] = K[a, b] - Q[a, b]
 
 
-@inner
-def exact_hessian(
-    u: Ints, v: Ints, w: Floats, row: Ints, K: Floats, Q: Floats, E: Floats, V: Floats, H: Floats
-) -> None:
-    """The Hessian itself, lower triangle, from the same tables and all effects E and covariances V (d, d).
-
-    ``2 tr(dS_a P dS_b PSP) - tr(P dS_a P dS_b) + tr((P - PSP) d2S)``. The second derivative of Sigma follows
-    from ``du_j/dF_kl = E[j,k] u_l``, ``dv_i/dF_kl = V[k,i] u_l + E[l,i] v_k`` and
-    ``dv_i/dOmega_kl = E[l,i] u_k + E[k,i] u_l``.
-    """
-    d = E.shape[0]
-    p = u.shape[0]
-    for a in range(p):
+@ordered
+def slopes(u: Indices, v: Indices, w: Floats, K: Floats, D: Floats, gradient: Floats, diagonal: Floats) -> None:
+    """The gradient, and the diagonal of the expected Hessian."""
+    for a in range(u.shape[0]):
         ua, va = u[a], v[a]
-        path_a = row[va] >= d
-        j, i = row[ua], row[va] - d if path_a else row[va]
+        gradient[a] = 2.0 * w[a] * D[ua, va]
+        diagonal[a] = 2.0 * w[a] * w[a] * (K[ua, ua] * K[va, va] + K[ua, va] * K[ua, va])
+
+
+@ordered
+def expected_hessian(u: Indices, v: Indices, w: Floats, K: Floats, H: Floats) -> None:
+    """The expected Hessian, lower triangle."""
+    for a in range(u.shape[0]):
+        Ku, Kv, wa = K[u[a]], K[v[a]], 2.0 * w[a]
         for b in range(a + 1):
             ub, vb = u[b], v[b]
-            path_b = row[vb] >= d
-            h = K[va, ub] * Q[vb, ua] + K[va, vb] * Q[ub, ua] + K[ua, ub] * Q[vb, va] + K[ua, vb] * Q[ub, va]
-            h -= K[ua, ub] * K[va, vb] + K[ua, vb] * K[va, ub]
-            g = K[ua, ub] - Q[ua, ub]
-            if path_a and path_b:
-                k, m = row[vb] - d, row[ub]
-                h += E[j, k] * (K[ub, va] - Q[ub, va]) + V[k, i] * g + E[m, i] * (K[ua, vb] - Q[ua, vb])
-            elif path_a:
-                h += g * E[row[vb], i] + (K[ua, vb] - Q[ua, vb]) * E[row[ub], i]
-            elif path_b:
-                k = row[vb] - d
-                h += g * E[row[va], k] + (K[va, ub] - Q[va, ub]) * E[row[ua], k]
-            H[a, b] = 2.0 * w[a] * w[b] * h
+            H[a, b] = wa * w[b] * (Ku[ub] * Kv[vb] + Ku[vb] * Kv[ub])
+
+
+@ordered
+def exact_hessian(
+    u: Indices, v: Indices, w: Floats, K: Floats, Q: Floats, D: Floats, M: Floats, N: Floats, H: Floats
+) -> None:
+    """The Hessian itself, lower triangle, from the same tables and M (:func:`fill_moves`); N is filled with M - K.
+
+    ``2 tr(dS_a P dS_b PSP) - tr(P dS_a P dS_b) + tr((P - PSP) d2S)``, which is 2 w w2 times
+
+        K[u, u2] Q[v, v2] + Q[u, u2] K[v, v2] - K[u, u2] K[v, v2] + D[u, u2] M[v, v2] + M[u, u2] D[v, v2]
+
+    and the same with u2 and v2 exchanged. With N it takes fewer products; M[u, u2] is zero.
+    """
+    r = K.shape[0]
+    for a in range(r):
+        for b in range(r):
+            N[a, b] = M[a, b] - K[a, b]
+    for a in range(u.shape[0]):
+        Ku, Du, Mu, Qv, Dv, Nv = K[u[a]], D[u[a]], M[u[a]], Q[v[a]], D[v[a]], N[v[a]]
+        wa = 2.0 * w[a]
+        for b in range(a + 1):
+            ub, vb = u[b], v[b]
+            h = Ku[ub] * Qv[vb] + Ku[vb] * Qv[ub] + Du[ub] * Nv[vb] + Du[vb] * Nv[ub] + Mu[vb] * Dv[ub]
+            H[a, b] = wa * w[b] * h
 
 
 @inner
-def all_effects(
-    source: Ints, target: Ints, effect: Floats, first: Ints, second: Ints, covariance: Floats, E: Floats, V: Floats
-) -> None:
-    """Total effects E = (I - F)^-1 and covariances V = E' Omega E of all variables, as :func:`propagate` does."""
-    everyone = np.empty(E.shape[0], dtype=np.int64)
-    for i in range(E.shape[0]):
-        everyone[i] = i
-    propagate(everyone, source, target, effect, first, second, covariance, E, V)
+def fill_moves(
+    row: Ints, cause: Ints, source: Ints, target: Ints, effect: Floats, first: Ints, second: Ints, covariance: Floats,
+    E: Floats, V: Floats, M: Floats,
+) -> None:  # fmt: skip
+    """The table M of how rows z of Z move with parameters: ``dz[i] = w (M[i, u] z[v] + M[i, v] z[u])``.
+
+    With the effects E and covariances V among all variables, ``dT[j]/dF[k, l] = E[j, k] T[l]``, ``dC[i]/dF[k, l] =
+    V[i, k] T[l] + E[l, i] C[k]`` and ``dC[i]/dOmega[k, l] = E[l, i] T[k] + E[k, i] T[l]``. So M is V between two rows
+    of C, E between one of T and one of C, and stays zero between two rows of T. ``cause`` are the variables whose
+    rows of C come last; no other columns of E and V are needed, and they follow as T and C do.
+    """
+    d = E.shape[0]
+    r, q = row.shape[0], cause.shape[0]
+    propagate(cause, source, target, effect, first, second, covariance, E, V)
+    for k in range(q):
+        b = r - q + k
+        for a in range(r):
+            M[a, b] = E[row[a], k] if row[a] < d else V[row[a] - d, k]
+            M[b, a] = M[a, b]
 
 
 @inner
@@ -354,12 +418,12 @@ def assign(x: Floats, slot: Ints, fixed: Floats, out: Floats) -> None:
 
 
 @inner
-def hold(A: Floats, H: Floats, held: Bools, damping: float) -> None:
+def hold(A: Floats, diagonal: Floats, held: Bools, damping: float) -> None:
     """Damp A by a part of the expected Hessian's diagonal, and cut the held parameters out of the system."""
     p = A.shape[0]
     for i in range(p):
         # The floor lets a parameter that does not move Sigma here (a zero row) pass through.
-        A[i, i] += damping * H[i, i] + 1e-12
+        A[i, i] += damping * diagonal[i] + 1e-12
         if held[i]:
             for j in range(i):
                 A[i, j] = 0.0
@@ -417,15 +481,20 @@ def fisher_scoring(
     """  # fmt: skip
     n = S.shape[0]
     p = x.shape[0]
-    row, u, v, w = moving_rows(p, d, source, target, slot, first, second, slot2)
+    row, u, v, w = moving_rows(p, d, observed, source, target, slot, first, second, slot2)
     r = row.shape[0]
+    cause, n_causes = np.empty(d, dtype=np.int64), 0
+    for k in range(n, r):
+        if row[k] >= d:
+            cause[n_causes] = row[k] - d
+            n_causes += 1
     T, C = np.empty((d, n)), np.empty((d, n))
-    Sigma, L, P, work = np.empty((n, n)), np.zeros((n, n)), np.empty((n, n)), np.empty((n, n))
-    Z, Y, YS, K, Q = np.empty((r, n)), np.empty((r, n)), np.empty((r, n)), np.empty((r, r)), np.empty((r, r))
-    gradient, H = np.empty(p), np.empty((p, p))
+    Sigma, R, P, PS, Z = np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), np.empty((r - n, n))
+    K, Q, D, M, N = np.empty((r, r)), np.empty((r, r)), np.empty((r, r)), np.zeros((r, r)), np.empty((r, r))
+    gradient, diagonal = np.empty(p), np.empty(p)
     effect, covariance = np.empty(source.shape[0]), np.empty(first.shape[0])
-    A, LA = np.empty((p, p)), np.zeros((p, p))
-    E, V = np.empty((d, d)), np.empty((d, d))
+    A, RA = np.empty((p, p)), np.empty((p, p))
+    E, V = np.empty((d, n_causes)), np.empty((d, n_causes))
     step, trial = np.empty(p), np.empty(p)
     held = np.zeros(p, dtype=np.bool_)
     variance, growing, scaled = np.empty(d), np.empty(d), np.zeros(d, dtype=np.bool_)
@@ -437,7 +506,7 @@ def fisher_scoring(
     assign(x, slot, fixed, effect)
     assign(x, slot2, fixed2, covariance)
     propagate(observed, source, target, effect, first, second, covariance, T, C)
-    value = objective(S, observed, T, C, Sigma, L, P, work)
+    value = objective(S, observed, C, Sigma, R, P)
     history[0] = value
     if not np.isfinite(value):
         return value, 0, BAD_START
@@ -445,8 +514,8 @@ def fisher_scoring(
     promised, damping, growth = pace
     if damping == 0.0:
         damping, growth = _DAMPING, 2.0
-    diagonal = promised < _NEAR  # whether H holds only its diagonal
-    derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, Q, gradient, H, diagonal)
+    fill_tables(S, P, T, C, row, Z, PS, K, Q, D)
+    slopes(u, v, w, K, D, gradient, diagonal)
     for iteration in range(1, max_steps + 1):
         # A variance at its bound that wants to go further is held there for this step.
         for i in range(p):
@@ -456,25 +525,20 @@ def fisher_scoring(
         if newton:
             assign(x, slot, fixed, effect)
             assign(x, slot2, fixed2, covariance)
-            all_effects(source, target, effect, first, second, covariance, E, V)
-            exact_hessian(u, v, w, row, K, Q, E, V, A)
-            hold(A, H, held, max(damping, 1e-6))
-            newton = cholesky(A, LA)
+            fill_moves(row, cause[:n_causes], source, target, effect, first, second, covariance, E, V, M)
+            exact_hessian(u, v, w, K, Q, D, M, N, A)
+            hold(A, diagonal, held, max(damping, 1e-6))
+            newton = cholesky(A, RA)
         if not newton:
-            if diagonal:
-                diagonal = False
-                derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, Q, gradient, H, False)
-            for i in range(p):
-                for j in range(i + 1):
-                    A[i, j] = H[i, j]
-            hold(A, H, held, damping)
-            if not cholesky(A, LA):
+            expected_hessian(u, v, w, K, A)
+            hold(A, diagonal, held, damping)
+            if not cholesky(A, RA):
                 damping = max(10.0 * damping, 1e-8)
                 history[iteration] = value
                 continue
         for i in range(p):
             step[i] = 0.0 if held[i] else -gradient[i]
-        cholesky_solve(LA, step)
+        cholesky_solve(RA, step)
         promised = 0.0
         for i in range(p):
             promised -= 0.5 * gradient[i] * step[i]
@@ -488,7 +552,7 @@ def fisher_scoring(
         assign(trial, slot, fixed, effect)
         assign(trial, slot2, fixed2, covariance)
         propagate(observed, source, target, effect, first, second, covariance, T, C)
-        new = objective(S, observed, T, C, Sigma, L, P, work)
+        new = objective(S, observed, C, Sigma, R, P)
         if new < value:
             # Nielsen's rule: the better the quadratic model foretold the decrease, the less damping.
             ratio = (value - new) / max(promised, 1e-300)
@@ -498,8 +562,8 @@ def fisher_scoring(
             value = new
             for i in range(p):
                 x[i] = trial[i]
-            diagonal = promised < _NEAR
-            derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, Q, gradient, H, diagonal)
+            fill_tables(S, P, T, C, row, Z, PS, K, Q, D)
+            slopes(u, v, w, K, D, gradient, diagonal)
         else:
             # Rounding hides decreases below 1e-13 of the objective: there is nothing left to gain.
             if promised < 1e-13 * (1.0 + abs(value)):
@@ -529,19 +593,21 @@ def information(
     x: Floats,
 ) -> tuple[float, Floats, Floats]:
     """Objective, gradient and expected Hessian at one point, without a step."""
-    row, u, v, w = moving_rows(x.shape[0], d, source, target, slot, first, second, slot2)
+    row, u, v, w = moving_rows(x.shape[0], d, observed, source, target, slot, first, second, slot2)
     n, p, r = S.shape[0], x.shape[0], row.shape[0]
     T, C = np.empty((d, n)), np.empty((d, n))
-    Sigma, L, P, work = np.empty((n, n)), np.zeros((n, n)), np.empty((n, n)), np.empty((n, n))
+    Sigma, R, P, PS, Z = np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), np.empty((r - n, n))
     gradient, H = np.full(p, np.nan), np.full((p, p), np.nan)
     effect, covariance = np.empty(source.shape[0]), np.empty(first.shape[0])
     assign(x, slot, fixed, effect)
     assign(x, slot2, fixed2, covariance)
     propagate(observed, source, target, effect, first, second, covariance, T, C)
-    value = objective(S, observed, T, C, Sigma, L, P, work)
+    value = objective(S, observed, C, Sigma, R, P)
     if np.isfinite(value):
-        Z, Y, YS, K, Q = np.empty((r, n)), np.empty((r, n)), np.empty((r, n)), np.empty((r, r)), np.empty((r, r))
-        derivatives(S, P, T, C, row, u, v, w, Z, Y, YS, K, Q, gradient, H, False)
+        K, Q, D = np.empty((r, r)), np.empty((r, r)), np.empty((r, r))
+        fill_tables(S, P, T, C, row, Z, PS, K, Q, D)
+        slopes(u, v, w, K, D, gradient, np.empty(p))
+        expected_hessian(u, v, w, K, H)
         for i in range(p):
             for j in range(i):
                 H[j, i] = H[i, j]
