@@ -47,6 +47,9 @@ CONVERGED, STEP_LIMIT, STALLED, BAD_START = 0, 1, 2, 3
 _DAMPING, _DAMPING_LEAST, _DAMPING_MOST = 1e-2, 1e-10, 1e10
 # Once a step promises less than this per sample, the exact Hessian takes over.
 _NEAR = 1e-1
+# Below this promise a step is stretched if after the last one it still went down along it by so much of the slope
+# before, and so far at most: where the noise of a latent vanishes, steps of their own length leave three quarters.
+_SLOW, _STILL, _STRETCH = 2e-2, 0.3, 4.0
 
 
 # Sums may be reordered (vectorised); infinities and NaN keep their meaning: we test for them. Divisions by
@@ -114,7 +117,7 @@ def cholesky(A: Floats, R: Floats) -> bool:
         # Relative to the diagonal, so that rounding cannot pass as a tiny positive pivot.
         if not R[i, i] > 1e-14 * abs(A[i, i]):
             return False
-        # The root of the reciprocal, as the compiler turns the reciprocal of a root into divisions in the loop.
+        # The root of the reciprocal, which the compiler cannot turn into divisions inside the loop.
         a = np.sqrt(1.0 / R[i, i])
         between = a * R[i, i - 1]
         pivot = R[i - 1, i - 1] - between * between
@@ -516,6 +519,7 @@ def fisher_scoring(
         damping, growth = _DAMPING, 2.0
     fill_tables(S, P, T, C, row, Z, PS, K, Q, D)
     slopes(u, v, w, K, D, gradient, diagonal)
+    stretch = 1.0
     for iteration in range(1, max_steps + 1):
         # A variance at its bound that wants to go further is held there for this step.
         for i in range(p):
@@ -542,6 +546,7 @@ def fisher_scoring(
         promised = 0.0
         for i in range(p):
             promised -= 0.5 * gradient[i] * step[i]
+            step[i] *= stretch
             trial[i] = x[i] + step[i]
         pace[0], pace[1], pace[2] = promised, damping, growth
         if promised < tolerance and damping <= _DAMPING:
@@ -560,11 +565,21 @@ def fisher_scoring(
             damping = min(damping, _DAMPING_MOST)
             growth = 2.0
             value = new
+            before, after = 0.0, 0.0
             for i in range(p):
+                step[i] = trial[i] - x[i]
+                before += gradient[i] * step[i]
                 x[i] = trial[i]
             fill_tables(S, P, T, C, row, Z, PS, K, Q, D)
             slopes(u, v, w, K, D, gradient, diagonal)
+            for i in range(p):
+                after += gradient[i] * step[i]
+            # Where it still goes down along the step, the next is to go further.
+            stretch = 1.0
+            if promised < _SLOW and after < _STILL * before:
+                stretch = min(before / (before - after), _STRETCH)
         else:
+            stretch = 1.0
             # Rounding hides decreases below 1e-13 of the objective: there is nothing left to gain.
             if promised < 1e-13 * (1.0 + abs(value)):
                 return value, iteration - 1, CONVERGED
