@@ -127,6 +127,7 @@ class Foretold:
         # Of few groups the determinants of all sets are made at once.
         self._log_dets = log_dets_of(cov, self._sizes).tolist() if len(groups) <= EXACT else None
         self._known: dict[int, float] = {}
+        self._local: dict[tuple[int, int], float] = {}
 
     def _log_det(self, mask: int) -> float:
         """Log determinant of the covariance of some groups."""
@@ -139,13 +140,18 @@ class Foretold:
 
     def local(self, group: int, parents: int) -> float:
         """What a group with these parents contributes to the score."""
-        width = self._sizes[group] * sum(self._sizes[g] for g in bits(parents))
-        return -0.5 * (self._log_det(parents | 1 << group) - self._log_det(parents)) - self._price * width
+        if (group, parents) not in self._local:
+            width = self._sizes[group] * sum(self._sizes[g] for g in bits(parents))
+            explained = self._log_det(parents | 1 << group) - self._log_det(parents)
+            self._local[group, parents] = -0.5 * explained - self._price * width
+        return self._local[group, parents]
 
-    def deletion(self, state: State, move: DeleteLL) -> float:
-        """The rise if an edge is deleted."""
-        given = mask_of(move.separating(state))
-        return self.local(move.second, given) - self.local(move.second, given | 1 << move.first)
+    def deletion(self, out: Sequence[int], into: Sequence[int], move: DeleteLL) -> float:
+        """The rise if an edge is deleted, of a class with these marks; what separates is :meth:`DeleteLL.separating`."""
+        first, second = move.first, move.second
+        heads = into[second] & out[second] & (into[first] | out[first])
+        given = heads & ~mask_of(move.H) | into[second] & ~out[second] & ~(1 << first)
+        return self.local(second, given) - self.local(second, given | 1 << first)
 
     def arc(self, parents: Sequence[int], i: int, j: int) -> float:
         """The rise if i -> j is added to a graph with these parents, or j -> i turned into it."""
@@ -157,7 +163,8 @@ class Foretold:
 
 def _deletions(state: State, foretold: Foretold, paths: Paths) -> list[tuple[str, State]]:
     """The deletions of Algorithm 2 that are foretold to cost least."""
-    ranked = sorted(candidate_deletions(state), key=lambda move: -foretold.deletion(state, move))
+    out, into = row_masks(state.between), row_masks(state.between.T)
+    ranked = sorted(candidate_deletions(state), key=lambda move: -foretold.deletion(out, into, move))
     moves = ((move.describe(state), move.apply(state)) for move in ranked)
     possible = (move for move in moves if paths.restricted(move[1].between) is not None)
     return list(islice(possible, _N_FORETOLD))

@@ -209,7 +209,7 @@ def best_parents(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> int:
             items = [i for g in union for i in clusters[g][1] if i != j]
             if r > 1 and gains.n - len(items) - 1 <= k:
                 continue  # no rank is left to constrain: the gain would say nothing
-            gain = float(gains(np.array([[j, *items]]), k)[0] - gains(np.array([items]), k)[0])
+            gain = gains.of((j, *items), k) - gains.of(tuple(items), k)
             if gain > best:
                 best, parents = gain, sum(1 << g for g in union)
     return parents
