@@ -32,7 +32,7 @@ def are_skewed(values: Floats, columns: Bools) -> bool:
     z = np.where(seen, z - np.nanmean(z, axis=0), 0.0)
     n = seen.sum(axis=0)
     z /= np.maximum(np.sqrt((z**2).sum(axis=0) / n), 1e-300)
-    chances = ((z**3).sum(axis=0) / n) ** 2 * n / 6.0
+    chances = ((z * z * z).sum(axis=0) / n) ** 2 * n / 6.0  # numpy's third power takes ten times as long
     degrees = 1.0 / float(((z.T @ z / len(z)) ** 6).mean())
     return bool(chdtrc(degrees, degrees * float(chances.mean())) < SKEWED)
 

@@ -138,9 +138,7 @@ class LatentTest:
         """Search from a start; the best of all is kept."""
         if self._is_over():
             return
-        phase = polish_edges(
-            start, self.likelihood, self._price, self.found.latent_cov, self._is_over, self._paths
-        )
+        phase = polish_edges(start, self.likelihood, self._price, self.found.latent_cov, self._is_over, self._paths)
         value = phase.value() - self._price * phase.state.n_paths - self._fee
         if value > self.value:
             self.best, self.value = phase, value

@@ -35,10 +35,7 @@ class Measurement:
     @cached_property
     def is_valid(self) -> bool:
         """Definition 2 (i): every group of k has 2k pure children. A variable without parents belongs nowhere."""
-        for g, k in enumerate(self.sizes):  # a plain loop: asked of tens of thousands of models
-            if self.parents.count(1 << g) < 2 * k:
-                return False
-        return True
+        return all(self.parents.count(1 << g) >= 2 * k for g, k in enumerate(self.sizes))
 
     @cached_property
     def key(self) -> tuple[tuple[int, int], ...]:

@@ -12,7 +12,7 @@ from itertools import chain, combinations
 import numpy as np
 
 from unmeasured.arrays import Marks
-from unmeasured.graphs import consistent_extension, cpdag_of
+from unmeasured.graphs import consistent_extension
 from unmeasured.search.state import Group, State
 
 

@@ -147,7 +147,7 @@ class Foretold:
         return self._local[group, parents]
 
     def deletion(self, out: Sequence[int], into: Sequence[int], move: DeleteLL) -> float:
-        """The rise if an edge is deleted, of a class with these marks; what separates is :meth:`DeleteLL.separating`."""
+        """The rise if an edge is deleted from a class with these marks; ``given`` is :meth:`DeleteLL.separating`."""
         first, second = move.first, move.second
         heads = into[second] & out[second] & (into[first] | out[first])
         given = heads & ~mask_of(move.H) | into[second] & ~out[second] & ~(1 << first)

@@ -29,7 +29,7 @@ from unmeasured.search.discovery import REJECTED
 from unmeasured.search.guided import conformed, guided_proposals, is_allowed
 from unmeasured.search.measurement import Measurement, exchanges, restructured
 from unmeasured.search.propose import RankGains, rebuilds, splits
-from unmeasured.search.relocate import Relocations, latents_of, relocated
+from unmeasured.search.relocate import Relocations, latents_of, promised_rise, relocated
 from unmeasured.search.trace import Step
 from unmeasured.sem.indices import p_value, rmsea
 
@@ -51,8 +51,8 @@ _N_SETTLED_LATE, _MISFIT_RMSEA = 4, 0.04
 _FEW_VARIABLES = 34
 # Relocations fitted at a time, and how far below zero a promise may lie: it is a lower bound.
 _N_RELOCATED, _N_DROPPED, _N_SEVERAL, _SLACK = 6, 4, 12, 3.0
-# Settling within a trial stops after so many rounds, and where less is promised than the bar less this: one in a hundred
-# that improve is missed (docs/search-notes.md).
+# Settling within a trial stops after so many rounds, and where less is promised than the bar less this: of those that
+# improve one in a hundred is missed (docs/search-notes.md).
 _TRIAL_ROUNDS, _HOPE = 6, 6.0
 # Pairs that may become the indicators of a new latent, and merges and sizes that closed forms like best.
 _N_PAIRS, _N_MERGED, _N_RESIZED = 8, 8, 6
@@ -153,8 +153,7 @@ class Refinement:
             for changes in self._relocated(best, table, rise):
                 models = [self._applied(best.model, table, change) for change in changes]
                 starts = [
-                    self._start(best, table, rise, change, other)
-                    for change, other in zip(changes, models, strict=True)
+                    self._start(best, table, rise, change, other) for change, other in zip(changes, models, strict=True)
                 ]
                 better = self._best(models, best.value, starts)
                 if better is not None:
@@ -176,6 +175,14 @@ class Refinement:
         rise = value - value[now][:, None]
         rise[now] = -np.inf
         return table, rise
+
+    def _promise(self, found: Found) -> float:
+        """The same as :func:`promise`, of up to two groups at once, without the table."""
+        model, sample = found.model, self.score.sample
+        masks, allowed, prices = self._choices(model, 2)
+        now = np.searchsorted(masks, model.parents)
+        fit = found.loadings, found.latent_cov, found.noise
+        return found.value + promised_rise(sample.corr, *fit, allowed, prices, now, sample.n)
 
     def _relocated(self, found: Found, table: Relocations, rise: Floats) -> Iterator[list[Change]]:
         """The changes that closed forms like best: what is sure to improve, and then, should that fail, what may."""
@@ -364,9 +371,7 @@ class Refinement:
         near = candidates if self.guidance.rules is None else conformed(candidates, self.guidance.rules)
         return [(what, other) for what, other in near if self._allows(other)]
 
-    def _likeliest(
-        self, candidates: Sequence[tuple[str, Measurement]], most: int
-    ) -> list[tuple[str, Measurement]]:
+    def _likeliest(self, candidates: Sequence[tuple[str, Measurement]], most: int) -> list[tuple[str, Measurement]]:
         """So many candidates of each kind at most: those whose groups gain most by closed forms."""
         kinds: dict[str, list[Measurement]] = {}
         for what, other in candidates:
@@ -398,7 +403,7 @@ class Refinement:
         # The best as they are, and those that promise most: a promise adds up what may not go together.
         fitted = list(dict.fromkeys(fitted))
         by_value = sorted(fitted, key=lambda other: -other.value)[:n_settled]
-        promises = {other: promise(other, self._rises(other, 2)[1]) for other in fitted}
+        promises = {other: self._promise(other) for other in fitted}
         by_promise = sorted(fitted, key=promises.__getitem__, reverse=True)
         by_promise = by_promise[: n_settled if self.has_starts else 2 * n_settled]
         best, what, trial = None, "", Trial(value + _LEAST_RISE, value - _HOPE)

@@ -202,6 +202,37 @@ def parent_likelihoods(
                 loading[j, c, parents[i]] = b[i]
 
 
+@compiled
+def likelihood_rises(
+    V: Floats, moment: Floats, cross: Floats, pull: Floats, spread: Floats, scalars: Floats, allowed: Bools,
+    prices: Floats, now: Ints, n_samples: float,
+) -> float:  # fmt: skip
+    """By how much the score would rise if every variable had its best set of parents and nothing else changed.
+
+    As :func:`parent_likelihoods`; ``prices`` (C,) are those of the sets, ``now`` (n,) the set each variable has.
+    """
+    n, m = cross.shape
+    parents = np.empty(m, dtype=np.int64)
+    A, b = np.empty((m, m)), np.empty(m)
+    own_moment, own_cross, own_V = np.empty((m, m)), np.empty(m), np.empty((m, m))
+    total = 0.0
+    for j in range(n):
+        leave_out(j, V, moment, cross, pull, spread, scalars, own_moment, own_cross, own_V)
+        best, present = -np.inf, 0.0
+        for c in range(allowed.shape[0]):
+            q = 0
+            for i in range(m):
+                if allowed[c, i]:
+                    parents[q] = i
+                    q += 1
+            value = n_samples * regress(parents[:q], own_moment, own_cross, own_V, scalars[j, 3], A, b)[1] - prices[c]
+            best = max(best, value)
+            if c == now[j]:
+                present = value
+        total += best - present
+    return total
+
+
 @dataclass(frozen=True, eq=False)
 class Relocations:
     """For every variable, what each set of parents would give it (see the module)."""
@@ -235,12 +266,25 @@ def relocated(S: Floats, Loading: Floats, Phi: Floats, noise: Floats, masks: Int
     n = len(S)
     out = np.empty((n, len(masks)))
     loadings, noises = np.zeros((n, len(masks), len(Phi))), np.empty((n, len(masks)))
-    # A latent whose noise vanishes has a variance without bound: each is measured in its own unit here.
-    # Noise at its bound would leave nothing but rounding of a variable's own share, so it is held above that.
-    unit, noise = np.sqrt(np.diag(Phi)), np.maximum(noise, _LEAST_SHARE)
-    predicted = predictions(S, Loading * unit[:, None], Phi / (unit[:, None] * unit), noise)
-    parent_likelihoods(*predicted, allowed, out, loadings, noises)
+    unit = np.sqrt(np.diag(Phi))
+    parent_likelihoods(*_in_own_units(S, Loading, Phi, noise, unit), allowed, out, loadings, noises)
     return Relocations(masks, out, loadings / unit, noises)
+
+
+def promised_rise(
+    S: Floats, Loading: Floats, Phi: Floats, noise: Floats, allowed: Bools, prices: Floats, now: Ints, n_samples: float
+) -> float:
+    """What other parents would add to the score if they did so independently (:func:`likelihood_rises`)."""
+    predicted = _in_own_units(S, Loading, Phi, noise, np.sqrt(np.diag(Phi)))
+    return likelihood_rises(*predicted, allowed, prices, now, n_samples)
+
+
+def _in_own_units(S: Floats, Loading: Floats, Phi: Floats, noise: Floats, unit: Floats) -> Predictions:
+    """A latent whose noise vanishes has a variance without bound: each is measured in its own unit.
+
+    Noise at its bound would leave nothing but rounding of a variable's own share, so it is held above that.
+    """
+    return predictions(S, Loading * unit[:, None], Phi / (unit[:, None] * unit), np.maximum(noise, _LEAST_SHARE))
 
 
 @inner

@@ -16,7 +16,7 @@ import numpy as np
 from unmeasured.arrays import Floats, Ints
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.search.measurement import Measurement
-from unmeasured.search.relocate import relocations
+from unmeasured.search.relocate import latents_of, promised_rise, relocations
 from unmeasured.sem import batch
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.rank import rank_shortfall
@@ -65,7 +65,10 @@ def compile_scores() -> None:
     foretold_graph(Phi, model.sizes, sample.n, 1.0)
     effects = np.concatenate([[[0.0]], loading], axis=1)
     effects_along(effects, Phi, np.zeros((1, 1), dtype=np.uint8), effects.copy())
-    relocations(sample.corr, loading, Phi, np.ones(len(sample.names)), model.sizes, np.array([0, 1]))
+    fit, masks = (loading, Phi, np.ones(len(sample.names))), np.array([0, 1])
+    relocations(sample.corr, *fit, model.sizes, masks)
+    allowed, now = latents_of(masks, model.sizes), np.searchsorted(masks, model.parents)
+    promised_rise(sample.corr, *fit, allowed, np.zeros(2), now, sample.n)
 
 
 def _helper() -> subprocess.Popen[bytes] | None:

@@ -276,7 +276,11 @@ class Rescaled:
 
 
 def _solve_all(
-    problems: Sequence[Problem], starts: Sequence[Floats | Solution], max_steps: int, tolerance: float, n_threads: int | None
+    problems: Sequence[Problem],
+    starts: Sequence[Floats | Solution],
+    max_steps: int,
+    tolerance: float,
+    n_threads: int | None,
 ) -> list[Solution]:
     if not problems:
         return []
@@ -285,7 +289,11 @@ def _solve_all(
 
 
 def _solve_chunks(
-    problems: Sequence[Problem], starts: Sequence[Floats | Solution], max_steps: int, tolerance: float, n_threads: int | None
+    problems: Sequence[Problem],
+    starts: Sequence[Floats | Solution],
+    max_steps: int,
+    tolerance: float,
+    n_threads: int | None,
 ) -> list[Solution]:
     n_workers = 1 if n_threads == 1 or len(problems) == 1 else effective_n_jobs(n_threads or -1)
     n_chunks = 1 if n_workers == 1 else min(len(problems), 8 * n_workers)
@@ -296,7 +304,9 @@ def _solve_chunks(
     return [solution for part in _mapped(chunks, n_workers) for solution in part]
 
 
-def _mapped(chunks: Sequence[tuple[Sequence[Problem], Sequence[Floats | Solution], int, float]], n: int) -> list[list[Solution]]:
+def _mapped(
+    chunks: Sequence[tuple[Sequence[Problem], Sequence[Floats | Solution], int, float]], n: int
+) -> list[list[Solution]]:
     """Chunks on n threads; or, where ``joblib.parallel_config`` names a backend, on that: a cluster, say."""
     # Threads, not a parallel kernel: the kernels release the interpreter lock, and plain threads are safe
     # under fork, inside joblib workers and when called from several threads at once, which OpenMP is not.
