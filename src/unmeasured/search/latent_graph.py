@@ -22,6 +22,8 @@ from unmeasured.search.state import State
 
 # A total score has to rise by more than rounding.
 _LEAST_RISE = 1e-9
+# Rises that differ by less than this part are the same.
+_TIE = 1e-6
 
 
 class LatentBic:
@@ -76,7 +78,8 @@ def climbed_graph(score: LatentBic, start: Marks | None = None) -> Marks:
     while True:
         toggled, turned = _legal(arcs)
         options = np.stack([np.where(toggled, rises, -np.inf), np.where(turned, rises + rises.T, -np.inf)], axis=-1)
-        g, h, turn = np.unravel_index(np.argmax(options), options.shape)
+        # Both directions of an edge often gain the same; which of them is taken is not for rounding to say.
+        g, h, turn = np.unravel_index(np.argmax(options >= (1.0 - _TIE) * options.max()), options.shape)
         if options[g, h, turn] <= _LEAST_RISE:
             return arcs
         arcs[g, h] ^= 1

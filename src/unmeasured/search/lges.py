@@ -99,7 +99,8 @@ def discover(
         if knowledge and rules:
             informed(empty.cpdag, knowledge, rules)  # refuses to find nothing where something is known
         return empty
-    cpdag = with_isolated(state.cpdag, sample.names)
+    # Names that were given are expected in the order of their items.
+    cpdag = with_isolated((state.by_indicators() if rules else state).cpdag, sample.names)
     named: tuple[str, ...] = ()
     if knowledge and rules:
         cpdag, named = informed(cpdag, knowledge, rules)
@@ -135,7 +136,8 @@ def discover_knowing(sample: Sample, knowledge: Knowledge, price: bool | None = 
         return replace(found, remarks=(told, NO_PRICE, *found.remarks))
     free = discover(sample, **options)
     rules = rules_of(knowledge, sample.names, options.get("max_group_size"))
-    if free.fit.bic < found.fit.bic and (better := agreeing(free.cpdag, knowledge, rules)) is not None:
+    # Better by more than rounding: the same class in another order of its latents is not.
+    if free.fit.bic < found.fit.bic - 1e-3 and (better := agreeing(free.cpdag, knowledge, rules)) is not None:
         cpdag, named = better
         (fit,) = fit_many([cpdag], sample, n_threads=options.get("n_threads"))
         found = replace(free, cpdag=cpdag, fit=fit, named=named)

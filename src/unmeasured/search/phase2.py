@@ -21,9 +21,9 @@ from unmeasured.sem.savings import EXACT, log_dets_of
 
 # A total score has to rise by more than the fits' own rounding.
 _LEAST_RISE = 1e-2
-# Deletions that are fitted, and additions: those foretold to be best. Of 3,682 moves that improved most all but 9 were
-# among the first four of their kind.
-_N_FORETOLD = 5
+# Deletions that are fitted, and additions: those foretold to be best, with few groups and with many. With few, of 3,682
+# moves that improved most all but 9 were among the first four of their kind.
+_N_FORETOLD, _N_FORETOLD_MANY, _FEW_GROUPS = 5, 12, 6
 
 
 def run_phase2(start: State, score: LikelihoodScore, delta: float, *, prune: bool = True) -> Phase:
@@ -167,7 +167,7 @@ def _deletions(state: State, foretold: Foretold, paths: Paths) -> list[tuple[str
     ranked = sorted(candidate_deletions(state), key=lambda move: -foretold.deletion(out, into, move))
     moves = ((move.describe(state), move.apply(state)) for move in ranked)
     possible = (move for move in moves if paths.restricted(move[1].between) is not None)
-    return list(islice(possible, _N_FORETOLD))
+    return list(islice(possible, _n_foretold(state)))
 
 
 def _neighbours(state: State, foretold: Foretold, paths: Paths) -> Iterator[tuple[str, State]]:
@@ -182,12 +182,17 @@ def _neighbours(state: State, foretold: Foretold, paths: Paths) -> Iterator[tupl
     for i, j in sorted(open_pairs, key=lambda pair: -foretold.arc(parents, *pair)):
         other = arcs.copy()
         other[i, j], other[j, i] = 1, 0
-        if len(seen) <= _N_FORETOLD and _is_acyclic(other):
+        if len(seen) <= _n_foretold(state) and _is_acyclic(other):
             neighbour = state.along(other)
             if neighbour.between.tobytes() not in seen:
                 seen.add(neighbour.between.tobytes())
                 did = "turn" if arcs[j, i] else "add"
                 yield f"{did} the edge between groups {i + 1} and {j + 1}", neighbour
+
+
+def _n_foretold(state: State) -> int:
+    """How many deletions are fitted, and how many additions."""
+    return _N_FORETOLD if len(state.groups) <= _FEW_GROUPS else _N_FORETOLD_MANY
 
 
 def _is_acyclic(arcs: Marks) -> bool:

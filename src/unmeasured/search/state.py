@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,6 +132,14 @@ class State:
         marks[:-1, :-1] = self.between
         np.fill_diagonal(marks, 0)
         return replace(self, groups=(*self.groups, group), between=marks)
+
+    def by_indicators(self) -> State:
+        """The same class with its groups in the order of their first pure children, wherever the search began."""
+        order = sorted(range(len(self.groups)), key=lambda g: self.pure_children(self.groups[g]))
+        latents = [latent for g in order for latent in self.groups[g]]
+        ends = np.cumsum([0, *(len(self.groups[g]) for g in order)]).tolist()
+        groups = tuple(tuple(range(a, b)) for a, b in pairwise(ends))
+        return replace(self, measures=self.measures[latents], groups=groups, between=self.between[np.ix_(order, order)])
 
     def without_spare(self) -> State:
         """Algorithm 1, last line: latents that were never claimed are removed."""

@@ -36,10 +36,10 @@ def prices_asked(monkeypatch) -> list[float]:
 def test_it_leaves_a_summit_that_the_search_at_one_price_ends_on():
     sample, steps = traits("OCE"), Steps()
     first, best = search_of(sample).best(1.0, Steps()), best_from_above(search_of(sample), 1.0, steps)
-    assert sample.n * (best.value - first.value) > 20  # in units of log-likelihood
+    assert sample.n * (best.value - first.value) > 5  # in units of log-likelihood
     # And by BIC as users know it, without what our prices add.
     bic = [um.fit(found.state.cpdag.member(), sample).bic for found in (first, best)]
-    assert bic[1] < bic[0] - 30
+    assert bic[1] < bic[0] - 10
     phases = {step.phase.split(":")[0] for step in steps if step.phase.startswith("At penalty")}
     assert phases == {"At penalty 13.8", "At penalty 3.71", "At penalty 1"}
 

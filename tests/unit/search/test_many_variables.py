@@ -17,7 +17,7 @@ from unmeasured.search.measurement import Measurement
 from unmeasured.search.pieces import Pieces, first_factors, in_order, nearness, replaced, restricted
 from unmeasured.search.propose import ChanceGains, RankGains, find_clusters
 from unmeasured.search.refine import Guidance
-from unmeasured.search.relocate import best_parents, relocations
+from unmeasured.search.relocate import all_best_parents, relocations
 from unmeasured.sem.factors import fit_factors
 
 
@@ -167,4 +167,4 @@ def test_fifty_variables_come_out_right() -> None:
     found = um.LGES().fit(X)
     assert um.metrics.compare(dag, found.graph_).f1 > 0.95
     assert um.is_gnfm(found.graph_.member())
-    assert best_parents.signatures  # type: ignore[attr-defined]  # the way of many variables was taken
+    assert all_best_parents.signatures  # type: ignore[attr-defined]  # the way of many variables was taken
