@@ -18,6 +18,7 @@ from unmeasured.data.sample import Sample, as_sample
 from unmeasured.search.measurement import Measurement
 from unmeasured.search.relocate import latents_of, promised_rise, relocations
 from unmeasured.sem import batch
+from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.rank import rank_shortfall
 from unmeasured.sem.savings import covariance_along, effects_along, foretold_graph
@@ -59,6 +60,7 @@ def compile_scores() -> None:
     model = Measurement(sample.names, (1,), (1,) * len(sample.names))
     pattern = pattern_of(model.member)
     Problem.of(pattern, sample).derivatives(np.ones(pattern.n_free))
+    jacobian_rank(pattern)
     rank_shortfall(sample.corr, [0, 1], 1)
     Phi, loading = np.empty((1, 1)), np.full((1, len(sample.names)), 0.5)
     covariance_along(np.concatenate([[[0.0]], loading], axis=1), Phi)
