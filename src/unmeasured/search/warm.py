@@ -60,7 +60,7 @@ def compile_scores() -> None:
     model = Measurement(sample.names, (1,), (1,) * len(sample.names))
     pattern = pattern_of(model.member)
     Problem.of(pattern, sample).derivatives(np.ones(pattern.n_free))
-    jacobian_rank(pattern)
+    jacobian_rank(Measurement(sample.names, (2,), (1,) * len(sample.names)).pattern)  # deficient: told exactly
     rank_shortfall(sample.corr, [0, 1], 1)
     Phi, loading = np.empty((1, 1)), np.full((1, len(sample.names)), 0.5)
     covariance_along(np.concatenate([[[0.0]], loading], axis=1), Phi)
