@@ -440,7 +440,11 @@ def bend(
     x: Floats, step: Floats, trial: Floats, source: Ints, target: Ints, slot: Ints, scaled: Bools, variance: Floats,
     growing: Floats,
 ) -> None:  # fmt: skip
-    """Effects of a latent shrink by as much as its causes make it grow."""
+    """Effects of a latent shrink by as much as its causes make it grow.
+
+    Its noise is fixed, so where the data want none of it, its causes grow without bound and its effects shrink: along a
+    hyperbola, which straight steps leave at once. To first order this is the same step.
+    """
     for i in range(variance.shape[0]):
         variance[i], growing[i] = 1.0, 0.0
     for e in range(source.shape[0]):
