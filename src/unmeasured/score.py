@@ -287,13 +287,15 @@ class BicScore(Generic[M]):
                 self._from_data.add(model.key)
             if known is None or known.value < fitted.value:
                 self._memory[model.key] = fitted
-                self._open[model.key] = model, solution
+                if not finished:
+                    self._open[model.key] = model, solution
 
     def _go_on(self, fits: Sequence[tuple[M, Solution]]) -> None:
         """Fit to the end."""
         solutions = self._solve([model for model, _ in fits], [start for _, start in fits], _STEPS - _QUICK_STEPS)
         for (model, _), solution in zip(fits, solutions, strict=True):
             self._memory[model.key] = self._fitted(model, solution, True)
+            del self._open[model.key]
 
     def _solve(self, models: Sequence[M], starts: Sequence[Floats | Solution], max_steps: int) -> list[Solution]:
         problems = [Problem(model.pattern, self.sample) for model in models]

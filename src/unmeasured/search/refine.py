@@ -277,7 +277,7 @@ class Refinement:
             *self._dissolved_and_exchanged(found),
         ]
         likely = self._likeliest(self._allowed(candidates), _N_OF_KIND)
-        # Half of the candidates are of kinds that improve one time in two hundred: they wait until the others fail.
+        # A kind with many candidates that improve six times in a thousand waits until the others fail.
         late = [candidate for candidate in likely if candidate[0] in _LATE]
         soon = [candidate for candidate in likely if candidate[0] not in _LATE]
         soon += self._allowed(self._own(model))

@@ -138,7 +138,10 @@ def predict(
 
 @inner
 def invert(A: Floats) -> None:
-    """The inverse of a positive definite matrix, in place (Gauss and Jordan)."""
+    """The inverse of a positive definite matrix, in place (Gauss and Jordan).
+
+    Not the one of :mod:`unmeasured.sem.kernels`: code compiled on disk does not see that another file has changed.
+    """
     n = A.shape[0]
     for k in range(n):
         pivot = A[k, k]
@@ -175,6 +178,17 @@ def leave_out(
             own_V[k, i], own_moment[k, i] = own_V[i, k], own_moment[i, k]
 
 
+@inner
+def gather(chosen: Bools, positions: Ints) -> int:
+    """Write the positions of what is chosen, and say how many there are."""
+    q = 0
+    for i in range(chosen.shape[0]):
+        if chosen[i]:
+            positions[q] = i
+            q += 1
+    return q
+
+
 @compiled
 def parent_likelihoods(
     V: Floats, moment: Floats, cross: Floats, pull: Floats, spread: Floats, scalars: Floats, allowed: Bools,
@@ -192,11 +206,7 @@ def parent_likelihoods(
     for j in range(n):
         leave_out(j, V, moment, cross, pull, spread, scalars, own_moment, own_cross, own_V)
         for c in range(allowed.shape[0]):
-            q = 0
-            for i in range(m):
-                if allowed[c, i]:
-                    parents[q] = i
-                    q += 1
+            q = gather(allowed[c], parents)
             own[j, c], out[j, c] = regress(parents[:q], own_moment, own_cross, own_V, scalars[j, 3], A, b)
             for i in range(q):
                 loading[j, c, parents[i]] = b[i]
@@ -220,11 +230,7 @@ def likelihood_rises(
         leave_out(j, V, moment, cross, pull, spread, scalars, own_moment, own_cross, own_V)
         best, present = -np.inf, 0.0
         for c in range(allowed.shape[0]):
-            q = 0
-            for i in range(m):
-                if allowed[c, i]:
-                    parents[q] = i
-                    q += 1
+            q = gather(allowed[c], parents)
             value = n_samples * regress(parents[:q], own_moment, own_cross, own_V, scalars[j, 3], A, b)[1] - prices[c]
             best = max(best, value)
             if c == now[j]:
