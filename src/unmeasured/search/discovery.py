@@ -11,6 +11,7 @@ import numpy as np
 from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
+from unmeasured.search.levels import Level
 from unmeasured.search.trace import Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
@@ -36,6 +37,9 @@ class Discovery:
     runners_up: tuple[RunnerUp, ...] = ()
     named: tuple[str, ...] = ()  # latents whose names were given
     interrupted: bool = False  # by Ctrl-C: the best so far
+    levels: tuple[Level, ...] = ()  # ways to read it, the most latents first
+    headline: int = 0  # the level to lead with
+    tolerance: float = 0.0  # in units of RMSEA: what the model may be off
 
 
 def is_rejected(fit: Fit) -> bool:

@@ -1,0 +1,106 @@
+"""Levels of an answer: which latent each observed variable belongs to, from narrow facets to broad traits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unmeasured.arrays import Floats
+
+
+@dataclass(frozen=True)
+class Level:
+    """One way to read an answer: every observed variable and the latent it belongs to.
+
+    ``agreement`` is the mean adjusted Rand index between the items' partition and those of replicates of the data
+    (:mod:`unmeasured.search.replicability`); NaN where it was not measured.
+    """
+
+    items: tuple[str, ...]
+    latents: tuple[str, ...]  # of each item; empty text: it belongs to none
+    agreement: float = float("nan")
+
+    @property
+    def n_latents(self) -> int:
+        """How many latents the items belong to."""
+        return len({name for name in self.latents if name})
+
+    def renamed(self, names: Mapping[str, str]) -> Level:
+        """The same with other names; facets of a latent follow its name.
+
+        >>> Level(("a", "b"), ("L1.1", "L2")).renamed({"L1": "speed", "L2": "care"}).latents
+        ('speed.1', 'care')
+        """
+        return replace(self, latents=tuple(_renamed(name, names) for name in self.latents))
+
+
+def _renamed(name: str, names: Mapping[str, str]) -> str:
+    if name in names:
+        return names[name]
+    whole, dot, part = name.rpartition(".")
+    return f"{names[whole]}.{part}" if dot and whole in names else name
+
+
+def strongest_latent(
+    items: Sequence[str], latents: Sequence[str], groups: Sequence[Sequence[str]], loadings: Floats
+) -> tuple[str, ...]:
+    """For each item the latent it loads on most by standardised loadings (m, p); a group goes by its first latent.
+
+    The part of an item that a group explains is the sum of its squared loadings.
+    """
+    first = {latent: group[0] for group in groups for latent in group}
+    out = []
+    for column in loadings.T:
+        share: Counter[str] = Counter()
+        for latent, loading in zip(latents, column, strict=True):
+            share[first[latent]] += float(loading) ** 2  # type: ignore[assignment]
+        best = max(share, key=lambda name: share[name], default="")
+        out.append(best if best and share[best] > 0 else "")
+    return tuple(out)
+
+
+def named_level(labels: Sequence[int], lead: Sequence[str]) -> tuple[str, ...]:
+    """Names for the sets of another level, from the latents that lead: facets ``L1.1``, ``L1.2``, or ``L1+L2``.
+
+    A set that holds most items of several leading latents is named after them; one that shares a leading latent with
+    others is a facet of the one most of its items belong to.
+
+    >>> named_level([0, 0, 1, 1, 2, 2], ["L1", "L1", "L1", "L1", "L2", "L2"])
+    ('L1.1', 'L1.1', 'L1.2', 'L1.2', 'L2', 'L2')
+    >>> named_level([0, 0, 0, 0, 1, 1], ["L1", "L1", "L2", "L2", "L3", "L3"])
+    ('L1+L2', 'L1+L2', 'L1+L2', 'L1+L2', 'L3', 'L3')
+    """
+    values = np.asarray(labels)
+    order = list(dict.fromkeys(values.tolist()))
+    # The set in which most items of each leading latent are.
+    homes = {
+        latent: Counter(v for v, x in zip(values.tolist(), lead, strict=True) if x == latent).most_common(1)[0][0]
+        for latent in dict.fromkeys(lead)
+        if latent
+    }
+    names: dict[int, str] = {}
+    facets: Counter[str] = Counter()
+    most: dict[int, str] = {}
+    for label in order:
+        inside = Counter(x for v, x in zip(values.tolist(), lead, strict=True) if v == label and x)
+        most[label] = inside.most_common(1)[0][0] if inside else "L"
+    for label in order:
+        whole = [latent for latent, home in homes.items() if home == label]
+        rivals = [other for other in order if most[other] == most[label]]
+        if len(whole) > 1:
+            names[label] = "+".join(whole)
+        elif len(rivals) > 1:
+            facets[most[label]] += 1
+            names[label] = f"{most[label]}.{facets[most[label]]}"
+        else:
+            names[label] = most[label]
+    # Two sets never share a name.
+    taken: Counter[str] = Counter()
+    for label in order:
+        taken[names[label]] += 1
+        if taken[names[label]] > 1:
+            names[label] = f"{names[label]}.{taken[names[label]]}"
+    return tuple(names[v] for v in values.tolist())

@@ -1,0 +1,197 @@
+"""Exploratory factor analysis: loadings of m factors on all variables, rotated to simple structure.
+
+::
+
+    R  ──►  minres: R ≈ L L' + diag(psi), least squares off the diagonal  ──►  quartimin: L rotated, factors correlated
+
+Least squares on the correlations (minimum residuals; Harman and Jones 1966) needs no inverse of R, so a matrix from
+fewer samples than variables is as good as any other. Quartimin (direct oblimin with parameter zero; Jennrich and
+Sampson 1966) is minimised by the gradient projection algorithm of Jennrich (2002).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from scipy.optimize import minimize
+
+from unmeasured.arrays import Floats, Ints
+
+# Residual variances of variables with unit variance stay between these.
+_LEAST, _LARGEST = 0.01, 1.0
+# Maximum likelihood may go closer to zero; a slope below this is that of a minimum.
+_LEAST_ML, _SLOPE_ML = 1e-6, 1e-4
+# Steps of the two optimisations, and the relative gain at which they stop: partitions of items do not change beyond.
+_STEPS, _GAIN = 60, 1e-7
+_ROTATION_STEPS, _ROTATION_GAIN, _SLOPE = 300, 1e-7, 1e-4
+
+
+class Extraction(NamedTuple):
+    """Unrotated loadings (p, m) and residual variances (p,)."""
+
+    loadings: Floats
+    residuals: Floats
+
+
+def minres(R: Floats, n_factors: int, start: Floats | None = None) -> Extraction:
+    """The m factors that leave the smallest residual correlations, from residual variances to start with.
+
+    >>> loadings = np.array([0.9, 0.8, 0.7, 0.6])
+    >>> R = np.outer(loadings, loadings); np.fill_diagonal(R, 1.0)
+    >>> np.abs(minres(R, 1).loadings[:, 0]).round(3).tolist()
+    [0.9, 0.8, 0.7, 0.6]
+    """
+    p = len(R)
+    rest = p - n_factors
+
+    def misfit(residuals: Floats) -> tuple[float, Floats]:
+        values, vectors = np.linalg.eigh(R - np.diag(residuals))
+        return 0.5 * float(values[:rest] @ values[:rest]), -(vectors[:, :rest] ** 2 @ values[:rest])
+
+    x = np.full(p, 0.5) if start is None else start
+    bounds = [(_LEAST, _LARGEST)] * p
+    found = minimize(
+        misfit, x, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _STEPS, "ftol": _GAIN}
+    ).x
+    values, vectors = np.linalg.eigh(R - np.diag(found))
+    return Extraction(vectors[:, rest:][:, ::-1] * np.sqrt(np.maximum(values[rest:][::-1], 1e-6)), found)
+
+
+def quartimin(loadings: Floats) -> Floats:
+    """The loadings (p, m) rotated to simple structure, factors free to correlate.
+
+    >>> simple = np.array([[0.8, 0], [0.7, 0], [0.6, 0], [0, 0.9], [0, 0.7], [0, 0.5]])
+    >>> turned = quartimin(simple @ np.array([[0.6, 0.8], [-0.8, 0.6]]))
+    >>> np.abs(turned).max(axis=1).round(2).tolist()
+    [0.8, 0.7, 0.6, 0.9, 0.7, 0.5]
+    """
+    if loadings.shape[1] == 1:
+        return loadings
+    # Kaiser's normalisation: every variable has the same weight.
+    length = np.maximum(np.sqrt((loadings**2).sum(axis=1, keepdims=True)), 1e-9)
+    unit = np.ascontiguousarray(loadings / length)
+    rotated: Floats = _quartimin(unit, np.ascontiguousarray(_varimax(unit)))
+    return rotated * length
+
+
+def strongest(loadings: Floats) -> Ints:
+    """(p,) the factor each variable loads on most."""
+    return np.argmax(np.abs(loadings), axis=1)
+
+
+def dense_factors(R: Floats, n_factors: int, start: Floats | None = None) -> tuple[Floats, Floats]:
+    """Rotated loadings (p, m) and residual variances (p,)."""
+    extracted = minres(R, n_factors, start)
+    return quartimin(extracted.loadings), extracted.residuals
+
+
+def ml_discrepancy(R: Floats, n_factors: int) -> float:
+    """How far the best m factors are from the data: ``log|Sigma| - log|R| + tr(R Sigma^-1) - p`` at its minimum.
+
+    No factor model with as many latents fits better, whatever its loadings and paths: all are special cases. NaN where
+    the minimum was not found: correlations near one make it hard.
+
+    >>> loadings = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
+    >>> R = np.outer(loadings, loadings); np.fill_diagonal(R, 1.0)
+    >>> ml_discrepancy(R, 1) < 1e-6
+    True
+    """
+    rest = len(R) - n_factors
+
+    def misfit(logs: Floats) -> tuple[float, Floats]:
+        scale = np.exp(-0.5 * logs)
+        values, vectors = np.linalg.eigh(R * np.outer(scale, scale))
+        small = np.maximum(values[:rest], 1e-12)
+        return float(np.sum(small - np.log(small))) - rest, ((1.0 - small) * vectors[:, :rest] ** 2).sum(axis=1)
+
+    low, high = np.log(_LEAST_ML), np.log(_LARGEST)
+    start = np.log(np.clip(1.0 / np.diag(np.linalg.pinv(R)), _LEAST_ML, _LARGEST))
+    options = {"maxiter": 20 * _STEPS, "maxfun": 40 * _STEPS, "ftol": 1e-12, "gtol": _SLOPE_ML}
+    found = minimize(misfit, start, jac=True, method="L-BFGS-B", bounds=[(low, high)] * len(R), options=options)
+    slope = np.where(
+        ((found.x <= low + 1e-9) & (found.jac > 0)) | ((found.x >= high - 1e-9) & (found.jac < 0)), 0.0, found.jac
+    )
+    return float(found.fun) if np.abs(slope).max() < 10 * _SLOPE_ML else float("nan")
+
+
+def degrees_of_freedom(p: int, n_factors: int) -> int:
+    """Of p variables and m factors without restrictions.
+
+    >>> degrees_of_freedom(9, 3)
+    12
+    """
+    return ((p - n_factors) ** 2 - (p + n_factors)) // 2
+
+
+def _varimax(A: Floats) -> Floats:
+    """The orthogonal rotation that spreads the squared loadings most: where the oblique one starts."""
+    p, m = A.shape
+    T, before = np.eye(m), 0.0
+    for _ in range(100):
+        B = A @ T
+        U, values, Vt = np.linalg.svd(A.T @ (B**3 - B * ((B**2).sum(axis=0) / p)))
+        T = U @ Vt
+        if values.sum() < before * (1.0 + 1e-8):
+            break
+        before = values.sum()
+    return T
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _quartimin(A: Floats, T: Floats) -> Floats:
+    p, m = A.shape
+    inverse = np.linalg.inv(T)
+    L = A @ inverse.T
+    slope = np.empty((p, m))
+    value = _complexity(L, slope)
+    step = 1.0
+    for _ in range(_ROTATION_STEPS):
+        gradient = -(L.T @ slope @ inverse).T
+        # Columns of T keep length one: only what is perpendicular to them counts.
+        size = 0.0
+        for j in range(m):
+            along = 0.0
+            for i in range(m):
+                along += T[i, j] * gradient[i, j]
+            for i in range(m):
+                gradient[i, j] -= T[i, j] * along
+                size += gradient[i, j] ** 2
+        if size < _SLOPE**2:
+            break
+        step *= 2.0
+        other, other_inverse, rotated, lower = T, inverse, L, value
+        for _trial in range(12):
+            other = T - step * gradient
+            for j in range(m):
+                other[:, j] /= np.sqrt((other[:, j] ** 2).sum())
+            other_inverse = np.linalg.inv(other)
+            rotated = A @ other_inverse.T
+            lower = _complexity(rotated, slope)
+            if lower < value - 0.5 * size * step:
+                break
+            step /= 2.0
+        if lower >= value:
+            break
+        has_converged = value - lower < _ROTATION_GAIN * value
+        T, inverse, L, value = other, other_inverse, rotated, lower
+        if has_converged:
+            break
+    return L
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _complexity(L: Floats, slope: Floats) -> float:
+    """A quarter of the products of squared loadings within rows; ``slope`` becomes its derivative."""
+    p, m = L.shape
+    value = 0.0
+    for i in range(p):
+        whole = 0.0
+        for j in range(m):
+            whole += L[i, j] ** 2
+        for j in range(m):
+            others = whole - L[i, j] ** 2
+            slope[i, j] = L[i, j] * others
+            value += L[i, j] ** 2 * others
+    return value / 4.0
