@@ -52,6 +52,7 @@ def to_json(result: Result) -> str:
         "solution": solution,
         "count": fit.count,
         "remarks": result.remarks,
+        "stopped": result.stopped,
         "check": [asdict(finding) for finding in result.check.findings],
         "runners": [{**vars(runner), "graph": json.loads(runner.graph.to_json())} for runner in result.runners],
         "indices": {name: getattr(fit, name) for name in _INDICES},
@@ -73,6 +74,7 @@ def from_json(text: str) -> dict[str, Any]:
             f"This result in JSON is damaged ({error!r}). Give the text that to_json wrote."
         ) from None
     fields = {key: record[key] for key in ("method", "options")}
+    fields["stopped"] = str(record.get("stopped", ""))  # unknown to earlier versions
     # Records written before there was a check have none.
     fields["findings"] = tuple(Finding(**finding) for finding in record.get("check", []))
     return {"graph": graph, "sem": sem, "runners": runners, **fields} | {

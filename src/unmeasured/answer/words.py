@@ -205,7 +205,7 @@ def before_the_search(result: Result) -> Iterator[str]:
 
 def cautions(result: Result) -> Iterator[str]:
     """What to know before believing the figures."""
-    yield from result.remarks
+    yield from (remark for remark in result.remarks if remark != result.stopped)  # that one is the first line
     said = any(result.sem.status in remark for remark in result.remarks)
     if not said and not (result.sem.converged and result.sem.admissible):
         yield f"The fit is not a proper one: {result.sem.status}."
