@@ -85,7 +85,7 @@ def penalty_path(
     candidates: list[Candidate] = []
     starts: tuple[CPDAG, ...] = ()
     for penalty in tqdm(ladder[::-1], unit="rung", disable=not verbose):
-        search.set_params(penalty=penalty)
+        search.set_params(penalty=penalty, tolerance=0.0)  # a path over penalties is one of the exact criterion
         answer = search.discover(sample, starts, _N_KEPT)
         if answer.interrupted:
             raise KeyboardInterrupt

@@ -35,6 +35,7 @@ from unmeasured.diagram.picture import View
 from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
+from unmeasured.levels import Level, strongest_level
 from unmeasured.precheck import Check, Finding
 from unmeasured.sem.fit import Fit
 from unmeasured.sem.parameters import Model, pattern_of
@@ -64,6 +65,10 @@ class Result:
         Classes that came close, best first; read them in :attr:`runners_up`.
     named : tuple of str
         Latents that got their name from :meth:`rename` or were given by name; the summary proposes names for others.
+    reading : tuple of Level
+        Which latent each item belongs to at each level, most latents first; read them in :attr:`levels`.
+    headline : int
+        The level that summary, diagram and report lead with: the one whose latents are those of ``graph``.
     findings : tuple of Finding
         What :attr:`check` said when the rows were at hand; empty: it looks now.
     stopped : str
@@ -88,6 +93,8 @@ class Result:
     findings: tuple[Finding, ...] = ()
     runners: tuple[RunnerUp, ...] = ()
     stopped: str = ""
+    reading: tuple[Level, ...] = ()
+    headline: int = 0
 
     def __post_init__(self) -> None:
         if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:
@@ -106,6 +113,22 @@ class Result:
         <Check: 9 variables, n = 202; against a search: []>
         """
         return Check(self.sem.sample, self.findings)
+
+    @cached_property
+    def levels(self) -> list[pd.Series]:
+        """For each level a series from observed variable to the latent it belongs to, the most latents first.
+
+        Where a search measured no levels there is one: each variable with the latent, or the first latent of the group,
+        that it loads on most. A variable that loads on no latent has an empty name.
+
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("multitasking")
+        >>> (level,) = um.LGES().fit_cov(data.frame(), data.n_samples).result_.levels
+        >>> level["Error_Letter"] == level["Error_Figure"]
+        True
+        """
+        reading = self.reading or (strongest_level(self.graph, self.fit),)
+        return [pd.Series(level.latents, index=list(level.items), name="latent", dtype=object) for level in reading]
 
     # Estimates --------------------------------------------------------------------------------------------
 
@@ -243,7 +266,13 @@ class Result:
         sem = replace(sem, graph=member, problem=problem, solution=solution)
         graph = self.graph.rename(names)
         chosen = {*names.values(), *(names.get(name, name) for name in self.named)}
-        return replace(self, graph=graph, sem=sem, named=tuple(name for name in graph.latents if name in chosen))
+        return replace(
+            self,
+            graph=graph,
+            sem=sem,
+            named=tuple(name for name in graph.latents if name in chosen),
+            reading=tuple(level.renamed(names) for level in self.reading),
+        )
 
     # Reading ----------------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import DataError, UnmeasuredError
 from unmeasured.graphs import CPDAG
+from unmeasured.levels import Level
 from unmeasured.sem.fit import Fit
 
 # How Python writes a function; where it lies in memory is nothing to keep.
@@ -56,6 +57,8 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     feature_names_in_: NDArray[np.object_]
     stopped_: str = ""  # why the search did not come to its end, where it did not
     _named: tuple[str, ...] = ()  # latents whose names were given
+    _levels: tuple[Level, ...] = ()  # where a search measured them
+    _headline: int = 0
     _began: float | None = None  # when the present fit began: time limits count from there
     _reserved: float = 0.0
 
@@ -141,6 +144,8 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             self._options(),
             self._named,
             runners=tuple(self.runners_up_),
+            reading=self._levels,
+            headline=self._headline,
             stopped=self.stopped_,
         )
         return self

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from unmeasured.answer.runners import RunnerUp
+from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
+from unmeasured.graphs import CPDAG
 from unmeasured.knowledge.rules import Paths
 from unmeasured.score import BicScore, LikelihoodScore
 from unmeasured.search.canonical import in_order_of
@@ -22,7 +26,8 @@ from unmeasured.search.pieces import Pieces, in_order
 from unmeasured.search.refine import Found, Guidance, refine, refine_from
 from unmeasured.search.state import State
 from unmeasured.search.trace import Steps
-from unmeasured.sem.savings import EXACT
+from unmeasured.sem.parameters import pattern_of
+from unmeasured.sem.savings import EXACT, effects_along
 from unmeasured.sem.solve import Check, never
 
 # With more groups than this the way back from all edges is long, and not taken.
@@ -186,3 +191,20 @@ class Met:
             for value, dimension, state in others[: self.n_runners]
             if n * (best - value) < _RIVAL
         )
+
+
+def start_near(cpdag: CPDAG, near: Found, latents: Mapping[str, int]) -> Floats:
+    """Starting values for a class from the fit of its measurement model; ``latents``: their positions in that fit."""
+    pattern, m = pattern_of(cpdag), len(near.effects)
+    position = {**latents, **{name: m + j for j, name in enumerate(near.model.observed)}}
+    at = np.array([position[name] for name in pattern.names])
+    source, target = at[pattern.source], at[pattern.target]
+    causes, between = np.zeros((m, m), dtype=np.uint8), target < m
+    causes[source[between], target[between]] = 1
+    effects = np.empty_like(near.effects)
+    effects_along(near.effects, near.latent_cov, causes, effects)
+    x = np.empty(pattern.n_free)
+    x[pattern.slot] = effects[source, target]
+    is_free = pattern.slot2 >= 0
+    x[pattern.slot2[is_free]] = near.noise[at[pattern.first[is_free]] - m]
+    return x

@@ -11,7 +11,7 @@ import numpy as np
 from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
-from unmeasured.search.levels import Level
+from unmeasured.levels import Level
 from unmeasured.search.trace import Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, get_args
 
-import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from unmeasured.answer.runners import RunnerUp
-from unmeasured.arrays import Floats
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import SearchStopped, UnmeasuredError
@@ -32,7 +30,7 @@ from unmeasured.knowledge.satisfy import rules_of
 from unmeasured.score import LikelihoodScore, default_delta
 from unmeasured.search import options
 from unmeasured.search.base import Search
-from unmeasured.search.bic import MANY_VARIABLES, Best, BicSearch
+from unmeasured.search.bic import MANY_VARIABLES, Best, BicSearch, start_near
 from unmeasured.search.canonical import canonical, in_order_of
 from unmeasured.search.clock import Clock, checked_time_limit
 from unmeasured.search.descent import best_from_above
@@ -50,13 +48,12 @@ from unmeasured.search.measurement import measurement_of
 from unmeasured.search.observed import questioned
 from unmeasured.search.phase1 import run_phase1
 from unmeasured.search.phase2 import run_phase2
-from unmeasured.search.refine import Found, Guidance, Move
+from unmeasured.search.refine import Guidance, Move
 from unmeasured.search.state import State, initial_state
+from unmeasured.search.tolerance import CLOSE_FIT, Tolerant, checked_tolerance, discover_within
 from unmeasured.search.trace import Step, Steps, Trace
 from unmeasured.search.warm import are_on_disk, compile_kernels
 from unmeasured.sem.fit import fit_many
-from unmeasured.sem.parameters import pattern_of
-from unmeasured.sem.savings import effects_along
 
 # With more variables than this a search takes long, and is not made a second time to tell the price of knowledge.
 _FEW_VARIABLES = 34
@@ -168,23 +165,6 @@ def _nothing_found(
     return empty
 
 
-def start_near(cpdag: CPDAG, near: Found, latents: Mapping[str, int]) -> Floats:
-    """Starting values for a class from the fit of its measurement model; ``latents``: their positions in that fit."""
-    pattern, m = pattern_of(cpdag), len(near.effects)
-    position = {**latents, **{name: m + j for j, name in enumerate(near.model.observed)}}
-    at = np.array([position[name] for name in pattern.names])
-    source, target = at[pattern.source], at[pattern.target]
-    causes, between = np.zeros((m, m), dtype=np.uint8), target < m
-    causes[source[between], target[between]] = 1
-    effects = np.empty_like(near.effects)
-    effects_along(near.effects, near.latent_cov, causes, effects)
-    x = np.empty(pattern.n_free)
-    x[pattern.slot] = effects[source, target]
-    is_free = pattern.slot2 >= 0
-    x[pattern.slot2[is_free]] = near.noise[at[pattern.first[is_free]] - m]
-    return x
-
-
 def discover_knowing(sample: Sample, knowledge: Knowledge, price: bool | None = None, **options: Any) -> Discovery:
     """The same with what is known, and with ``price`` what that costs: the search without it is made too.
 
@@ -258,6 +238,10 @@ class LGES(Search):
         That tolerance; by default ``0.25 log(N) / N``.
     penalty : float
         What a dimension costs, in units of BIC's price; larger gives sparser graphs.
+    tolerance : "auto" or float
+        How far the population may lie off the model, in units of RMSEA. 0: the exact criterion. "auto": exact where a
+        factor model holds; where every one is rejected .05, and the answer is led by the latents that are found again
+        in replicates of the data (``docs/questionnaires.md``). With ``knowledge`` or ``moves``, "auto" is exact.
     max_group_size : int, optional
         Largest number of latents that may share all their indicators; None: as many as the variables allow.
     knowledge : Knowledge, optional
@@ -301,6 +285,8 @@ class LGES(Search):
         One record per step.
     runners_up_ : list of RunnerUp
         With "bic", the classes that came closest, best first; ``result_`` has them as a table.
+    tolerance_ : float
+        The tolerance that the answer was found with.
     stopped_ : str
         Why the search did not come to its end, in words, where Ctrl-C or the time limit ended it: then all else is of
         the best model so far, and this is the first of the remarks. Empty: it came to its end.
@@ -330,6 +316,7 @@ class LGES(Search):
         criterion: Criterion = "bic",
         delta: float | None = None,
         penalty: float = 1.0,
+        tolerance: float | Literal["auto"] = "auto",
         max_group_size: int | None = 3,
         knowledge: Knowledge | None = None,
         price_knowledge: bool | None = None,
@@ -345,6 +332,7 @@ class LGES(Search):
         self.criterion = criterion
         self.delta = delta
         self.penalty = penalty
+        self.tolerance = tolerance
         self.max_group_size = max_group_size
         self.knowledge = knowledge
         self.price_knowledge = price_knowledge
@@ -361,7 +349,8 @@ class LGES(Search):
         found = self.discover(sample, n_runners=_N_RUNNERS)
         self.graph_, self.sem_, self.runners_up_ = found.cpdag, found.fit, list(found.runners_up)
         self.trace_, self.remarks_, self._named = found.trace, found.remarks, found.named
-        self.stopped_ = found.stopped
+        self.stopped_, self.tolerance_ = found.stopped, found.tolerance
+        self._levels, self._headline = found.levels, found.headline
 
     def discover(self, sample: Sample, starts: Sequence[CPDAG] = (), n_runners: int = 0) -> Discovery:
         """The search with these options on a sample, nothing kept; ``starts``: answers to similar data."""
@@ -389,11 +378,31 @@ class LGES(Search):
             "n_runners": n_runners,
         }
         known = _checked_knowledge(self.knowledge)
+        tolerance = checked_tolerance(self.tolerance)
+        is_exact = self.criterion == "delta" or math.isinf(sample.n) or tolerance == 0.0
+        is_exact |= tolerance is None and bool(known or moves)
         # Threads of BLAS round differently from run to run, which can turn a search elsewhere; the matrices are small.
         with _libraries().limit(limits=1, user_api="blas"):
-            if known:
-                return discover_knowing(sample, known, price, **checked)
-            return discover(sample, **checked)
+            if is_exact:
+                return self._exactly(sample, known, price, checked)
+            within = Tolerant(
+                sample,
+                CLOSE_FIT if tolerance is None else tolerance,
+                checked["penalty"],
+                clock,
+                self._n_threads,
+                bool(self.verbose),
+            )
+            if known or moves:
+                return within.searched(lambda data: self._exactly(data, known, price, checked))
+            return discover_within(within, tolerance is None, lambda: self._exactly(sample, None, None, checked))
+
+    def _exactly(
+        self, sample: Sample, known: Knowledge | None, price: bool | None, checked: dict[str, Any]
+    ) -> Discovery:
+        if known:
+            return discover_knowing(sample, known, price, **checked)
+        return discover(sample, **checked)
 
     def _clock(self) -> Clock:
         """The clock of this fit; compiling the kernels, which the first run on a machine does, is not counted."""

@@ -9,12 +9,12 @@ each partition is compared with those of replicates of the data::
 
     agreement   (adjusted Rand index)
       1 |            x
-        |      x          x                    the highest: the level to lead with
+        |      x          x                    the highest: the level to lead with (ties: the densest sets)
      .5 |   x     x          x   x  x          local peaks: other levels, facets below and broader traits above
         +--------------------------- m
 
-The replicates carry two kinds of error: that of sampling, and that of the model. If the population lies off the model by
-an RMSEA of e (adventitious error; Wu and Browne 2015), then a sample of N tells as much as
+The replicates carry two kinds of error: that of sampling, and that of the model. If the population lies off the model
+by an RMSEA of e (adventitious error; Wu and Browne 2015), then a sample of N tells as much as
 ``N_eff = 1 / (1/N + e²)`` rows from a population that is exactly the model. Drawing N_eff rows instead of N is all that
 it takes: minor factors that another population of the same kind would not have do not come back.
 """
@@ -44,7 +44,7 @@ _APART = 1.5
 _LEAST_AGREEMENT = 0.5
 # Replicates: their mean has a standard error of about .02 where partitions are unstable. Fewer with many items, where a
 # partition has more pairs to agree on and takes longer.
-_REPLICATES, _LEAST_REPLICATES, _MANY_ITEMS = 20, 6, 60
+_REPLICATES, _LEAST_REPLICATES, _MANY_ITEMS = 30, 10, 60
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,44 @@ def levels_of(found: list[Partition]) -> list[Partition]:
         if one.agreement >= _LEAST_AGREEMENT and is_peak and is_new:
             peaks.append(one)
     return peaks
+
+
+def leading(levels: list[Partition], R: Floats, n_effective: float) -> Partition | None:
+    """The level to lead with: the one that comes back best.
+
+    Among levels whose agreement does not differ by two standard errors it is the one with the highest modularity
+    (Newman 2006) on the network of absolute partial correlations: items of a set depend on one another most, given all
+    others. The correlations are shrunk as N_eff asks.
+    """
+    best = max(levels, key=lambda level: level.agreement, default=None)
+    if best is None:
+        return None
+    near = [level for level in levels if best.agreement - level.agreement <= 2.0 * math.hypot(best.error, level.error)]
+    network = _network(R, n_effective)
+    return max(near, key=lambda level: modularity(network, level.labels))
+
+
+def modularity(network: Floats, labels: Ints) -> float:
+    """The part of the weights within sets, less what chance would put there.
+
+    >>> two = np.kron(np.eye(2), np.ones((2, 2)))
+    >>> modularity(two, np.array([0, 0, 1, 1])), modularity(two, np.array([0, 0, 0, 0]))
+    (0.5, 0.0)
+    """
+    strength = network.sum(axis=1)
+    whole = strength.sum()
+    same = labels[:, None] == labels[None, :]
+    return float(((network - np.outer(strength, strength) / whole) * same).sum() / whole)
+
+
+def _network(R: Floats, n_effective: float) -> Floats:
+    p = len(R)
+    shrink = p / (p + n_effective)
+    precision = np.linalg.inv((1.0 - shrink) * R + shrink * np.eye(p))
+    unit = np.sqrt(np.diag(precision))
+    network = np.abs(precision / np.outer(unit, unit))
+    np.fill_diagonal(network, 0.0)
+    return np.asarray(network)
 
 
 def _most_factors(p: int) -> int:

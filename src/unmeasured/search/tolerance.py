@@ -13,16 +13,16 @@
 (:mod:`unmeasured.search.replicability`). Everything that is bought here, cross-loadings and paths between latents, is
 paid at N_eff.
 
-**Marginal likelihood.** If the population covariance is itself drawn around the model with dispersion e², then with F the
-discrepancy of maximum likelihood and ``tau = 1/N + e²`` minus twice the log-likelihood is ``df log tau + F/tau`` up to a
-constant, least at ``tau = max(1/N, F/df)``. It is BIC where the model holds, and counts misfit on a log scale where it
-does not.
+**Marginal likelihood.** If the population covariance is itself drawn around the model with dispersion e², then with F
+the discrepancy of maximum likelihood and ``tau = 1/N + e²`` minus twice the log-likelihood is ``df log tau + F/tau`` up
+to a constant, least at ``tau = max(1/N, F/df)``. It is BIC where the model holds, and counts misfit on a log scale
+where it does not.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,19 +30,19 @@ import numpy as np
 from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
-from unmeasured.search.bic import LatentTest
+from unmeasured.levels import Level, named_level, strongest_level
+from unmeasured.score import BicScore, surprises
+from unmeasured.search.bic import MANY_VARIABLES, LatentTest, start_near
+from unmeasured.search.canonical import canonical, in_order_of
 from unmeasured.search.clock import Clock
-from unmeasured.search.discovery import REJECTED, Discovery, is_rejected, with_isolated
+from unmeasured.search.discovery import REJECTED, Discovery, is_rejected, remarks_on_fit, with_isolated
 from unmeasured.search.guided import paths_of
-from unmeasured.search.levels import Level, named_level, strongest_latent
 from unmeasured.search.measurement import Measurement
-from unmeasured.search.observed import questioned
 from unmeasured.search.pieces import Pieces, Placed, in_order
-from unmeasured.search.refine import Guidance
-from unmeasured.search.replicability import Partition, effective_n, levels_of, partitions
+from unmeasured.search.refine import Found, Guidance
+from unmeasured.search.replicability import Partition, effective_n, leading, levels_of, partitions
 from unmeasured.search.state import State
 from unmeasured.search.trace import Steps, Trace
-from unmeasured.score import BicScore, surprises
 from unmeasured.sem.exploratory import degrees_of_freedom, ml_discrepancy
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
@@ -53,8 +53,6 @@ CLOSE_FIT = 0.05
 _FEW_LATENTS = 12
 # A tolerance larger than this would call every model acceptable.
 _LARGEST = 0.5
-# A standardised loading or correlation of latents beyond this belongs to no proper solution.
-_IMPROPER = 1.0
 
 
 def checked_tolerance(tolerance: float | str) -> float | None:
@@ -99,7 +97,7 @@ def no_model_holds(sample: Sample) -> bool:
 
 @dataclass(frozen=True)
 class Tolerant:
-    """What a search within a tolerance needs."""
+    """A sample, the misfit that is tolerated, and what a search needs besides."""
 
     sample: Sample
     tolerance: float
@@ -110,62 +108,115 @@ class Tolerant:
 
     @property
     def n_effective(self) -> float:
+        """How many rows of a population that is exactly the model these are worth."""
         return effective_n(self.sample.n, self.tolerance)
 
     def discover(self) -> Discovery | None:
-        """The level that comes back best, refined; None where none comes back or there is one latent only."""
-        found = [one.in_order() for one in partitions(self.sample.corr, self.n_effective, self.clock.is_over)]
-        levels = levels_of(found)
-        one = self._one_latent()
-        if one is not None:
-            lead: Partition | None = one
-            levels = [*levels, one]
-        else:
-            lead = max(levels, key=lambda level: level.agreement, default=None)
-        if lead is None:
-            return None
+        """The level that comes back best, refined; None where none comes back."""
+        data = canonical(self.sample)
         steps = Steps(self.verbose, self.clock)
-        state = self.refined(lead, steps)
-        steps.close()
-        return self._answer(state, levels, lead, Trace(steps))
+        with self.clock.listening():
+            steps.say("Partitions of the items that come back in replicates")
+            found = partitions(data.corr, self.n_effective, lambda: self.clock.measuring_is_over)
+            levels = levels_of(found)
+            lead = self._one_latent(data) or leading(levels, data.corr, self.n_effective)
+            if lead is None:
+                steps.close()
+                return None
+            if lead not in levels:
+                levels = [*levels, lead]
+            state, near = self.refined(data, lead, steps)
+            steps.close()
+            return self._answer(data, state, near, levels, lead, Trace(steps))
 
-    def _one_latent(self) -> Partition | None:
+    def searched(self, search: Callable[[Sample], Discovery]) -> Discovery:
+        """The answer of a search that takes the sample for what it is worth, fitted to the sample as it is."""
+        found = search(replace(self.sample, n=self.n_effective))
+        (fit,) = fit_many([found.cpdag], self.sample, n_threads=self.n_threads, check=self.clock.check_last_fit)
+        return replace(found, fit=fit, tolerance=self.tolerance, remarks=(*found.remarks, self._in_words()))
+
+    def _one_latent(self, data: Sample) -> Partition | None:
         """One latent behind everything, where that fits within the tolerance."""
-        p = len(self.sample.names)
+        p = len(data.names)
         df = degrees_of_freedom(p, 1)
         if df <= 0:
             return None
-        excess = ml_discrepancy(self.sample.corr, 1) / df - 1.0 / self.sample.n
-        if not excess <= self.tolerance**2:
-            return None
-        return Partition(1, np.zeros(p, dtype=np.int64), 1.0, 0.0)
+        excess = ml_discrepancy(data.corr, 1) / df - 1.0 / data.n
+        return Partition(1, np.zeros(p, dtype=np.int64), 1.0, 0.0) if excess <= self.tolerance**2 else None
 
-    def refined(self, lead: Partition, steps: Steps) -> State:
-        """The model whose latents are the sets of a partition: other parents for items, then paths between latents."""
-        sample = replace(self.sample, n=self.n_effective)
-        score: BicScore[Measurement] = BicScore(sample, penalty=self.penalty, n_threads=self.n_threads)
-        model = Measurement(sample.names, (1,) * lead.n_factors, tuple(1 << int(k) for k in lead.labels))
-        pieces = Pieces(score, Guidance(1), steps, self.clock)
-        found = in_order(with_cross_loadings(pieces, pieces.fitted(model)))
-        test = LatentTest(found, score, paths_of(found.model, None), self.clock.is_over)
-        start = test.starts[-1]
-        test.polish(start)
-        return test.best.state if test.best is not None else start
-
-    def _answer(self, state: State, levels: list[Partition], lead: Partition, trace: Trace) -> Discovery:
-        sample = self.sample
-        cpdag = with_isolated(state.cpdag, sample.names)
-        (fit,) = fit_many([cpdag], sample, n_threads=self.n_threads)
-        leading = Level(sample.names, tuple(state.latents[int(k)] for k in lead.labels), lead.agreement)
-        ordered = sorted(levels, key=lambda level: -level.n_factors)
-        told = tuple(
-            leading if level is lead else Level(sample.names, named_level(level.labels.tolist(), leading.latents), level.agreement)
-            for level in ordered
+    def refined(self, data: Sample, lead: Partition, steps: Steps) -> tuple[State, Found]:
+        """The model whose latents are the sets of a partition: second latents for items, then paths between latents."""
+        clock, sample = self.clock, replace(data, n=self.n_effective)
+        score: BicScore[Measurement] = BicScore(
+            sample, penalty=self.penalty, n_threads=self.n_threads, check=clock.check_measuring
         )
+        model = Measurement(sample.names, (1,) * lead.n_factors, tuple(1 << int(k) for k in lead.labels))
+        pieces = Pieces(score, Guidance(1), steps, clock)
+        with clock.ending_a_stage():
+            steps.say("Second latents for items")
+            with_cross_loadings(pieces, pieces.fitted(model))
+        near = in_order(pieces.best or pieces.fitted(model))
+        state = near.model.state
+        with clock.ending_a_stage():
+            steps.say("Paths between latents")
+            test = LatentTest(near, score, paths_of(near.model, None), clock.check)
+            state = test.starts[-1]
+            test.polish(state)
+            if test.best is not None:
+                state = test.best.state
+                steps += test.best.trace
+        return state, near
+
+    def _answer(
+        self, data: Sample, state: State, near: Found, levels: list[Partition], lead: Partition, trace: Trace
+    ) -> Discovery:
+        sample, clock = self.sample, self.clock
+        ordered, positions = in_order_of(state, sample.names)
+        cpdag = with_isolated(ordered.cpdag, sample.names)
+        start = None
+        if len(sample.names) > MANY_VARIABLES:
+            start = start_near(cpdag, near, dict(zip(cpdag.latents, positions, strict=True)))
+        (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=self.n_threads, check=clock.check_last_fit)
+        # Latents were numbered as in the partition; they go by the order of their first indicators now.
+        name_of = {position: name for name, position in zip(ordered.latents, positions, strict=True)}
+        at = [data.names.index(name) for name in sample.names]
+        own = Level(sample.names, tuple(name_of[int(lead.labels[j])] for j in at), lead.agreement)
+        finest_first = sorted(levels, key=lambda level: -level.n_factors)
+        told = tuple(
+            own
+            if level is lead
+            else Level(sample.names, named_level([int(level.labels[j]) for j in at], own.latents), level.agreement)
+            for level in finest_first
+        )
+        remarks = [self._in_words(), _levels_in_words(told, finest_first.index(lead)), *remarks_on_fit(fit)]
+        stopped = ""
+        if clock.stopped:
+            stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
+            remarks = [stopped, *remarks]
         return Discovery(
-            cpdag, fit, trace, levels=told, headline=ordered.index(lead), tolerance=self.tolerance,
-            interrupted=self.clock.is_interrupted,
+            cpdag, fit, trace, tuple(remark for remark in remarks if remark), stopped=stopped,
+            interrupted=clock.is_interrupted, levels=told, headline=finest_first.index(lead), tolerance=self.tolerance,
         )  # fmt: skip
+
+    def _in_words(self) -> str:
+        return (
+            f"Misfit is tolerated up to a population RMSEA of {self.tolerance:g}, which makes N = {self.sample.n:.0f} "
+            f"worth {self.n_effective:.0f}: what is smaller is not reported. LGES(tolerance=0) reports all that the "
+            "exact criterion pays for."
+        )
+
+
+def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
+    """How sure the level is that leads, and what others there are."""
+    lead = levels[headline]
+    if lead.n_latents == 1:
+        return "One latent describes all items within that tolerance."
+    words = (
+        f"Why {lead.n_latents} latents: their items come back most often in replicates of the data (mean adjusted Rand "
+        f"index {lead.agreement:.2f}; 1 is always, 0 is chance)."
+    )
+    others = [f"{level.n_latents} ({level.agreement:.2f})" for k, level in enumerate(levels) if k != headline]
+    return words + (f" Other levels in result_.levels: {', '.join(others)} latents." if others else "")
 
 
 def with_cross_loadings(pieces: Pieces, found: Placed) -> Placed:
@@ -175,7 +226,8 @@ def with_cross_loadings(pieces: Pieces, found: Placed) -> Placed:
     """
     score, n = pieces.score, len(found.model.observed)
     penalty = score.price + score.penalty * surprises(n, len(found.model.sizes))[1]
-    while not pieces.clock.is_over():
+    while True:
+        pieces.check()
         gain = 0.5 * score.sample.n * _modification(score.sample.corr, found) - penalty
         best = gain.argmax(axis=0)
         rise = gain[best, np.arange(n)]
@@ -199,7 +251,7 @@ def with_cross_loadings(pieces: Pieces, found: Placed) -> Placed:
 
 
 def _modification(S: Floats, found: Placed) -> Floats:
-    """(G, n) by how much a second latent for an item lowers ``log det Sigma + tr(Sigma^-1 S)``, its other parameters free.
+    """(G, n) by how much a second latent for an item lowers ``log det Sigma + tr(Sigma^-1 S)``.
 
     The score test of a loading against the item's own loading and residual variance; zero where the item has two.
     """
@@ -222,32 +274,30 @@ def _modification(S: Floats, found: Placed) -> Floats:
     return out
 
 
-def leading_level(found: Discovery, agreement: float = math.nan) -> Level:
-    """Each item with the latent, or the group of latents, it loads on most in the model found."""
-    fit, graph = found.fit, found.cpdag
-    table = fit.parameters
-    rows = table[table["op"] == "=~"]
-    loadings = np.zeros((len(graph.latents), len(graph.observed)))
-    for latent, item, std in zip(rows["lhs"], rows["rhs"], rows["std"], strict=True):
-        loadings[graph.latents.index(latent), graph.observed.index(item)] = 0.0 if math.isnan(std) else std
-    latents = strongest_latent(graph.observed, graph.latents, graph.groups, loadings)
-    return Level(tuple(graph.observed), latents, agreement)
-
-
 def discover_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[], Discovery]) -> Discovery:
     """The exact answer where a factor model holds, else what comes back within the tolerance."""
-    sample = tolerant.sample
     first: Discovery | None = None
-    if is_auto and not no_model_holds(sample):
+    if is_auto and not no_model_holds(tolerant.sample):
         first = exact()
-        if not first.cpdag.groups or not is_rejected(first.fit) or tolerant.clock.is_over():
+        if not first.cpdag.groups or not is_rejected(first.fit) or first.stopped:
             return first
     second = tolerant.discover()
     if second is None:
-        return first if first is not None else exact()
+        return first if first is not None else tolerant.searched(lambda data: exact())
     if first is not None and _marginal(first.fit) <= _marginal(second.fit):
-        return first
+        return with_levels(first, second)
     return second
+
+
+def with_levels(found: Discovery, other: Discovery) -> Discovery:
+    """An exact answer whose model is rejected, to be read beside the levels that come back."""
+    own = strongest_level(found.cpdag, found.fit)
+    levels = [level for level in other.levels if level.n_latents != own.n_latents]
+    merged = sorted([*levels, own], key=lambda level: -level.n_latents)
+    renamed = [
+        level if level is own else replace(level, latents=named_level(level.labels, own.latents)) for level in merged
+    ]
+    return replace(found, levels=tuple(renamed), headline=merged.index(own))
 
 
 def _marginal(fit: Fit) -> float:

@@ -19,6 +19,7 @@ from unmeasured.search.measurement import Measurement
 from unmeasured.search.relocate import latents_of, promised_rise, relocations, stepwise_relocations
 from unmeasured.sem import batch
 from unmeasured.sem.dimension import jacobian_rank
+from unmeasured.sem.exploratory import quartimin
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.rank import rank_shortfall
 from unmeasured.sem.savings import covariance_along, effects_along, foretold_graph
@@ -71,6 +72,7 @@ def compile_scores() -> None:
     relocations(sample.corr, *fit, model.sizes, masks)
     allowed, now = latents_of(masks, model.sizes), np.searchsorted(masks, model.parents)
     promised_rise(sample.corr, *fit, allowed, np.zeros(2), now, sample.n)
+    quartimin(np.eye(4, 2))
     current = np.ones((len(sample.names), 1), dtype=bool)
     stepwise_relocations(sample.corr, *fit, np.array([0, 1]), current, np.zeros(3), sample.n)
 

@@ -73,12 +73,12 @@ def quartimin(loadings: Floats) -> Floats:
     length = np.maximum(np.sqrt((loadings**2).sum(axis=1, keepdims=True)), 1e-9)
     unit = np.ascontiguousarray(loadings / length)
     rotated: Floats = _quartimin(unit, np.ascontiguousarray(_varimax(unit)))
-    return rotated * length
+    return np.asarray(rotated * length)
 
 
 def strongest(loadings: Floats) -> Ints:
     """(p,) the factor each variable loads on most."""
-    return np.argmax(np.abs(loadings), axis=1)
+    return np.asarray(np.argmax(np.abs(loadings), axis=1), dtype=np.int64)
 
 
 def dense_factors(R: Floats, n_factors: int, start: Floats | None = None) -> tuple[Floats, Floats]:
@@ -139,7 +139,7 @@ def _varimax(A: Floats) -> Floats:
     return T
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def _quartimin(A: Floats, T: Floats) -> Floats:
     p, m = A.shape
     inverse = np.linalg.inv(T)
@@ -181,7 +181,7 @@ def _quartimin(A: Floats, T: Floats) -> Floats:
     return L
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def _complexity(L: Floats, slope: Floats) -> float:
     """A quarter of the products of squared loadings within rows; ``slope`` becomes its derivative."""
     p, m = L.shape

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unmeasured.arrays import Floats
+from unmeasured.graphs import CPDAG
+from unmeasured.sem.fit import Fit
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,12 @@ class Level:
     items: tuple[str, ...]
     latents: tuple[str, ...]  # of each item; empty text: it belongs to none
     agreement: float = float("nan")
+
+    @property
+    def labels(self) -> list[int]:
+        """The latents as numbers."""
+        number = {name: k for k, name in enumerate(dict.fromkeys(self.latents))}
+        return [number[name] for name in self.latents]
 
     @property
     def n_latents(self) -> int:
@@ -44,22 +52,20 @@ def _renamed(name: str, names: Mapping[str, str]) -> str:
     return f"{names[whole]}.{part}" if dot and whole in names else name
 
 
-def strongest_latent(
-    items: Sequence[str], latents: Sequence[str], groups: Sequence[Sequence[str]], loadings: Floats
-) -> tuple[str, ...]:
-    """For each item the latent it loads on most by standardised loadings (m, p); a group goes by its first latent.
+def strongest_level(graph: CPDAG, fit: Fit) -> Level:
+    """Each observed variable with the latent it loads on most; a group of several goes by its first latent.
 
-    The part of an item that a group explains is the sum of its squared loadings.
+    What a group explains of a variable is the sum of its squared standardised loadings.
     """
-    first = {latent: group[0] for group in groups for latent in group}
-    out = []
-    for column in loadings.T:
-        share: Counter[str] = Counter()
-        for latent, loading in zip(latents, column, strict=True):
-            share[first[latent]] += float(loading) ** 2  # type: ignore[assignment]
-        best = max(share, key=lambda name: share[name], default="")
-        out.append(best if best and share[best] > 0 else "")
-    return tuple(out)
+    table = fit.parameters
+    rows = table[table["op"] == "=~"]
+    first = {latent: group[0] for group in graph.groups for latent in group}
+    share: dict[str, dict[str, float]] = {name: {} for name in graph.observed}
+    for latent, item, std in zip(rows["lhs"], rows["rhs"], rows["std"], strict=True):
+        if item in share and latent in first and not math.isnan(std):
+            share[item][first[latent]] = share[item].get(first[latent], 0.0) + float(std) ** 2
+    latents = tuple(max(parts, key=parts.__getitem__) if parts else "" for parts in share.values())
+    return Level(graph.observed, latents)
 
 
 def named_level(labels: Sequence[int], lead: Sequence[str]) -> tuple[str, ...]:
