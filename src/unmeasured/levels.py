@@ -23,7 +23,8 @@ class Level:
 
     items: tuple[str, ...]
     latents: tuple[str, ...]  # of each item; empty text: it belongs to none
-    agreement: float = float("nan")
+    agreement: float = math.nan
+    error: float = math.nan  # its standard error
 
     @property
     def labels(self) -> list[int]:

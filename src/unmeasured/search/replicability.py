@@ -22,7 +22,7 @@ it takes: minor factors that another population of the same kind would not have 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -77,13 +77,20 @@ def effective_n(n: float, tolerance: float) -> float:
 
 
 def partitions(
-    R: Floats, n_effective: float, is_over: Callable[[], bool] = lambda: False, seed: int = 0
+    R: Floats,
+    n_effective: float,
+    is_over: Callable[[], bool] = lambda: False,
+    *,
+    numbers: Sequence[int] | None = None,
+    seed: int = 0,
 ) -> list[Partition]:
-    """The partitions into 2, 3, ... sets of items with their agreement, in that order.
+    """The partitions into 2, 3, ... sets of items, or into these numbers of sets, with their agreement, in that order.
 
     Where time is over those found so far, from few factors to many.
     """
     replicates = _Replicates(R, n_effective, seed)
+    if numbers is not None:
+        return [replicates.partition(m) for m in numbers]
     most = _most_factors(len(R))
     found: dict[int, Partition] = {}
     for m in _grid(most):

@@ -49,6 +49,10 @@ from unmeasured.sem.indices import p_value
 
 # RMSEA up to which a model is said to fit closely (Browne and Cudeck 1993): what "auto" tolerates where no model holds.
 CLOSE_FIT = 0.05
+# Below this p-value of the exact model, though it is not rejected yet, fewer latents are looked at too.
+_DOUBTFUL = 0.05
+# RMSEA up to which the error of approximation is called reasonable (Browne and Cudeck 1993).
+_REASONABLE = 0.08
 # Up to so many latents may have two indicators each; where there are more, three.
 _FEW_LATENTS = 12
 # A tolerance larger than this would call every model acceptable.
@@ -129,6 +133,24 @@ class Tolerant:
             steps.close()
             return self._answer(data, state, near, levels, lead, Trace(steps))
 
+    def fewer_would_do(self, n_latents: int) -> bool:
+        """Whether one latent less, without restrictions, describes the data within the tolerance."""
+        p = len(self.sample.names)
+        if n_latents < 2 or degrees_of_freedom(p, n_latents - 1) <= 0:
+            return False
+        misfit = ml_discrepancy(self.sample.corr, n_latents - 1) / degrees_of_freedom(p, n_latents - 1)
+        return misfit - 1.0 / self.sample.n <= self.tolerance**2
+
+    def is_simpler(self, found: Discovery, exact: Discovery) -> bool:
+        """Whether an answer fits closely with fewer latents, which come back more often than those of an exact one."""
+        n_latents = len(exact.cpdag.latents)
+        if found.fit.rmsea > self.tolerance or len(found.cpdag.latents) >= n_latents:
+            return False
+        data = canonical(self.sample)
+        (other,) = partitions(data.corr, self.n_effective, numbers=[n_latents])
+        lead = found.levels[found.headline]
+        return lead.agreement - other.agreement > 2.0 * math.hypot(lead.error, other.error)
+
     def searched(self, search: Callable[[Sample], Discovery]) -> Discovery:
         """The answer of a search that takes the sample for what it is worth, fitted to the sample as it is."""
         found = search(replace(self.sample, n=self.n_effective))
@@ -180,7 +202,7 @@ class Tolerant:
         # Latents were numbered as in the partition; they go by the order of their first indicators now.
         name_of = {position: name for name, position in zip(ordered.latents, positions, strict=True)}
         at = [data.names.index(name) for name in sample.names]
-        own = Level(sample.names, tuple(name_of[int(lead.labels[j])] for j in at), lead.agreement)
+        own = Level(sample.names, tuple(name_of[int(lead.labels[j])] for j in at), lead.agreement, lead.error)
         finest_first = sorted(levels, key=lambda level: -level.n_factors)
         told = tuple(
             own
@@ -275,18 +297,36 @@ def _modification(S: Floats, found: Placed) -> Floats:
 
 
 def discover_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[], Discovery]) -> Discovery:
-    """The exact answer where a factor model holds, else what comes back within the tolerance."""
+    """The exact answer where a factor model holds, else what comes back within the tolerance.
+
+    Of two answers the tolerant one is taken where
+
+    - the exact model is rejected, and the tolerant one describes the data reasonably or has the better marginal
+      likelihood;
+    - the exact model is doubtful, and has latents that do not come back while fewer fit closely.
+    """
     first: Discovery | None = None
     if is_auto and not no_model_holds(tolerant.sample):
         first = exact()
-        if not first.cpdag.groups or not is_rejected(first.fit) or first.stopped:
+        if not first.cpdag.groups or first.stopped:
+            return first
+        is_doubtful = first.fit.df > 0 and first.fit.pvalue < _DOUBTFUL
+        if not is_doubtful or not (is_rejected(first.fit) or tolerant.fewer_would_do(len(first.cpdag.latents))):
             return first
     second = tolerant.discover()
     if second is None:
         return first if first is not None else tolerant.searched(lambda data: exact())
-    if first is not None and _marginal(first.fit) <= _marginal(second.fit):
-        return with_levels(first, second)
-    return second
+    if first is None:
+        return second
+    if not is_rejected(first.fit):
+        return second if tolerant.is_simpler(second, first) else first
+    if second.fit.rmsea <= _REASONABLE or _marginal(second.fit) < _marginal(first.fit):
+        return second
+    return with_levels(first, second)
+
+
+def _marginal(fit: Fit) -> float:
+    return marginal_misfit(fit.chi2, fit.df, fit.sample.n)
 
 
 def with_levels(found: Discovery, other: Discovery) -> Discovery:
@@ -298,7 +338,3 @@ def with_levels(found: Discovery, other: Discovery) -> Discovery:
         level if level is own else replace(level, latents=named_level(level.labels, own.latents)) for level in merged
     ]
     return replace(found, levels=tuple(renamed), headline=merged.index(own))
-
-
-def _marginal(fit: Fit) -> float:
-    return marginal_misfit(fit.chi2, fit.df, fit.sample.n)
