@@ -25,9 +25,10 @@ from sklearn.base import clone
 
 import unmeasured as um
 from unmeasured.answer.compare import ModelComparison
-from unmeasured.benchmark import consistency, engine, experiment, figures, page, records, runner, tables
+from unmeasured.benchmark import consistency, engine, experiment, figures, page, records, runner, same, tables
 from unmeasured.benchmark import knowledge as worth
 from unmeasured.benchmark.limits import time_limits
+from unmeasured.benchmark.permutations import permuted
 from unmeasured.errors import listing, nearest
 from unmeasured.report.run import About, Comparison, Run, run_of
 from unmeasured.report.screen import screen
@@ -590,6 +591,27 @@ def bench_time_limits(
         ) from None
     for kept in time_limits([int(size) for size in asked[0]], asked[1], is_written=report):
         typer.echo(str(kept))
+
+
+@bench.command("permutations")
+def bench_permutations(samples: int = 100, permutations: int = 100, criterion: str = "bic") -> None:
+    """Whether permuted columns give the same class."""
+    typer.echo(str(permuted(criterion, samples, permutations)))  # type: ignore[arg-type]
+
+
+@bench.command("same")
+def bench_same(
+    against: Annotated[Path | None, typer.Option(help="Answers to compare with.")] = None,
+    record: Annotated[Path | None, typer.Option(help="A file to add the answers of this code to.")] = None,
+    runs: Annotated[int | None, typer.Option(help="About so many runs; left out: all 3,200 and real data.")] = None,
+) -> None:
+    """Whether the search gives the answers that another state of the code gave."""
+    if (against is None) == (record is None):
+        raise um.UnmeasuredError("Give --record FILE before a change of the code, --against FILE after it.")
+    if record is not None:
+        typer.echo(f"{same.record(record, runs)} new answers in {record}.")
+    if against is not None:
+        typer.echo(str(same.compare(against, runs)))
 
 
 @bench.command("knowledge")
