@@ -44,7 +44,8 @@ class Kept:
     def __str__(self) -> str:
         kept = "kept" if self.is_kept else "NOT kept"
         return (
-            f"{self.n_observed:4d} variables, limit {self.limit:3g} s: {self.seconds:5.1f} s (processor {self.cpu:5.1f} s), {kept}; "
+            f"{self.n_observed:4d} variables, limit {self.limit:3g} s: {self.seconds:5.1f} s "
+            f"(processor {self.cpu:5.1f} s), {kept}; "
             f"exit {self.exit_code}; {self.first_line}"
         )
 
