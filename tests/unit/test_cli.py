@@ -167,7 +167,7 @@ def test_the_report_is_made_again(folder, tmp_path):
     ("where", "words"),
     [
         ("unmeasured.search.lges.discover", "interrupted before a first model was found"),
-        ("unmeasured.cli.are_on_disk", "stopped."),
+        ("unmeasured.search.warm.are_on_disk", "stopped."),
     ],
 )
 def test_an_interrupt_is_one_sentence(folder, monkeypatch, where, words):
@@ -182,7 +182,7 @@ def test_an_interrupt_is_one_sentence(folder, monkeypatch, where, words):
 
 
 def test_an_interrupt_while_the_package_loads_is_one_sentence_too(tmp_path):
-    (tmp_path / "numba.py").write_text("import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)")
+    (tmp_path / "pandas.py").write_text("import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)")
     path = os.pathsep.join([str(tmp_path), *sys.path])
     process = start("datasets", env={**os.environ, "PYTHONPATH": path})
     said, complained = process.communicate(timeout=60)
