@@ -14,10 +14,9 @@ from unmeasured.search.canonical import in_order_of
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import with_isolated
 from unmeasured.search.guided import paths_of
+from unmeasured.search.latent_edges import EdgeClimb, extension, refine_edges
 from unmeasured.search.latent_graph import LatentBic, latent_class
 from unmeasured.search.measurement import Measurement
-from unmeasured.search.phase1 import Phase
-from unmeasured.search.phase2 import extension, polish_edges
 from unmeasured.search.pieces import Pieces, in_order
 from unmeasured.search.refine import Found, Guidance, refine, refine_from
 from unmeasured.search.state import State
@@ -86,7 +85,7 @@ class BicSearch:
         with clock.ending_a_stage():
             met.add_untested(score, measured)
         if best is not None:
-            steps += best.trace
+            steps += best.steps
             return Best(best.state, best_value, met, near)
         if not clock.stopped or not tests or tests[0].best is not None:
             return None
@@ -131,7 +130,7 @@ class LatentTest:
         self.found = found
         self.starts = latent_starts(found, score, paths, check)
         self.likelihood = LikelihoodScore(score.sample, n_threads=score.n_threads, near=found, check=check)
-        self.best: Phase | None = None
+        self.best: EdgeClimb | None = None
         self.value = -math.inf  # extended BIC per sample
         self._paths = paths
         self._price = score.price / score.sample.n
@@ -141,10 +140,10 @@ class LatentTest:
     def polish(self, start: State) -> None:
         """Search from a start; the best of all is kept."""
         self.likelihood.check()
-        phase = polish_edges(start, self.likelihood, self._price, self.found.latent_cov, self._paths)
-        value = phase.value() - self._price * phase.state.n_paths - self._fee
-        if value > self.value:
-            self.best, self.value = phase, value
+        climb = EdgeClimb(start, self.likelihood, self._price, self._fee)
+        refine_edges(climb, self.found.latent_cov, self._paths)
+        if climb.value > self.value:
+            self.best, self.value = climb, climb.value
 
 
 class Met:

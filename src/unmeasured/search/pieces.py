@@ -29,7 +29,7 @@ from unmeasured.search.measurement import Measurement
 from unmeasured.search.propose import ChanceGains, Cluster, RankGains, assemble, candidate_clusters, find_clusters
 from unmeasured.search.refine import Guidance, Refinement
 from unmeasured.search.relocate import stepwise_relocations
-from unmeasured.search.trace import Step
+from unmeasured.search.trace import Recorder, Step
 from unmeasured.sem.factors import Factors, fit_factors
 
 # How many standard deviations beyond chance a rank constraint may cost.
@@ -59,7 +59,13 @@ class Pieces:
     clock: Clock
     best: Placed | None = None
     n_rounds: int = 0
+    n_pieces: int = 0
+    n_fitted: int = 0  # by EM, for the trace
+    n_remembered: int = 0
     done: set[object] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._recorder = Recorder(self.steps, self)
 
     def search(self) -> Placed | None:
         """The best measurement model found; None where nothing clusters."""
@@ -130,6 +136,7 @@ class Pieces:
         n_parents = [mask.bit_count() for mask in model.parents]
         value -= self.score.price * model.n_parameters
         value -= self.score.penalty * surprise(n_parents, len(model.sizes))
+        self.n_fitted += 1
         placed = Placed(model, factors, value)
         if self.best is None or value > self.best.value:
             self.best = placed
@@ -179,7 +186,13 @@ class Pieces:
         if model.key == found.model.key:
             return None
         moved = self.fitted(model, found.factors)
-        return moved if moved.value > found.value + _LEAST_RISE else None
+        if moved.value <= found.value + _LEAST_RISE:
+            return None
+        n_changed = sum(a != b for a, b in zip(model.parents, found.model.parents, strict=True))
+        what = f"other parents for {n_changed} variables"
+        reason = f"the score rises by {moved.value - found.value:.2f}, more than {_LEAST_RISE:g}"
+        self._recorder.write("Whole model", what, found.value, moved.value, reason, tolerance=_LEAST_RISE)
+        return moved
 
     # Pieces -----------------------------------------------------------------------------------------------
 
@@ -223,7 +236,9 @@ class Pieces:
             check=self.check,
         )
         gains = RankGains(score.sample, score.price, self.check)
-        search = Refinement(score, gains, self.guidance, self.steps)
+        self.n_pieces += 1
+        phase = f"Piece {self.n_pieces}, {len(part.observed)} variables"
+        search = Refinement(score, gains, self.guidance, self.steps, phase=phase)
         other = search.climb(part).model
         self.done |= {(part.observed, part.key), (part.observed, other.key)}
         return None if other.key == part.key or not other.is_valid else replaced(model, chosen, items, other)

@@ -30,7 +30,7 @@ from unmeasured.search.guided import conformed, guided_proposals, is_allowed
 from unmeasured.search.measurement import Measurement, exchanges, restructured
 from unmeasured.search.propose import RankGains, rebuilds, splits
 from unmeasured.search.relocate import Relocations, latents_of, promised_rise, relocated
-from unmeasured.search.trace import Step
+from unmeasured.search.trace import Recorder, Step
 from unmeasured.sem.indices import p_value, rmsea
 from unmeasured.sem.solve import never
 
@@ -111,6 +111,10 @@ class Refinement:
     choices: dict[Hashable, tuple[Ints, Bools, Floats]] = field(default_factory=dict)  # sets of parents
     summits: set[Hashable] = field(default_factory=set)  # settled models whose groups were worked on
     n_climbs: int = 0
+    phase: str = "Measurement model"
+
+    def __post_init__(self) -> None:
+        self._recorder = Recorder(self.steps, self.score)
 
     def climb(self, model: Measurement, *, rebuilding: bool = True) -> Found:
         """To an optimum that no move improves, that of rebuilding groups among them or not."""
@@ -161,7 +165,7 @@ class Refinement:
             if better is None:
                 break
             if trial is None:
-                self._record("other parents", len(models), best.value, better.value)
+                self._record("other parents", best.value, better.value)
             best = better
         return best if best is not found else None
 
@@ -415,7 +419,7 @@ class Refinement:
                 best, what = settled, name[other.model.key]
                 trial = Trial(best.value, best.value)
         if best is not None:
-            self._record(what, len(candidates), value, best.value)
+            self._record(what, value, best.value)
         return best
 
     def _best(
@@ -426,22 +430,9 @@ class Refinement:
         best = max(self.score(candidates, starts), key=lambda other: other.value)
         return best if best.value > value + _LEAST_RISE else None
 
-    def _record(self, what: str, n_candidates: int, before: float, after: float) -> None:
-        self.steps.append(
-            Step(
-                phase=f"Measurement model, climb {self.n_climbs}",
-                what=what,
-                n_candidates=n_candidates,
-                n_bounded=0,
-                n_fitted=self.score.n_fitted - sum(step.n_fitted for step in self.steps),
-                n_remembered=self.score.n_remembered - sum(step.n_remembered for step in self.steps),
-                score_before=before,
-                score_after=after,
-                tolerance=0.0,
-                accepted=True,
-                reason=f"BIC score {before:.2f} to {after:.2f}",
-            )
-        )
+    def _record(self, what: str, before: float, after: float) -> None:
+        reason = f"the score rises by {after - before:.2f}, more than {_LEAST_RISE:g}"
+        self._recorder.write(f"{self.phase}, climb {self.n_climbs}", what, before, after, reason, tolerance=_LEAST_RISE)
 
 
 def parent_sets(most: int, n_groups: int, in_use: Iterable[int]) -> Ints:

@@ -126,6 +126,11 @@ class State:
         wanted[list(group)] = True
         return tuple(np.flatnonzero((self.measures == wanted[:, None]).all(axis=0)).tolist())
 
+    def group_name(self, g: int) -> str:
+        """A group by its indicators, which the reader knows; numbers of latents change on the way."""
+        own = [self.observed[j] for j in self.pure_children(self.groups[g])]
+        return f"{{{', '.join(own[:2])}{', ...' if len(own) > 2 else ''}}}"
+
     def claim(self, group: Group) -> State:
         """The same class with some spare latents claimed as a group, still connected to all others."""
         marks = np.ones((len(self.groups) + 1,) * 2, dtype=np.uint8)
