@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from unmeasured.report.write import write_report as write_report
     from unmeasured.search.cost import Cost as Cost
     from unmeasured.search.cost import estimate_cost as estimate_cost
-    from unmeasured.search.enumerate import count_gnfm as count_gnfm
     from unmeasured.search.exact import ExactSearch as ExactSearch
+    from unmeasured.search.exact import count_gnfm as count_gnfm
     from unmeasured.search.lges import LGES as LGES
     from unmeasured.sem.device import use_device as use_device
     from unmeasured.sem.dimension import dimension as dimension
@@ -82,8 +82,7 @@ _PLACES = {
     "replicates.run": ("stability",),
     "report.write": ("write_report",),
     "search.cost": ("Cost", "estimate_cost"),
-    "search.enumerate": ("count_gnfm",),
-    "search.exact": ("ExactSearch",),
+    "search.exact": ("ExactSearch", "count_gnfm"),
     "search.lges": ("LGES",),
     "sem.device": ("use_device",),
     "sem.dimension": ("dimension",),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import unmeasured as um
-from unmeasured.score import surprise_of
+from unmeasured.search.score import prior_of
 from unmeasured.search.trace import Recorder
 
 
@@ -41,7 +41,7 @@ def test_extended_bic(seed, n_observed, n_samples):
     if edges and search.graph_.latents:
         saturated = -0.5 * search.sem_.chi2
         penalty = 0.5 * math.log(n_samples) * search.sem_.dimension
-        expected = saturated - penalty - surprise_of(search.graph_)
+        expected = saturated - penalty - prior_of(search.graph_)
         assert edges[-1].score_after == pytest.approx(expected, abs=0.05)
 
 

@@ -29,8 +29,8 @@ from unmeasured.benchmark.real import bundled
 from unmeasured.data.datasets import available
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG
-from unmeasured.score import surprise_of
 from unmeasured.search.lges import LGES
+from unmeasured.search.score import prior_of
 
 TABLES = ("table1", "table2-uniform", "table2-leaky-relu", "realistic")
 _METHOD = "LGES (bic)"
@@ -107,7 +107,7 @@ def answers(runs: Iterable[tuple[str, Assignment | None]]) -> Iterator[Answer]:
         search = LGES().fit(data)
         seconds = time.process_time() - began
         graph, fit = search.graph_, search.sem_
-        score = -0.5 * fit.bic - surprise_of(graph)
+        score = -0.5 * fit.bic - prior_of(graph)
         f1 = metrics.compare(assignment.truth, graph).f1 if assignment and assignment.truth else None
         yield Answer(run, table, _digest(graph), score, f1, seconds)
 

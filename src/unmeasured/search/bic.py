@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.sample import Sample
 from unmeasured.knowledge.rules import Paths
-from unmeasured.score import BicScore, LikelihoodScore
 from unmeasured.search.canonical import in_order_of
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import with_isolated
 from unmeasured.search.guided import paths_of
 from unmeasured.search.latent_edges import EdgeClimb, extension, refine_edges
 from unmeasured.search.latent_graph import LatentBic, latent_class
-from unmeasured.search.measurement import Measurement
+from unmeasured.search.model import FactorModel
+from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, in_order
 from unmeasured.search.refine import Found, Guidance, refine, refine_from
-from unmeasured.search.state import State
+from unmeasured.search.score import BicScore, LikelihoodScore
 from unmeasured.search.trace import Steps
 from unmeasured.sem.savings import EXACT
 from unmeasured.sem.solve import Check, never
@@ -57,9 +57,7 @@ class BicSearch:
     def best(self, penalty: float, steps: Steps) -> Best | None:
         """The class with the best extended BIC that was found; None where no latents are better."""
         sample, guidance, clock = self.sample, self.guidance, self.clock
-        score: BicScore[Measurement] = BicScore(
-            sample, penalty=penalty, n_threads=self.n_threads, check=clock.check_measuring
-        )
+        score = BicScore(sample, penalty=penalty, n_threads=self.n_threads, check=clock.check_measuring)
         best, met = None, Met(sample, self.n_runners, clock.check)
         # Without latents: independent variables, each with its variance.
         best_value = 0.5 * sample.log_det_corr - score.price / sample.n * len(sample.names)
@@ -93,7 +91,7 @@ class BicSearch:
         return Best(tests[0].starts[-1], measured[0].value / sample.n, met, measured[0])
 
 
-def measurement_models(score: BicScore[Measurement], guidance: Guidance, steps: Steps, clock: Clock) -> list[Found]:
+def measurement_models(score: BicScore, guidance: Guidance, steps: Steps, clock: Clock) -> list[Found]:
     """Who measures whom: the best models found, best first.
 
     Many variables are worked on in pieces; but what is known may tie pieces together.
@@ -110,7 +108,7 @@ def measurement_models(score: BicScore[Measurement], guidance: Guidance, steps: 
     return refine_from(pieces.best.model, score, guidance, steps, clock)
 
 
-def latent_starts(found: Found, score: BicScore[Measurement], paths: Paths, check: Check) -> list[State]:
+def latent_starts(found: Found, score: BicScore, paths: Paths, check: Check) -> list[State]:
     """Where the search for the latent graph begins: with few groups with all edges; and with the one foretold."""
     connected, sizes = found.model.state, found.model.sizes
     if len(sizes) <= EXACT:
@@ -126,7 +124,7 @@ def latent_starts(found: Found, score: BicScore[Measurement], paths: Paths, chec
 class LatentTest:
     """The search for the latent graph of a measurement model, from one start after another."""
 
-    def __init__(self, found: Found, score: BicScore[Measurement], paths: Paths, check: Check) -> None:
+    def __init__(self, found: Found, score: BicScore, paths: Paths, check: Check) -> None:
         self.found = found
         self.starts = latent_starts(found, score, paths, check)
         self.likelihood = LikelihoodScore(score.sample, n_threads=score.n_threads, near=found, check=check)
@@ -135,7 +133,7 @@ class LatentTest:
         self._paths = paths
         self._price = score.price / score.sample.n
         dimension = score.dimension(found.model) - found.model.state.n_paths
-        self._fee = self._price * dimension + score.surprise(found.model) / score.sample.n  # of the measurement
+        self._fee = self._price * dimension + score.prior(found.model) / score.sample.n  # of the measurement
 
     def polish(self, start: State) -> None:
         """Search from a start; the best of all is kept."""
@@ -153,17 +151,17 @@ class Met:
         self.sample, self.n_runners, self._check = sample, n_runners, check
         self._found: list[tuple[float, int, State]] = []  # value per sample, dimension, class
 
-    def add(self, score: BicScore[Measurement], model: Measurement, likelihood: LikelihoodScore) -> None:
+    def add(self, score: BicScore, model: FactorModel, likelihood: LikelihoodScore) -> None:
         """All latent graphs that were fitted with a measurement model."""
         n = self.sample.n
         base = score.dimension(model) - model.state.n_paths
         for state, value in likelihood.met if self.n_runners else ():
             assert isinstance(state, State)
             dimension = base + state.n_paths
-            value -= (score.price * dimension + score.surprise(model)) / n
+            value -= (score.price * dimension + score.prior(model)) / n
             self._found.append((value, dimension, state))
 
-    def add_untested(self, score: BicScore[Measurement], tested: Sequence[Found]) -> None:
+    def add_untested(self, score: BicScore, tested: Sequence[Found]) -> None:
         """Measurement models near the best whose latent graph was not searched: fitted with the one foretold."""
         if not self.n_runners or not tested:
             return

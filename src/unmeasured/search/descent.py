@@ -15,7 +15,7 @@ from dataclasses import replace
 from unmeasured.data.sample import Sample
 from unmeasured.search.bic import MANY_VARIABLES, Best, BicSearch
 from unmeasured.search.discovery import is_rejected, with_isolated
-from unmeasured.search.measurement import measurement_of
+from unmeasured.search.model import model_of_class
 from unmeasured.search.trace import Step, Steps
 from unmeasured.sem.fit import fit_many
 
@@ -45,7 +45,7 @@ def best_from_above(search: BicSearch, penalty: float, steps: Steps) -> Best | N
         if clock.measuring_is_over:
             return first
         clock.lap(*(_FIRST + (1.0 - _FIRST) * part / len(stages) for part in (done, done + 1)))
-        start = measurement_of(with_isolated(best.state.cpdag, sample.names), sample.names)
+        start = model_of_class(with_isolated(best.state.cpdag, sample.names), sample.names)
         near, lap = replace(search, guidance=replace(search.guidance, starts=[start])), steps.lap()
         found = near.best(price, lap)
         if found is None or clock.measuring_is_over:

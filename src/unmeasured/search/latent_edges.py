@@ -22,9 +22,9 @@ from unmeasured.errors import Stopped
 from unmeasured.graphs import consistent_extension
 from unmeasured.graphs.bitsets import bits, mask_of, row_masks, topological_order
 from unmeasured.knowledge.rules import Paths
-from unmeasured.score import LikelihoodScore
-from unmeasured.search.operators import DeleteLL, candidate_deletions
-from unmeasured.search.state import Group, State
+from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
+from unmeasured.search.paper.state import Group, State
+from unmeasured.search.score import LikelihoodScore
 from unmeasured.search.trace import Recorder, Step
 from unmeasured.sem.savings import EXACT, log_dets_of
 

@@ -29,7 +29,6 @@ from unmeasured.graphs import CPDAG
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.knowledge.rules import Rules
 from unmeasured.knowledge.satisfy import rules_of
-from unmeasured.score import LikelihoodScore, default_delta
 from unmeasured.search import options
 from unmeasured.search.base import Search
 from unmeasured.search.bic import MANY_VARIABLES, Best, BicSearch
@@ -46,12 +45,13 @@ from unmeasured.search.discovery import (
     with_isolated,
 )
 from unmeasured.search.informed import NO_PRICE, agreeing, informed, price_in_words
-from unmeasured.search.measurement import measurement_of
+from unmeasured.search.model import model_of_class
 from unmeasured.search.observed import questioned
-from unmeasured.search.phase1 import run_phase1
-from unmeasured.search.phase2 import run_phase2
+from unmeasured.search.paper.phase1 import run_phase1
+from unmeasured.search.paper.phase2 import run_phase2
+from unmeasured.search.paper.state import State, initial_state
 from unmeasured.search.refine import Found, Guidance, Move
-from unmeasured.search.state import State, initial_state
+from unmeasured.search.score import LikelihoodScore, default_delta
 from unmeasured.search.trace import Step, Steps, Trace
 from unmeasured.search.warm import are_on_disk, compile_kernels
 from unmeasured.sem.fit import fit_many
@@ -108,7 +108,7 @@ def discover(
             tolerance = default_delta(sample.n) if delta is None else delta
             state, leftover = by_tolerance(data, tolerance, largest, prune, n_threads, steps, clock)
         else:
-            models = [measurement_of(graph, data.names) for graph in starts if graph.groups]
+            models = [model_of_class(graph, data.names) for graph in starts if graph.groups]
             guidance = Guidance(largest, moves, models, rules)
             best = best_from_above(BicSearch(data, guidance, clock, n_threads, n_runners), penalty, steps)
             state = best.state if best else None

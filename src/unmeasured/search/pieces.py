@@ -23,12 +23,12 @@ import numpy as np
 
 from unmeasured.arrays import Bools, Floats
 from unmeasured.errors import Stopped
-from unmeasured.score import BicScore, Fitted, surprise, surprises
 from unmeasured.search.clock import Clock
-from unmeasured.search.measurement import Measurement
-from unmeasured.search.propose import ChanceGains, Cluster, RankGains, assemble, candidate_clusters, find_clusters
+from unmeasured.search.model import FactorModel
+from unmeasured.search.proposals import ChanceGains, Cluster, RankGains, assemble, candidate_clusters, find_clusters
 from unmeasured.search.refine import Guidance, Refinement
 from unmeasured.search.relocate import stepwise_relocations
+from unmeasured.search.score import BicScore, Fitted, prior, priors
 from unmeasured.search.trace import Recorder, Step
 from unmeasured.sem.factors import Factors, fit_factors
 
@@ -44,7 +44,7 @@ _LEAST_RISE = 0.1
 class Placed:
     """A measurement model of all variables, its fit and its score."""
 
-    model: Measurement
+    model: FactorModel
     factors: Factors
     value: float
 
@@ -53,7 +53,7 @@ class Placed:
 class Pieces:
     """What working on pieces needs: the score of the whole, and which pieces are done."""
 
-    score: BicScore[Measurement]
+    score: BicScore
     guidance: Guidance
     steps: list[Step]
     clock: Clock
@@ -80,7 +80,7 @@ class Pieces:
                 break
         return self.best
 
-    def starts(self) -> Iterator[Measurement]:
+    def starts(self) -> Iterator[FactorModel]:
         """What closed forms find, by strict tests and lenient ones: of real data no constraint holds exactly."""
         gains = ChanceGains(self.score.sample, self.score.price, self.check)
         yield from self.guidance.starts
@@ -118,12 +118,12 @@ class Pieces:
             for j in items:
                 parents[j] = 1 << len(sizes)
             sizes.append(k)
-        other = self.place(self.fitted(Measurement(found.model.observed, tuple(sizes), tuple(parents))))
+        other = self.place(self.fitted(FactorModel(found.model.observed, tuple(sizes), tuple(parents))))
         return other if other.value > found.value else found
 
     # The whole --------------------------------------------------------------------------------------------
 
-    def fitted(self, model: Measurement, near: Factors | None = None) -> Placed:
+    def fitted(self, model: FactorModel, near: Factors | None = None) -> Placed:
         """The model fitted to all variables; the best of all is kept, also where the time is over during its fit."""
         sample = self.score.sample
         m = sum(model.sizes)
@@ -135,7 +135,7 @@ class Pieces:
         value = -0.5 * sample.n * (objective - sample.log_det_corr - len(sample.names))
         n_parents = [mask.bit_count() for mask in model.parents]
         value -= self.score.price * model.n_parameters
-        value -= self.score.penalty * surprise(n_parents, len(model.sizes))
+        value -= self.score.penalty * prior(n_parents, len(model.sizes))
         self.n_fitted += 1
         placed = Placed(model, factors, value)
         if self.best is None or value > self.best.value:
@@ -169,7 +169,7 @@ class Pieces:
         model, factors, score = found.model, found.factors, self.score
         n, G = len(model.observed), len(model.sizes)
         current = np.array([[mask >> g & 1 for g in range(G)] for mask in model.parents], dtype=bool)
-        prices = np.array([score.price, *(score.penalty * price for price in surprises(n, G))])
+        prices = np.array([score.price, *(score.penalty * price for price in priors(n, G))])
         first = np.concatenate([[0], np.cumsum(model.sizes)])
         return stepwise_relocations(
             score.sample.corr, factors.loadings, factors.Phi, factors.noise, first, current, prices,
@@ -212,7 +212,7 @@ class Pieces:
         self.n_rounds += 1
         return found if model.key == found.model.key else self.fitted(model)
 
-    def _piece(self, model: Measurement, near: Floats, centre: int) -> tuple[int, ...]:
+    def _piece(self, model: FactorModel, near: Floats, centre: int) -> tuple[int, ...]:
         """A group and its nearest ones, until they have enough variables."""
         chosen, size = [], 0
         for g in np.argsort(-near[centre]).tolist():
@@ -222,14 +222,14 @@ class Pieces:
                 break
         return tuple(sorted(chosen))
 
-    def solved(self, model: Measurement, chosen: tuple[int, ...]) -> Measurement | None:
+    def solved(self, model: FactorModel, chosen: tuple[int, ...]) -> FactorModel | None:
         """The model with some groups searched anew; None where that changes nothing."""
         inside = sum(1 << g for g in chosen)
         items = [j for j, mask in enumerate(model.parents) if mask and not mask & ~inside]
         part = restricted(model, chosen, items)
         if (part.observed, part.key) in self.done:
             return None
-        score: BicScore[Measurement] = BicScore(
+        score = BicScore(
             self.score.sample.select(part.observed),
             penalty=self.score.penalty,
             n_threads=self.score.n_threads,
@@ -244,20 +244,20 @@ class Pieces:
         return None if other.key == part.key or not other.is_valid else replaced(model, chosen, items, other)
 
 
-def _group_of(model: Measurement, pure: Sequence[int]) -> int | None:
+def _group_of(model: FactorModel, pure: Sequence[int]) -> int | None:
     """The group that has exactly these pure children, if there is one."""
     mask = model.parents[pure[0]]
     is_same = mask.bit_count() == 1 and model.pure(mask.bit_length() - 1) == tuple(pure)
     return mask.bit_length() - 1 if is_same else None
 
 
-def restricted(model: Measurement, groups: Sequence[int], items: Sequence[int]) -> Measurement:
+def restricted(model: FactorModel, groups: Sequence[int], items: Sequence[int]) -> FactorModel:
     """Some groups and some of their variables alone."""
     parents = tuple(sum(1 << i for i, g in enumerate(groups) if model.parents[j] >> g & 1) for j in items)
-    return Measurement(tuple(model.observed[j] for j in items), tuple(model.sizes[g] for g in groups), parents)
+    return FactorModel(tuple(model.observed[j] for j in items), tuple(model.sizes[g] for g in groups), parents)
 
 
-def replaced(model: Measurement, gone: Sequence[int], items: Sequence[int], part: Measurement) -> Measurement:
+def replaced(model: FactorModel, gone: Sequence[int], items: Sequence[int], part: FactorModel) -> FactorModel:
     """The model with a part of it put in the place of some groups.
 
     Variables outside the part that had such a group as a parent get the new group that has most of its pure children.
@@ -278,10 +278,10 @@ def replaced(model: Measurement, gone: Sequence[int], items: Sequence[int], part
     for j, mask in zip(items, part.parents, strict=True):
         parents[j] = mask << len(kept)
     sizes = tuple(model.sizes[g] for g in kept) + part.sizes
-    return Measurement(model.observed, sizes, tuple(parents))
+    return FactorModel(model.observed, sizes, tuple(parents))
 
 
-def in_order(placed: Placed) -> Fitted[Measurement]:
+def in_order(placed: Placed) -> Fitted:
     """The same fit as the dense kernels have it: every latent caused by all earlier groups, with noise of one.
 
     Within a group the basis is free, and chosen so that what earlier groups leave of its latents is uncorrelated.
@@ -302,7 +302,7 @@ def in_order(placed: Placed) -> Fitted[Measurement]:
     return Fitted(model, placed.value, effects, factors.noise, True, 0.0, none)
 
 
-def first_factors(S: Floats, model: Measurement) -> Factors:
+def first_factors(S: Floats, model: FactorModel) -> Factors:
     """Where a fit begins: the leading components of every group's pure children."""
     weights = np.zeros((sum(model.sizes), len(S)))
     loadings = np.zeros_like(weights)
@@ -319,7 +319,7 @@ def first_factors(S: Floats, model: Measurement) -> Factors:
     return Factors(loadings, 0.9 * Phi / np.outer(unit, unit) + 0.1 * np.eye(len(Phi)), noise)
 
 
-def nearness(Phi: Floats, model: Measurement) -> Floats:
+def nearness(Phi: Floats, model: FactorModel) -> Floats:
     """(G, G) the largest correlation between latents of two groups, and one more where they share an indicator.
 
     Groups that should be one may well be uncorrelated: what they share gives them away. A group is nearest to itself.

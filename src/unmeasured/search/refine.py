@@ -23,20 +23,20 @@ import numpy as np
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.errors import UnmeasuredError
 from unmeasured.knowledge.rules import Rules
-from unmeasured.score import BicScore, Fitted, Start
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import REJECTED
 from unmeasured.search.guided import conformed, guided_proposals, is_allowed
-from unmeasured.search.measurement import Measurement, exchanges, restructured
-from unmeasured.search.propose import RankGains, rebuilds, splits
-from unmeasured.search.relocate import Relocations, latents_of, promised_rise, relocated
+from unmeasured.search.model import FactorModel, exchanges, restructured
+from unmeasured.search.proposals import RankGains, rebuilds, splits
+from unmeasured.search.relocate import Relocations, latents_of, predicted_rise, relocated
+from unmeasured.search.score import BicScore, Fitted, Start
 from unmeasured.search.trace import Recorder, Step
 from unmeasured.sem.indices import p_value, rmsea
 from unmeasured.sem.solve import never
 
-Found = Fitted[Measurement]
+Found = Fitted
 Change = list[tuple[int, int]]  # variables and the column of their new parents
-Move = Callable[[Measurement], Iterable[Measurement]]  # from a model to others that are worth a try
+Move = Callable[[FactorModel], Iterable[FactorModel]]  # from a model to others that are worth a try
 
 # From how many proposals we climb; how many restructured and how many rebuilt models are settled before one is chosen.
 _N_CLIMBS, _N_SETTLED, _N_REBUILT = 4, 2, 2
@@ -74,7 +74,7 @@ class Guidance:
 
     max_group_size: int
     moves: Sequence[Move] = ()  # a user's own, tried with those of restructure
-    starts: Sequence[Measurement] = ()  # models of similar data to climb from, in place of all proposals but the best
+    starts: Sequence[FactorModel] = ()  # models of similar data to climb from, in place of all proposals but the best
     rules: Rules | None = None  # what is known: no model that they rule out is kept
 
 
@@ -102,7 +102,7 @@ def promise(found: Found, rise: Floats) -> float:
 class Refinement:
     """What all moves need: the score, closed forms, what leads them, and where steps are written down."""
 
-    score: BicScore[Measurement]
+    score: BicScore
     gains: RankGains
     guidance: Guidance
     steps: list[Step]
@@ -116,7 +116,7 @@ class Refinement:
     def __post_init__(self) -> None:
         self._recorder = Recorder(self.steps, self.score)
 
-    def climb(self, model: Measurement, *, rebuilding: bool = True) -> Found:
+    def climb(self, model: FactorModel, *, rebuilding: bool = True) -> Found:
         """To an optimum that no move improves, that of rebuilding groups among them or not."""
         (found,) = self.score([model])
         self.n_climbs += 1
@@ -186,7 +186,7 @@ class Refinement:
         masks, allowed, prices = self._choices(model, 2)
         now = np.searchsorted(masks, model.parents)
         fit = found.loadings, found.latent_cov, found.noise
-        return found.value + promised_rise(sample.corr, *fit, allowed, prices, now, sample.n)
+        return found.value + predicted_rise(sample.corr, *fit, allowed, prices, now, sample.n)
 
     def _relocated(self, found: Found, table: Relocations, rise: Floats) -> Iterator[list[Change]]:
         """The changes that closed forms like best: what is sure to improve, and then, should that fail, what may."""
@@ -218,7 +218,7 @@ class Refinement:
         chosen = valid + self._exchanges(model, table, rise, stuck)
         yield [change for change in chosen if change not in sure]
 
-    def _drops(self, model: Measurement, table: Relocations, rise: Floats) -> list[tuple[int, int]]:
+    def _drops(self, model: FactorModel, table: Relocations, rise: Floats) -> list[tuple[int, int]]:
         """Common children with one parent less, those that promise most."""
         drops = [
             (j, table.column[mask & ~(1 << g)])
@@ -229,7 +229,7 @@ class Refinement:
         return sorted(drops, key=lambda drop: -rise[drop])[:_N_DROPPED]
 
     def _exchanges(
-        self, model: Measurement, table: Relocations, rise: Floats, stuck: Sequence[tuple[int, int]]
+        self, model: FactorModel, table: Relocations, rise: Floats, stuck: Sequence[tuple[int, int]]
     ) -> list[list[tuple[int, int]]]:
         """A variable whose group would be left with too few pure children takes turns with another one."""
         out = []
@@ -244,22 +244,22 @@ class Refinement:
                     out.append(change)
         return out
 
-    def _choices(self, model: Measurement, most: int) -> tuple[Ints, Bools, Floats]:
+    def _choices(self, model: FactorModel, most: int) -> tuple[Ints, Bools, Floats]:
         """Sets of parents worth a look (C,), their latents (C, m) and what they cost (C,); made once."""
         key = most, model.sizes, frozenset(model.parents)
         if key not in self.choices:
             masks = parent_sets(most, len(model.sizes), key[2])
             allowed = latents_of(masks, model.sizes)
-            surprises = self.score.surprises(np.bitwise_count(masks).astype(np.int64), len(model.sizes))
-            self.choices[key] = masks, allowed, self.score.price * allowed.sum(axis=1) + surprises
+            priors = self.score.priors(np.bitwise_count(masks).astype(np.int64), len(model.sizes))
+            self.choices[key] = masks, allowed, self.score.price * allowed.sum(axis=1) + priors
         return self.choices[key]
 
-    def _applied(self, model: Measurement, table: Relocations, change: Iterable[tuple[int, int]]) -> Measurement:
+    def _applied(self, model: FactorModel, table: Relocations, change: Iterable[tuple[int, int]]) -> FactorModel:
         for j, c in change:
             model = model.with_parents(j, int(table.masks[c]))
         return model
 
-    def _start(self, found: Found, table: Relocations, rise: Floats, change: Change, other: Measurement) -> Start:
+    def _start(self, found: Found, table: Relocations, rise: Floats, change: Change, other: FactorModel) -> Start:
         """The fit with the loadings and noise that closed forms give to the variables that change."""
         m = len(found.effects)
         effects, noise = found.effects.copy(), found.noise.copy()
@@ -289,7 +289,7 @@ class Refinement:
             late, found.value, self.n_settled
         )
 
-    def _dissolved_and_exchanged(self, found: Found) -> list[tuple[str, Measurement]]:
+    def _dissolved_and_exchanged(self, found: Found) -> list[tuple[str, FactorModel]]:
         """Moves of several variables at once that closed forms can rank: those that promise most."""
         model = found.model
         table, rise = self._rises(found)
@@ -313,15 +313,15 @@ class Refinement:
                 out.append((what, other))
         return out
 
-    def _own(self, model: Measurement) -> Iterator[tuple[str, Measurement]]:
+    def _own(self, model: FactorModel) -> Iterator[tuple[str, FactorModel]]:
         """What a user's moves propose, by the names of their functions."""
         for move in self.guidance.moves:
             name = getattr(move, "__name__", type(move).__name__)
             for other in move(model):
-                if not isinstance(other, Measurement) or other.observed != model.observed:
+                if not isinstance(other, FactorModel) or other.observed != model.observed:
                     raise UnmeasuredError(
                         f"A move gives measurement models of the same variables; {name!r} gave {other!r}. Make them "
-                        "with with_parents or without_group, or as Measurement(model.observed, sizes, parents)."
+                        "with with_parents or without_group, or as FactorModel(model.observed, sizes, parents)."
                     )
                 yield name, other
 
@@ -334,7 +334,7 @@ class Refinement:
         order = np.argsort(-rise, axis=None)[:_N_PAIRS]
         return [(int(i), int(j)) for i, j in zip(*np.unravel_index(order, rise.shape), strict=True)]
 
-    def _other_sizes(self, model: Measurement) -> list[tuple[int, int]]:
+    def _other_sizes(self, model: FactorModel) -> list[tuple[int, int]]:
         """Groups and another size for them, those that closed forms like best."""
 
         def gain(resize: tuple[int, int]) -> float:
@@ -345,7 +345,7 @@ class Refinement:
         options = [(g, k) for g, k in options if 1 <= k <= self.guidance.max_group_size]
         return sorted(options, key=gain, reverse=True)[:_N_RESIZED]
 
-    def _close_groups(self, model: Measurement) -> list[tuple[int, int, int]]:
+    def _close_groups(self, model: FactorModel) -> list[tuple[int, int, int]]:
         """Pairs of groups and a size, those whose union gains most as one group."""
         sizes = model.sizes
         merges = [
@@ -367,17 +367,17 @@ class Refinement:
 
     # Choosing ---------------------------------------------------------------------------------------------
 
-    def _allows(self, model: Measurement) -> bool:
+    def _allows(self, model: FactorModel) -> bool:
         return is_allowed(model, self.guidance.rules)
 
-    def _allowed(self, candidates: Iterable[tuple[str, Measurement]]) -> list[tuple[str, Measurement]]:
+    def _allowed(self, candidates: Iterable[tuple[str, FactorModel]]) -> list[tuple[str, FactorModel]]:
         """The candidates that may be kept, with items put back where they are known to be."""
         near = candidates if self.guidance.rules is None else conformed(candidates, self.guidance.rules)
         return [(what, other) for what, other in near if self._allows(other)]
 
-    def _likeliest(self, candidates: Sequence[tuple[str, Measurement]], most: int) -> list[tuple[str, Measurement]]:
+    def _likeliest(self, candidates: Sequence[tuple[str, FactorModel]], most: int) -> list[tuple[str, FactorModel]]:
         """So many candidates of each kind at most: those whose groups gain most by closed forms."""
-        kinds: dict[str, list[Measurement]] = {}
+        kinds: dict[str, list[FactorModel]] = {}
         for what, other in candidates:
             kinds.setdefault(what, []).append(other)
         return [
@@ -386,7 +386,7 @@ class Refinement:
             for other in (sorted(others, key=self._gain, reverse=True)[:most] if len(others) > most else others)
         ]
 
-    def _gain(self, model: Measurement) -> float:
+    def _gain(self, model: FactorModel) -> float:
         """What the rank constraints of all groups gain together."""
         return sum(self.gains.of(model.pure(g), k) for g, k in enumerate(model.sizes))
 
@@ -396,7 +396,7 @@ class Refinement:
         return [change] if self.guidance.rules is None else [(i, c) for i in self.guidance.rules.blocks[j]]
 
     def _settled_best(
-        self, candidates: Sequence[tuple[str, Measurement]], value: float, n_settled: int
+        self, candidates: Sequence[tuple[str, FactorModel]], value: float, n_settled: int
     ) -> Found | None:
         """Of many models the best few, each settled; the best of them if it improves.
 
@@ -423,7 +423,7 @@ class Refinement:
         return best
 
     def _best(
-        self, candidates: Sequence[Measurement], value: float, starts: Sequence[Start] | None = None
+        self, candidates: Sequence[FactorModel], value: float, starts: Sequence[Start] | None = None
     ) -> Found | None:
         if not candidates:
             return None
@@ -448,7 +448,7 @@ def parent_sets(most: int, n_groups: int, in_use: Iterable[int]) -> Ints:
     return np.array(sorted(masks), dtype=np.int64)
 
 
-def refine(score: BicScore[Measurement], guidance: Guidance, steps: list[Step], clock: Clock) -> list[Found]:
+def refine(score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock) -> list[Found]:
     """The best measurement models found from several proposals, best first; none where nothing can be proposed."""
     # With few variables the proposals are a matter of a moment, and there is always a first model.
     is_small = len(score.sample.names) <= _FEW_VARIABLES
@@ -485,7 +485,7 @@ def refine(score: BicScore[Measurement], guidance: Guidance, steps: list[Step], 
     return _closest(score, rules, n_close)
 
 
-def _unhurried(score: BicScore[Measurement], models: Sequence[Measurement]) -> list[Found]:
+def _unhurried(score: BicScore, models: Sequence[FactorModel]) -> list[Found]:
     """Models fitted whatever the clock says."""
     check, score.check = score.check, never
     try:
@@ -495,7 +495,7 @@ def _unhurried(score: BicScore[Measurement], models: Sequence[Measurement]) -> l
 
 
 def refine_from(
-    model: Measurement, score: BicScore[Measurement], guidance: Guidance, steps: list[Step], clock: Clock
+    model: FactorModel, score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock
 ) -> list[Found]:
     """The best measurement models found from one that is good already, best first."""
     gains = RankGains(score.sample, score.price, score.check)
@@ -505,12 +505,12 @@ def refine_from(
     return _closest(score, guidance.rules, _N_CLOSE_NEAR)
 
 
-def _closest(score: BicScore[Measurement], rules: Rules | None, most: int) -> list[Found]:
+def _closest(score: BicScore, rules: Rules | None, most: int) -> list[Found]:
     """The best model met and those near it, so many at most."""
     allowed = [found for found in score.met if is_allowed(found.model, rules)]
     best = max((found.value for found in allowed), default=0.0)  # none where it was stopped before the first fit
     return sorted((found for found in allowed if found.value > best - _CLOSE), key=lambda found: -found.value)[:most]
 
 
-def _best_of(score: BicScore[Measurement], rules: Rules | None) -> Found:
+def _best_of(score: BicScore, rules: Rules | None) -> Found:
     return max((found for found in score.met if is_allowed(found.model, rules)), key=lambda found: found.value)

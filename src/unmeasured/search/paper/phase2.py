@@ -7,10 +7,10 @@ from contextlib import suppress
 import numpy as np
 
 from unmeasured.errors import Stopped
-from unmeasured.score import LikelihoodScore
-from unmeasured.search.operators import DeleteLL, candidate_deletions
-from unmeasured.search.phase1 import Phase
-from unmeasured.search.state import State
+from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
+from unmeasured.search.paper.phase1 import Phase
+from unmeasured.search.paper.state import State
+from unmeasured.search.score import LikelihoodScore
 from unmeasured.sem.rank import least_drop, rank_shortfall
 
 

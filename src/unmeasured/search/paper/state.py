@@ -110,7 +110,7 @@ class State:
 
     @property
     def _variables(self) -> Variables:
-        return _variables(self.latents, self.observed)
+        return graph_variables(self.latents, self.observed)
 
     def _adjacency(self, groups: Sequence[Group], marks: Marks) -> NDArray[np.uint8]:
         m, n = self.measures.shape
@@ -175,7 +175,7 @@ class State:
 
 
 @lru_cache(maxsize=64)
-def _variables(latents: tuple[str, ...], observed: tuple[str, ...]) -> Variables:
+def graph_variables(latents: tuple[str, ...], observed: tuple[str, ...]) -> Variables:
     """Checked once for the thousands of states over the same names."""
     return Variables.of((*latents, *observed), latents)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from unmeasured.arrays import Marks
 from unmeasured.graphs import consistent_extension
-from unmeasured.search.state import Group, State
+from unmeasured.search.paper.state import Group, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ import numpy as np
 
 from unmeasured.arrays import Floats
 from unmeasured.errors import Stopped
-from unmeasured.score import LikelihoodScore
-from unmeasured.search.operators import DeleteLX
-from unmeasured.search.state import Group, State
+from unmeasured.search.paper.operators import DeleteLX
+from unmeasured.search.paper.state import Group, State
+from unmeasured.search.score import LikelihoodScore
 from unmeasured.search.trace import Recorder, Step, Trace
 from unmeasured.sem.rank import least_drop, rank_shortfall, rank_shortfalls
 

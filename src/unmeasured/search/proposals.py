@@ -16,7 +16,7 @@ import numpy as np
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.data.sample import Sample
-from unmeasured.search.measurement import Measurement
+from unmeasured.search.model import FactorModel
 from unmeasured.sem.rank import rank_codimension, rank_shortfalls
 from unmeasured.sem.solve import Check, never
 
@@ -126,11 +126,11 @@ class ChanceGains(RankGains):
         return 0.5 * (codimension + rate * math.sqrt(2.0 * codimension) + 0.5 * rate**2)
 
 
-def proposals(gains: RankGains, max_group_size: int) -> list[Measurement]:
+def proposals(gains: RankGains, max_group_size: int) -> list[FactorModel]:
     """Measurement models over all variables: one group of each size, and what closed forms find at each rate."""
-    found: dict[object, Measurement] = {}
+    found: dict[object, FactorModel] = {}
     for k in range(1, min(max_group_size, gains.n // 2) + 1):
-        model = Measurement(gains.names, (k,), (1,) * gains.n)
+        model = FactorModel(gains.names, (k,), (1,) * gains.n)
         found[model.key] = model
     for rate in RATES:
         clusters, _ = find_clusters(gains, range(gains.n), rate, max_group_size)
@@ -190,7 +190,7 @@ def _best_cluster(gains: RankGains, left: tuple[int, ...], k: int, rate: float) 
     return tuple(sorted(cluster)) if len(cluster) >= 2 * k else None
 
 
-def assemble(gains: RankGains, clusters: Sequence[Cluster], known: dict[int, int] | None = None) -> Measurement:
+def assemble(gains: RankGains, clusters: Sequence[Cluster], known: dict[int, int] | None = None) -> FactorModel:
     """A measurement model out of clusters; other variables get the parents known, or those that gain most."""
     parents = [0] * gains.n
     for g, (_, items) in enumerate(clusters):
@@ -199,7 +199,7 @@ def assemble(gains: RankGains, clusters: Sequence[Cluster], known: dict[int, int
     for j in range(gains.n):
         if not parents[j]:
             parents[j] = known[j] if known is not None and j in known else best_parents(gains, j, clusters)
-    return Measurement(gains.names, tuple(k for k, _ in clusters), tuple(parents))
+    return FactorModel(gains.names, tuple(k for k, _ in clusters), tuple(parents))
 
 
 def best_parents(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> int:
@@ -217,7 +217,7 @@ def best_parents(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> int:
     return parents
 
 
-def rebuilds(model: Measurement, gains: RankGains, max_group_size: int) -> Iterator[Measurement]:
+def rebuilds(model: FactorModel, gains: RankGains, max_group_size: int) -> Iterator[FactorModel]:
     """The model with two or three of its groups dissolved and their variables clustered anew.
 
     Variables left over get all new groups as parents; which of them they need is for the score to say.
@@ -233,7 +233,7 @@ def rebuilds(model: Measurement, gains: RankGains, max_group_size: int) -> Itera
                     yield other
 
 
-def splits(model: Measurement, gains: RankGains, max_group_size: int) -> Iterator[Measurement]:
+def splits(model: FactorModel, gains: RankGains, max_group_size: int) -> Iterator[FactorModel]:
     """The model with one group dissolved and its variables clustered anew."""
     for g in range(len(model.sizes)):
         for other in _rebuilt(model, gains, (g,), max_group_size):
@@ -241,7 +241,7 @@ def splits(model: Measurement, gains: RankGains, max_group_size: int) -> Iterato
                 yield other
 
 
-def _rebuilt(model: Measurement, gains: RankGains, gone: tuple[int, ...], max_group_size: int) -> Iterator[Measurement]:
+def _rebuilt(model: FactorModel, gains: RankGains, gone: tuple[int, ...], max_group_size: int) -> Iterator[FactorModel]:
     mask = sum(1 << g for g in gone)
     items = [j for j, parents in enumerate(model.parents) if parents & mask and not parents & ~mask]
     kept = [g for g in range(len(model.sizes)) if g not in gone]
