@@ -9,7 +9,8 @@ import numpy as np
 from unmeasured import metrics
 from unmeasured.benchmark import experiment
 from unmeasured.benchmark.attempt import simulated_rows
-from unmeasured.search.lges import LGES, Criterion
+from unmeasured.search.lges import LGES
+from unmeasured.search.pipeline import Criterion
 
 
 @dataclass(frozen=True)

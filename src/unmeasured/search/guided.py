@@ -11,11 +11,9 @@ from itertools import islice
 
 from unmeasured.knowledge.rules import Paths, Rules
 from unmeasured.knowledge.satisfy import models, nearest_model
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel
-from unmeasured.search.proposals import RATES, RankGains, assemble, find_clusters, proposals
-
-# Starts that come from the rules alone: one for each number and sizes of groups, so many at most.
-_N_BARE = 4
+from unmeasured.search.proposals import RankGains, assemble, find_clusters, proposals
 
 
 def is_allowed(model: FactorModel, rules: Rules | None) -> bool:
@@ -42,7 +40,7 @@ def guided_proposals(gains: RankGains, max_group_size: int, rules: Rules | None)
     if rules is None:
         return plain
     near = (nearest_model(rules, m.sizes, m.parents) for m in (*plain, *_around_groups(gains, max_group_size, rules)))
-    bare = islice(models(rules), _N_BARE) if rules.needs_latents else ()
+    bare = islice(models(rules), BUDGET.n_bare) if rules.needs_latents else ()
     found = [FactorModel(gains.names, *model) for model in (*near, *bare) if model is not None]
     return list({model.key: model for model in found if is_allowed(model, rules)}.values())
 
@@ -53,6 +51,6 @@ def _around_groups(gains: RankGains, max_group_size: int, rules: Rules) -> Itera
         return
     known = [(rules.size_of(g).low, own) for g, own in enumerate(rules.own)]
     free = [j for j in range(gains.n) if j not in rules.listed]
-    found = {tuple(find_clusters(gains, free, rate, max_group_size)[0]) for rate in RATES}
+    found = {tuple(find_clusters(gains, free, rate, max_group_size)[0]) for rate in BUDGET.rates}
     for new in sorted(found):
         yield assemble(gains, [*known, *new], dict(rules.listed))

@@ -22,17 +22,12 @@ from unmeasured.errors import Stopped
 from unmeasured.graphs import consistent_extension
 from unmeasured.graphs.bitsets import bits, mask_of, row_masks, topological_order
 from unmeasured.knowledge.rules import Paths
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
 from unmeasured.search.paper.state import Group, State
 from unmeasured.search.score import LikelihoodScore
 from unmeasured.search.trace import Recorder, Step
 from unmeasured.sem.savings import EXACT, log_dets_of
-
-# A total score has to rise by more than the fits' own rounding.
-_LEAST_RISE = 1e-2
-# Deletions that are fitted, and additions: those with the best predicted gains, with few groups and with many. With
-# few, of 3,682 moves that improved most all but 9 were among the first four of their kind.
-_N_PREDICTED, _N_PREDICTED_MANY, _FEW_GROUPS = 5, 12, 6
 
 
 class EdgeClimb:
@@ -62,7 +57,7 @@ class EdgeClimb:
             f"{n * self.penalty:.2f} each"
         )
         self._recorder.write(
-            "Edges between latents", what, n * value, n * self.value, reason, tolerance=_LEAST_RISE
+            "Edges between latents", what, n * value, n * self.value, reason, tolerance=BUDGET.least_rise
         )  # fmt: skip
 
 
@@ -90,7 +85,7 @@ def _climb(climb: EdgeClimb, predicted: PredictedGains, paths: Paths) -> None:
         rises = score([other for _, other in moves]) - before
         rises -= penalty * np.array([other.n_paths - state.n_paths for _, other in moves])
         best = int(np.argmax(rises))
-        if rises[best] <= _LEAST_RISE / score.sample.n:
+        if rises[best] <= BUDGET.least_rise / score.sample.n:
             break
         what, chosen = moves[best]
         if len(state.groups) > EXACT:
@@ -203,7 +198,7 @@ def _neighbours(state: State, predicted: PredictedGains, paths: Paths) -> Iterat
 
 def _n_predicted(state: State) -> int:
     """How many deletions are fitted, and how many additions."""
-    return _N_PREDICTED if len(state.groups) <= _FEW_GROUPS else _N_PREDICTED_MANY
+    return BUDGET.n_edges if len(state.groups) <= BUDGET.few_groups else BUDGET.n_edges_many
 
 
 def _is_acyclic(arcs: Marks) -> bool:

@@ -23,6 +23,7 @@ import numpy as np
 
 from unmeasured.arrays import Bools, Floats
 from unmeasured.errors import Stopped
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock
 from unmeasured.search.model import FactorModel
 from unmeasured.search.proposals import ChanceGains, Cluster, RankGains, assemble, candidate_clusters, find_clusters
@@ -31,13 +32,6 @@ from unmeasured.search.relocate import stepwise_relocations
 from unmeasured.search.score import BicScore, Fitted, prior, priors
 from unmeasured.search.trace import Recorder, Step
 from unmeasured.sem.factors import Factors, fit_factors
-
-# How many standard deviations beyond chance a rank constraint may cost.
-_RATES = (2.5, 6.0, 15.0, 40.0, 100.0)
-# Observed variables in a piece, about.
-_PIECE = 20
-# A score has to rise by more than the fits' own rounding.
-_LEAST_RISE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +64,12 @@ class Pieces:
     def search(self) -> Placed | None:
         """The best measurement model found; None where nothing clusters."""
         for model in self.starts():
-            self.housed(self.place(self.fitted(model)))
+            self.regrouped(self.place(self.fitted(model)))
         while (before := self.best) is not None:
             self.check()
-            other = self.housed(self.place(self.work(before)))
+            other = self.regrouped(self.place(self.work(before)))
             # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
-            if other.value <= before.value + _LEAST_RISE:
+            if other.value <= before.value + BUDGET.least_rise_by_em:
                 self.best = before
                 break
         return self.best
@@ -85,7 +79,7 @@ class Pieces:
         gains = ChanceGains(self.score.sample, self.score.price, self.check)
         yield from self.guidance.starts
         seen = {model.key for model in self.guidance.starts}
-        for rate in _RATES:
+        for rate in BUDGET.chance_rates:
             clusters: list[Cluster] = []
             try:
                 for cluster in candidate_clusters(gains, range(gains.n), rate, self.guidance.max_group_size):
@@ -106,11 +100,11 @@ class Pieces:
         taken = {j for _, items in clusters for j in items}
         return {j: 0 for j in range(len(self.score.sample.names)) if j not in taken}
 
-    def housed(self, found: Placed) -> Placed:
+    def regrouped(self, found: Placed) -> Placed:
         """Variables that no group wants get groups of their own, where that is better."""
         orphans = [j for j, mask in enumerate(found.model.parents) if not mask]
         gains = ChanceGains(self.score.sample, self.score.price, self.check)
-        clusters, _ = find_clusters(gains, orphans, _RATES[0], self.guidance.max_group_size)
+        clusters, _ = find_clusters(gains, orphans, BUDGET.chance_rates[0], self.guidance.max_group_size)
         if not clusters:
             return found
         sizes, parents = list(found.model.sizes), list(found.model.parents)
@@ -130,7 +124,7 @@ class Pieces:
         loads = model.mask[:, m:]
         start = first_factors(sample.corr, model) if near is None else near
         factors, objective = fit_factors(
-            sample.corr, loads, start, tolerance=_LEAST_RISE / sample.n, check=self.check
+            sample.corr, loads, start, tolerance=BUDGET.least_rise_by_em / sample.n, check=self.check
         )  # fmt: skip
         value = -0.5 * sample.n * (objective - sample.log_det_corr - len(sample.names))
         n_parents = [mask.bit_count() for mask in model.parents]
@@ -154,9 +148,9 @@ class Pieces:
         while True:
             self.check()
             best, rise = self.other_parents(found)
-            order = [int(j) for j in np.argsort(-rise) if rise[j] > _LEAST_RISE]
+            order = [int(j) for j in np.argsort(-rise) if rise[j] > BUDGET.least_rise_by_em]
             better = self.moved(found, best, order)
-            while better is None and len(order) > 1:  # together they do less than they promise
+            while better is None and len(order) > 1:  # together they gain less than predicted
                 order = order[: len(order) // 2]
                 better = self.moved(found, best, order)
             if better is None:
@@ -186,12 +180,12 @@ class Pieces:
         if model.key == found.model.key:
             return None
         moved = self.fitted(model, found.factors)
-        if moved.value <= found.value + _LEAST_RISE:
+        if moved.value <= found.value + BUDGET.least_rise_by_em:
             return None
         n_changed = sum(a != b for a, b in zip(model.parents, found.model.parents, strict=True))
         what = f"other parents for {n_changed} variables"
-        reason = f"the score rises by {moved.value - found.value:.2f}, more than {_LEAST_RISE:g}"
-        self._recorder.write("Whole model", what, found.value, moved.value, reason, tolerance=_LEAST_RISE)
+        reason = f"the score rises by {moved.value - found.value:.2f}, more than {BUDGET.least_rise_by_em:g}"
+        self._recorder.write("Whole model", what, found.value, moved.value, reason, tolerance=BUDGET.least_rise_by_em)
         return moved
 
     # Pieces -----------------------------------------------------------------------------------------------
@@ -218,7 +212,7 @@ class Pieces:
         for g in np.argsort(-near[centre]).tolist():
             chosen.append(g)
             size += len(model.pure(g))
-            if size >= _PIECE:
+            if size >= BUDGET.piece:
                 break
         return tuple(sorted(chosen))
 

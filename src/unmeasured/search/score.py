@@ -20,16 +20,16 @@ from unmeasured.sem.parameters import Pattern, pattern_of
 from unmeasured.sem.savings import covariance_along, effects_along, predicted_graph
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve
 
-# Fits of a search stop once a step promises less than this in total log-likelihood.
+# Fits of a search stop once a step is predicted to gain less than this in total log-likelihood.
 _SEARCH_GAIN = 1e-3
 # Steps to tell which models are in the running, how many of them are, and steps to fit those.
 _QUICK_STEPS, _IN_THE_RUNNING, _STEPS = 12, 12, 60
-# How far a fit goes beyond its last step at most: so many times what that step promises (9 of 10 fits; measured).
+# How far a fit goes beyond its last step at most: so many times what that step was predicted to gain (9 of 10 fits).
 _REACH, _LEAST_REACH = 40.0, 2.0
 # What part of the logarithm of its choices a variable pays for its first group, and for every further one: chosen by
 # measurement (docs/search-notes.md). The usual half for cross-loadings too made real questionnaires fit worse.
 _FIRST_CHOICE, _FURTHER_CHOICE = 0.5, 0.25
-# A fit that ends this far below what another start promises was trapped.
+# A fit that ends this far below what another start reaches was trapped.
 _TRAPPED = 0.5
 # Other starts a population fit gets before a misfit is believed.
 _INSISTENCE = 12
@@ -58,7 +58,7 @@ class Start(NamedTuple):
     """Where a fit begins, and the score it will reach at least, if that is known."""
 
     x: Floats
-    promise: float = -math.inf
+    least: float = -math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +70,12 @@ class Fitted:
     effects: Floats  # (m, m + n) of each latent on all latents and observed variables
     noise: Floats  # (n,) of the observed variables
     finished: bool  # whether it is fitted to the end, or was out of the running before
-    promised: float  # by how much one more step of the fit would raise the score
-    arcs: Marks  # (G, G) the graph over its groups that is foretold
+    predicted: float  # by how much one more step of the fit would raise the score
+    arcs: Marks  # (G, G) the graph over its groups that is predicted
 
     def may_reach(self, value: float, least: float) -> bool:
-        """Whether going on with the fit, by ``least`` or what it promises, could bring the score this far."""
-        return not self.finished and self.value + max(_REACH * self.promised, least) > value
+        """Whether going on with the fit, by ``least`` or what is predicted, could bring the score this far."""
+        return not self.finished and self.value + max(_REACH * self.predicted, least) > value
 
     @property
     def loadings(self) -> Floats:
@@ -122,12 +122,12 @@ class LikelihoodScore:
         self._states: dict[Hashable, Scorable] = {}
 
     @property
-    def met(self) -> list[tuple[Scorable, float]]:
+    def visited(self) -> list[tuple[Scorable, float]]:
         """All classes fitted so far, and their scores."""
         return [(state, self._memory[key]) for key, state in self._states.items()]
 
     def __call__(self, states: Sequence[Scorable]) -> Floats:
-        """Scores (B,) of many classes, fitted in one batch; those met before are remembered."""
+        """Scores (B,) of many classes, fitted in one batch; those visited before are remembered."""
         new = {s.key: s for s in states if s.key not in self._memory}
         self.n_fitted += len(new)
         self.n_remembered += len(states) - len(new)
@@ -195,11 +195,11 @@ class BicScore:
         self._dimensions: dict[Hashable, int] = {}
 
     def __call__(self, models: Sequence[FactorModel], starts: Sequence[Start | None] | None = None) -> list[Fitted]:
-        """Fit many models in one batch; those met before are remembered. ``starts``: None, from the data.
+        """Fit many models in one batch; those visited before are remembered. ``starts``: None, from the data.
 
         A start near by may lead into a trap that a start from the data avoids, and the other way round. So a model
-        first met with a start given is fitted again when it is met without one, or with one that promises more than is
-        remembered, and the better fit counts.
+        first visited with a start given is fitted again when it is visited without one, or with one that reaches more
+        than is remembered, and the better fit counts.
         """
         asked = {m.key: (m, x) for m, x in zip(models, starts or [None] * len(models), strict=True)}
         new = [ask for key, ask in asked.items() if self._is_new(key, ask[1])]
@@ -215,14 +215,14 @@ class BicScore:
         return [self._memory[model.key] for model in models]
 
     @property
-    def met(self) -> list[Fitted]:
+    def visited(self) -> list[Fitted]:
         """All models fitted so far."""
         return list(self._memory.values())
 
     def _is_new(self, key: Hashable, start: Start | None) -> bool:
         if key not in self._memory:
             return True
-        return key not in self._from_data if start is None else start.promise > self._memory[key].value + _TRAPPED
+        return key not in self._from_data if start is None else start.least > self._memory[key].value + _TRAPPED
 
     def _fit(self, asks: Sequence[tuple[FactorModel, Start | None]]) -> None:
         """Begin to fit, and remember where that is better than what is remembered."""
@@ -259,8 +259,8 @@ class BicScore:
         effects[model.mask] = solution.x[:-n]
         value = -0.5 * self.sample.n * max(solution.discrepancy, 0.0)
         value -= self.price * self.dimension(model) + self.prior(model)
-        promised = 0.5 * self.sample.n * solution.promised
-        fitted = Fitted(model, value, effects, solution.x[-n:], finished, promised, np.empty((0, 0), np.uint8))
+        predicted = 0.5 * self.sample.n * solution.promised
+        fitted = Fitted(model, value, effects, solution.x[-n:], finished, predicted, np.empty((0, 0), np.uint8))
         arcs, saved = predicted_graph(fitted.latent_cov, model.sizes, self.sample.n, self.price)
         return replace(fitted, value=value + saved, arcs=arcs)
 

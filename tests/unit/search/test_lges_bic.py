@@ -134,7 +134,7 @@ def test_the_trace_climbs():
     """Within a climb every step improves the score; trials that came to nothing are not in it."""
     _, rows = truth_and_rows(6, sizes=(1, 2, 1), n_observed=13)
     trace = um.LGES().fit(rows).trace_
-    climbs = {step.phase for step in trace if step.phase.startswith("FactorModel")}
+    climbs = {step.phase for step in trace if step.phase.startswith("Measurement")}
     assert climbs
     for climb in climbs:
         steps = [step for step in trace if step.phase == climb]

@@ -47,7 +47,6 @@ from typing import Literal, get_args
 import numpy as np
 from tqdm.auto import tqdm
 
-from unmeasured.answer.runners import RunnerUp
 from unmeasured.arrays import Floats, Ints
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
@@ -55,6 +54,7 @@ from unmeasured.errors import DataError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.search import options
 from unmeasured.search.base import Search
 from unmeasured.search.clock import checked_time_limit
+from unmeasured.search.discovery import RunnerUp
 from unmeasured.search.exact.enumerate import (
     MeasurementTable,
     SmallInts,

@@ -68,7 +68,7 @@ def run_phase1(
     # common-child test goes on while X_t is not empty and k is at most |L_d|.
     try:
         while open_items and (2 * k <= len(open_items) or k <= n_claimed(phase.state)):
-            settle_common_children(phase, open_items, k)  # lines 5 to 11
+            place_common_children(phase, open_items, k)  # lines 5 to 11
             if 2 * k <= len(open_items) and k <= (max_group_size or k):
                 find_groups(phase, open_items, k)  # lines 12 to 21
             k += 1
@@ -97,7 +97,7 @@ def candidate_parents(state: State, k: int) -> Iterator[Group]:
                 yield tuple(latent for group in groups for latent in group)
 
 
-def settle_common_children(phase: Phase, open_items: list[int], k: int) -> None:
+def place_common_children(phase: Phase, open_items: list[int], k: int) -> None:
     """Lines 5 to 11: give variables k latents already found as their only parents."""
     state, before = phase.state, phase.value()
     phase.score.check()
@@ -149,7 +149,7 @@ def find_groups(phase: Phase, open_items: list[int], k: int) -> None:
 def _explained(
     phase: Phase, moves: Sequence[DeleteLX], bounds: Floats, before: float, kept: Group
 ) -> tuple[list[set[int]], Floats]:
-    """The subsets that pass, most promising first, and what each costs.
+    """The subsets that pass, smallest bounds first, and what each costs.
 
     With pruning, a subset that lies within sets already joined is not fitted: it could not change the union.
     """
