@@ -12,7 +12,7 @@
 from itertools import combinations
 
 import unmeasured as um
-from unmeasured.search.measurement import Measurement
+from unmeasured.search.model import FactorModel
 
 tried = []
 
@@ -22,7 +22,7 @@ def worded_alike(model):
     for i, j in combinations(range(len(model.observed)), 2):
         alike = model.observed[i][:-1] == model.observed[j][:-1]
         if alike and model.parents[i] == model.parents[j]:
-            pair = Measurement(model.observed, (*model.sizes, 1), model.parents)
+            pair = FactorModel(model.observed, (*model.sizes, 1), model.parents)
             for item in (i, j):
                 pair = pair.with_parents(item, 1 << len(model.sizes))
             tried.append((model.observed[i], model.observed[j]))

@@ -1,86 +1,126 @@
 """unmeasured: finds the causes nobody measured.
 
-This is the menu: public names and nothing else.
+Public names and nothing else. Each is loaded when it is first asked for, so that ``import unmeasured`` takes no time
+and ``unmeasured --help`` does not wait for libraries that it does not use.
 """
 
-from unmeasured import metrics, simulate
-from unmeasured.answer.compare import ModelComparison, compare_models
-from unmeasured.answer.result import Result
-from unmeasured.data import datasets
-from unmeasured.data.files import read, read_matrix
-from unmeasured.data.sample import Sample, as_sample
-from unmeasured.errors import DataError, GraphError, ModelError, SearchStopped, UnmeasuredError, UnmeasuredWarning
-from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
-from unmeasured.knowledge.known import Knowledge
-from unmeasured.ladder import PenaltyPath, penalty_path
-from unmeasured.peers.fofc import FOFC
-from unmeasured.peers.ges import GES
-from unmeasured.peers.gin import GIN
-from unmeasured.peers.rank_clusters import RankClusters
-from unmeasured.peers.rlcd import RLCD
-from unmeasured.peers.two_stage import TwoStage
-from unmeasured.precheck import Check, check
-from unmeasured.replicates.result import Stability
-from unmeasured.replicates.run import stability
-from unmeasured.report.write import write_report
-from unmeasured.search.cost import Cost, estimate_cost
-from unmeasured.search.enumerate import count_gnfm
-from unmeasured.search.exact import ExactSearch
-from unmeasured.search.lges import LGES
-from unmeasured.sem.device import use_device
-from unmeasured.sem.dimension import dimension
-from unmeasured.sem.fit import Fit, fit, fit_many
-from unmeasured.sem.parameters import Model, Parameter
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from unmeasured import metrics as metrics
+    from unmeasured import simulate as simulate
+    from unmeasured.answer.compare import ModelComparison as ModelComparison
+    from unmeasured.answer.compare import compare_models as compare_models
+    from unmeasured.answer.result import Result as Result
+    from unmeasured.data import datasets as datasets
+    from unmeasured.data.files import read as read
+    from unmeasured.data.files import read_matrix as read_matrix
+    from unmeasured.data.sample import Sample as Sample
+    from unmeasured.data.sample import as_sample as as_sample
+    from unmeasured.errors import DataError as DataError
+    from unmeasured.errors import GraphError as GraphError
+    from unmeasured.errors import ModelError as ModelError
+    from unmeasured.errors import SearchStopped as SearchStopped
+    from unmeasured.errors import UnmeasuredError as UnmeasuredError
+    from unmeasured.errors import UnmeasuredWarning as UnmeasuredWarning
+    from unmeasured.graphs import CPDAG as CPDAG
+    from unmeasured.graphs import DAG as DAG
+    from unmeasured.graphs import LatentGroups as LatentGroups
+    from unmeasured.graphs import Variables as Variables
+    from unmeasured.graphs import is_gnfm as is_gnfm
+    from unmeasured.graphs import is_one_factor as is_one_factor
+    from unmeasured.knowledge.known import Knowledge as Knowledge
+    from unmeasured.ladder import PenaltyPath as PenaltyPath
+    from unmeasured.ladder import penalty_path as penalty_path
+    from unmeasured.peers.fofc import FOFC as FOFC
+    from unmeasured.peers.ges import GES as GES
+    from unmeasured.peers.gin import GIN as GIN
+    from unmeasured.peers.rank_clusters import RankClusters as RankClusters
+    from unmeasured.peers.rlcd import RLCD as RLCD
+    from unmeasured.peers.two_stage import TwoStage as TwoStage
+    from unmeasured.precheck import Check as Check
+    from unmeasured.precheck import check as check
+    from unmeasured.replicates.result import Stability as Stability
+    from unmeasured.replicates.run import stability as stability
+    from unmeasured.report.write import write_report as write_report
+    from unmeasured.search.cost import Cost as Cost
+    from unmeasured.search.cost import estimate_cost as estimate_cost
+    from unmeasured.search.exact import ExactSearch as ExactSearch
+    from unmeasured.search.exact import count_gnfm as count_gnfm
+    from unmeasured.search.lges import LGES as LGES
+    from unmeasured.sem.device import use_device as use_device
+    from unmeasured.sem.dimension import dimension as dimension
+    from unmeasured.sem.fit import Fit as Fit
+    from unmeasured.sem.fit import fit as fit
+    from unmeasured.sem.fit import fit_many as fit_many
+    from unmeasured.sem.parameters import Model as Model
+    from unmeasured.sem.parameters import Parameter as Parameter
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "CPDAG",
-    "DAG",
-    "FOFC",
-    "GES",
-    "GIN",
-    "LGES",
-    "RLCD",
-    "Check",
-    "Cost",
-    "DataError",
-    "ExactSearch",
-    "Fit",
-    "GraphError",
-    "Knowledge",
-    "LatentGroups",
-    "Model",
-    "ModelComparison",
-    "ModelError",
-    "Parameter",
-    "PenaltyPath",
-    "RankClusters",
-    "Result",
-    "Sample",
-    "SearchStopped",
-    "Stability",
-    "TwoStage",
-    "UnmeasuredError",
-    "UnmeasuredWarning",
-    "Variables",
-    "as_sample",
-    "check",
-    "compare_models",
-    "count_gnfm",
-    "datasets",
-    "dimension",
-    "estimate_cost",
-    "fit",
-    "fit_many",
-    "is_gnfm",
-    "is_one_factor",
-    "metrics",
-    "penalty_path",
-    "read",
-    "read_matrix",
-    "simulate",
-    "stability",
-    "use_device",
-    "write_report",
-]
+# Where each public name is; the same as above, for Python.
+_PLACES = {
+    "answer.compare": ("ModelComparison", "compare_models"),
+    "answer.result": ("Result",),
+    "data.files": ("read", "read_matrix"),
+    "data.sample": ("Sample", "as_sample"),
+    "errors": ("DataError", "GraphError", "ModelError", "SearchStopped", "UnmeasuredError", "UnmeasuredWarning"),
+    "graphs": ("CPDAG", "DAG", "LatentGroups", "Variables", "is_gnfm", "is_one_factor"),
+    "knowledge.known": ("Knowledge",),
+    "ladder": ("PenaltyPath", "penalty_path"),
+    "peers.fofc": ("FOFC",),
+    "peers.ges": ("GES",),
+    "peers.gin": ("GIN",),
+    "peers.rank_clusters": ("RankClusters",),
+    "peers.rlcd": ("RLCD",),
+    "peers.two_stage": ("TwoStage",),
+    "precheck": ("Check", "check"),
+    "replicates.result": ("Stability",),
+    "replicates.run": ("stability",),
+    "report.write": ("write_report",),
+    "search.cost": ("Cost", "estimate_cost"),
+    "search.exact": ("ExactSearch", "count_gnfm"),
+    "search.lges": ("LGES",),
+    "sem.device": ("use_device",),
+    "sem.dimension": ("dimension",),
+    "sem.fit": ("Fit", "fit", "fit_many"),
+    "sem.parameters": ("Model", "Parameter"),
+}
+_PACKAGES = (
+    "answer",
+    "data",
+    "diagram",
+    "errors",
+    "graphs",
+    "knowledge",
+    "peers",
+    "replicates",
+    "report",
+    "search",
+    "sem",
+)
+_MODULES = {"datasets": "data.datasets", "metrics": "metrics", "simulate": "simulate"}
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
+
+__all__ = sorted([*_PLACE_OF, *_MODULES])
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name, once."""
+    if name in _MODULES:
+        value: Any = import_module(f"unmeasured.{_MODULES[name]}")
+    elif name in _PACKAGES:
+        value = import_module(f"unmeasured.{name}")
+    elif name in _PLACE_OF:
+        value = getattr(import_module(f"unmeasured.{_PLACE_OF[name]}"), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import logging
+import os
 import shlex
 import sys
 import time
@@ -17,23 +18,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-import pandas as pd
 import typer
-from sklearn.base import clone
 
 import unmeasured as um
-from unmeasured.answer.compare import ModelComparison
-from unmeasured.benchmark import consistency, engine, experiment, figures, page, records, runner, tables
-from unmeasured.benchmark import knowledge as worth
-from unmeasured.benchmark.limits import time_limits
 from unmeasured.errors import listing, nearest
-from unmeasured.report.run import About, Comparison, Run, run_of
-from unmeasured.report.screen import screen
-from unmeasured.report.write import STABILITY, report_seconds, write_run
-from unmeasured.search.warm import are_on_disk, compile_kernels
-from unmeasured.sem.lavaan import parse
+
+if TYPE_CHECKING:
+    from unmeasured.answer.compare import ModelComparison
+    from unmeasured.report.run import About, Run
+
+# Commands load what they need when they are called: --help should not wait for libraries.
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -42,7 +38,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     epilog="Exit codes: 0 done; 1 done, but not an answer to lean on; 2 a mistake in what was asked; 130 interrupted.",
 )
-bench = typer.Typer(no_args_is_help=True, help="Measure what we claim, anew.")
+bench = typer.Typer(no_args_is_help=True)
 app.add_typer(bench, name="bench")
 
 
@@ -118,6 +114,9 @@ def discover(
 
     Example: unmeasured discover answers.csv --columns 'q*' --cor auto --out report
     """
+    from unmeasured.report.run import About
+    from unmeasured.report.write import report_seconds
+
     began = time.monotonic()
     sample = _sample(file, columns, n, cor, missing)
     search = um.LGES(
@@ -141,6 +140,11 @@ def discover(
 def _searched(
     search: um.LGES, sample: um.Sample, about: About, others: dict[str, Any], *, plain_names: bool, quiet: bool
 ) -> Run:
+    from sklearn.base import clone
+
+    from unmeasured.report.run import run_of
+    from unmeasured.search.warm import are_on_disk, compile_kernels
+
     if quiet:
         logging.getLogger("unmeasured").setLevel(logging.ERROR)
     begun = time.perf_counter()
@@ -171,6 +175,9 @@ def _searched(
 
 def _finish(run: Run, out: Path | None, *, as_json: bool, quiet: bool, until: float | None = None) -> None:
     """Write what was asked for, print the answer, and leave with a code that says whether there is one."""
+    from unmeasured.report.screen import screen
+    from unmeasured.report.write import report_seconds, write_run
+
     n = len(run.result.graph.observed)
     in_time = until is None or time.monotonic() + report_seconds(n, is_written=True) < until + _OVERTIME
     page = write_run(run, out, with_page=in_time) if out is not None else None
@@ -207,6 +214,10 @@ def demo(
 
     Example: unmeasured demo multitasking
     """
+    from unmeasured.report.run import About, Comparison
+    from unmeasured.report.screen import screen
+    from unmeasured.report.write import write_run
+
     dataset = um.datasets.load(data)
     silent = quiet or as_json
     head = f"{dataset.title}: {len(dataset.names)} variables, N = {dataset.n_samples}\nSource: {dataset.source}\n"
@@ -238,6 +249,9 @@ def remake_report(
 
     Example: unmeasured report report/result.json --name L1=Speed --published theirs.lav
     """
+    from unmeasured.report.run import Comparison
+    from unmeasured.report.write import write_run
+
     run = _run(result)
     if name:
         run = replace(run, result=run.result.rename(dict(_renaming(pair) for pair in name)))
@@ -251,6 +265,8 @@ def remake_report(
 
 def _stability_beside(path: Path, run: Run) -> um.Stability | None:
     """What the replicates of a result said, from the file beside it; told on the screen where that is of another."""
+    from unmeasured.report.write import STABILITY
+
     file = path.parent / STABILITY
     if not file.exists():
         return None
@@ -332,6 +348,8 @@ def _model_name(path: Path, others: Sequence[Path]) -> str:
 
 
 def _comparison_as_json(compared: ModelComparison) -> str:
+    from unmeasured.report.run import Comparison
+
     kept = Comparison.of(compared)
     return _as_json({"models": list(kept.rows), "tests": list(kept.tests), "notes": list(kept.notes)})
 
@@ -467,7 +485,7 @@ def _sample(
 ) -> um.Sample:
     """The data of a file: the columns asked for, or those that the models are about, or all."""
     frame = um.read_matrix(file) if n is not None else um.read(file)
-    frame.columns = pd.Index([str(name) for name in frame.columns])
+    frame.columns = frame.columns.map(str)
     chosen = _chosen(columns, list(frame.columns)) if columns else _used(models, list(frame.columns))
     if n is None:
         return um.as_sample(frame[chosen], cor=cor, missing=missing)  # type: ignore[arg-type]
@@ -489,6 +507,8 @@ def _chosen(patterns: Iterable[str], known: list[str]) -> list[str]:
 
 def _used(models: Iterable[Any], known: list[str]) -> list[str]:
     """The columns that models speak of, so that others, such as names of people, do no harm; without models, all."""
+    from unmeasured.sem.lavaan import parse
+
     used: set[str] = set()
     for model in models:
         graph = model.graph if isinstance(model, um.Result) else parse(model, observed=known)
@@ -505,6 +525,8 @@ def _model(path: Path) -> str | um.Result:
 
 
 def _run(path: Path) -> Run:
+    from unmeasured.report.run import Run
+
     return Run.from_json(_text(path))
 
 
@@ -533,188 +555,13 @@ def _as_json(record: dict[str, Any]) -> str:
     return json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False, allow_nan=False)
 
 
-# Benchmarks -------------------------------------------------------------------------------------------------
-
-
-@bench.command("fit")
-def bench_fit(
-    repeats: Annotated[int, typer.Option(help="Fits per model and program; the median counts.")] = 31,
-) -> None:
-    """The published models in our engine, semopy and lavaan: seconds and chi-square."""
-    typer.echo(engine.describe_fits(engine.published_fits(repeats)))
-
-
-@bench.command("starts")
-def bench_starts(models: int = 200, starts: int = 10, seed: int = 0) -> None:
-    """How often the default start finds the best optimum of many starts."""
-    for suite in ("paper", "realistic"):
-        typer.echo(f"{suite}: {engine.default_starts(suite, models, starts, seed=seed)}")
-
-
-@bench.command("population")
-def bench_population(graphs: int = 300, seed: int = 0, criterion: str = "delta") -> None:
-    """Population covariance in, true class out? Random factor models of 4 to 20 observed variables."""
-    search = um.LGES(criterion=criterion)  # type: ignore[arg-type]
-    typer.echo(str(consistency.consistency(lambda p, rng: consistency.population(search, p), graphs, seed)))
-
-
-@bench.command("large-sample")
-def bench_large_sample(
-    graphs: int = 50, samples: int = 1_000_000, seed: int = 0, criterion: str = "delta", n_jobs: int = 1
-) -> None:
-    """The same with very large samples."""
-    search = um.LGES(criterion=criterion, n_jobs=n_jobs)  # type: ignore[arg-type]
-    result = consistency.consistency(lambda p, rng: consistency.large_sample(search, p, samples, rng), graphs, seed)
-    typer.echo(str(result))
-
-
-@bench.command("batch")
-def bench_batch(fits: int = 1000, threads: int = 2) -> None:
-    """A batch of fits on several threads against a loop of single fits."""
-    for n_observed in (9, 15, 30):
-        typer.echo(str(engine.batch_against_loop(n_observed, fits, threads)))
-
-
-@bench.command("time-limits")
-def bench_time_limits(
-    sizes: Annotated[str, typer.Option(help="Observed variables.")] = "60,150,300",
-    limits: Annotated[str, typer.Option(help="Seconds.")] = "2,10,30",
-    report: Annotated[bool, typer.Option("--report", help="Write reports too.")] = False,
-) -> None:
-    """Whether time limits are kept, by the command line as a whole."""
-    try:
-        asked = [[float(part) for part in given.split(",")] for given in (sizes, limits)]
-    except ValueError:
-        raise um.UnmeasuredError(
-            f"--sizes and --limits take numbers such as 60,150; got {sizes!r}, {limits!r}."
-        ) from None
-    for kept in time_limits([int(size) for size in asked[0]], asked[1], is_written=report):
-        typer.echo(str(kept))
-
-
-@bench.command("knowledge")
-def bench_knowledge(samples: int = 200, seeds: int = 1) -> None:
-    """What the true groups, given as knowledge, are worth on the rows of table 1."""
-    for accuracy in worth.worth_of_groups(samples, seeds):
-        typer.echo(str(accuracy))
-
-
-RecordsOption = Annotated[Path | None, typer.Option("--records", help="The file of records, made where there is none.")]
-QuickOption = Annotated[bool, typer.Option("--quick", help="Some of the runs only.")]
-SeedsOption = Annotated[int | None, typer.Option("--seeds", help="Only so many seeds, the first ones.")]
-JobsOption = Annotated[int, typer.Option("--n-jobs", help="Runs at once; -1 for one per core.")]
-TableOnlyOption = Annotated[bool, typer.Option("--table-only", help="Run nothing; print what the records say.")]
-MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")]
-MethodOption = Annotated[list[str] | None, typer.Option("--method", help="Only this method; may be repeated.")]
-RetryOption = Annotated[bool, typer.Option("--retry-failed", help="Make failed runs again.")]
-
-
-@bench.command("run", hidden=True)
-def bench_run(
-    name: Annotated[str, typer.Argument(help="A bundled experiment, or the path of a .toml file.")],
-    records_file: RecordsOption = None,
-    quick: QuickOption = False,
-    seeds: SeedsOption = None,
-    n_jobs: JobsOption = 1,
-    table_only: TableOnlyOption = False,
-    markdown: MarkdownOption = False,
-    retry_failed: RetryOption = False,
-    method: MethodOption = None,
-) -> None:
-    """Run an experiment where its records are missing, then print its table."""
-    asked = experiment.load(name)
-    asked = asked.quickened() if quick else asked
-    asked = asked.first_seeds(seeds) if seeds is not None else asked
-    asked = asked.restricted(method) if method else asked
-    path = records_file or runner.default_path(asked.name)
-    if not table_only:
-        _make_runs(asked, path, n_jobs, retry_failed)
-    table = tables.make_table(asked, records.read_records(path))
-    typer.echo(table.markdown() if markdown else table.text())
-    typer.echo(f"Records: {path}", err=True)
-
-
-def _make_runs(asked: experiment.Experiment, path: Path, n_jobs: int, retry_failed: bool) -> None:
-    typer.echo(f"Records go to {path}; Ctrl-C stops, the same command goes on.", err=True)
-    try:
-        tally = runner.run(asked, path, n_jobs=n_jobs, retry_failed=retry_failed)
-    except runner.Stopped as stopped:
-        raise Interrupted(str(stopped)) from None
-    failed = f", {tally.n_failed} failed (--retry-failed makes them again)" if tally.n_failed else ""
-    typer.echo(f"{tally.n_new} new runs of {tally.n_planned}{failed}.\n", err=True)
-
-
-def _add_experiment(name: str) -> None:
-    """A command for a bundled experiment: `unmeasured bench table4` is `unmeasured bench run table4`."""
-
-    def command(
-        records_file: RecordsOption = None,
-        quick: QuickOption = False,
-        seeds: SeedsOption = None,
-        n_jobs: JobsOption = 1,
-        table_only: TableOnlyOption = False,
-        markdown: MarkdownOption = False,
-        retry_failed: RetryOption = False,
-        method: MethodOption = None,
-    ) -> None:
-        bench_run(name, records_file, quick, seeds, n_jobs, table_only, markdown, retry_failed, method)
-
-    bench.command(name, help=f"Run experiment {name} and print our figures beside the paper's.")(command)
-
-
-def _add_collection(name: str) -> None:
-    """A command for several experiments, one after the other; each has its own file of records."""
-
-    def command(
-        quick: QuickOption = False,
-        seeds: SeedsOption = None,
-        n_jobs: JobsOption = 1,
-        table_only: TableOnlyOption = False,
-        markdown: MarkdownOption = False,
-        retry_failed: RetryOption = False,
-    ) -> None:
-        for part in experiment.collected(name):
-            if table_only and not runner.default_path(part).exists():
-                typer.echo(f"{part}: no records yet; unmeasured bench {part} makes them.\n")
-                continue
-            bench_run(part, None, quick, seeds, n_jobs, table_only, markdown, retry_failed, None)
-            typer.echo("")
-
-    what = "every experiment" if name == "all" else " and ".join(experiment.collected(name))
-    bench.command(name, help=f"Run {what}, one after the other.")(command)
-
-
-for _name in experiment.available():
-    _add_experiment(_name)
-for _name in (*experiment.COLLECTIONS, "all"):
-    _add_collection(_name)
-
-FolderOption = Annotated[Path, typer.Option("--records", help="The folder of the records.")]
-
-
-@bench.command("figures")
-def bench_figures(
-    folder: FolderOption = runner.FOLDER,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the pictures go.")] = Path("docs") / "images",
-) -> None:
-    """Draw what the records say: accuracy against N, seconds against variables, sensitivity. Runs nothing."""
-    for path in figures.draw_all(folder, out):
-        typer.echo(str(path))
-
-
-@bench.command("docs")
-def bench_docs(
-    folder: FolderOption = runner.FOLDER,
-    template: Annotated[Path, typer.Option(help="The page with its tables left out.")] = Path("benchmarks") / "page.md",
-    out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("docs") / "benchmarks.md",
-) -> None:
-    """Write the page of benchmarks from its template and the records. Runs nothing."""
-    out.write_text(page.filled(_text(template), folder, out.parent / "images"), encoding="utf-8")
-    typer.echo(f"Written: {out}", err=True)
-
-
 # Commands in a file of their own, which takes what is above; reading it registers them.
 importlib.import_module("unmeasured.cli_trust")
+
+
+@bench.callback()
+def about_bench() -> None:
+    """Measure what we claim, anew."""
 
 
 def main() -> NoReturn:
@@ -744,6 +591,9 @@ def _called() -> Any:
         # A warning is a sentence too; the line of code it came from helps nobody here.
         warnings.showwarning = lambda message, *_, **__: typer.echo(f"unmeasured: {message}", err=True)
         try:
+            if "bench" in sys.argv[1:2] or any(name.startswith("_UNMEASURED_COMPLETE") for name in os.environ):
+                for name in ("cli_bench", "cli_studies"):  # which load much that no other command needs
+                    importlib.import_module(f"unmeasured.{name}")
             return app(prog_name="unmeasured", standalone_mode=False)
         finally:
             logger.setLevel(level)  # a command may have been quiet

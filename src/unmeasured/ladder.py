@@ -31,9 +31,9 @@ from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.graphs.outline import Outline, Tally
-from unmeasured.score import surprise
 from unmeasured.search.discovery import Discovery
 from unmeasured.search.lges import LGES
+from unmeasured.search.score import prior
 from unmeasured.sem.fit import Fit, fit_many
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def _checked(penalties: Sequence[float] | None, n: float) -> list[float]:
 def _candidates(answer: Discovery, penalty: float) -> list[Candidate]:
     """What a rung offers to all: its answer and the runners-up.
 
-    Who measures what has its price (:func:`unmeasured.score.surprise`), which here is the same on every rung: only
+    Who measures what has its price (:func:`unmeasured.search.score.prior`), which here is the same on every rung: only
     dimensions cost more higher up.
     """
     n = answer.fit.sample.n
@@ -280,7 +280,7 @@ def _candidates(answer: Discovery, penalty: float) -> list[Candidate]:
 
 def _surprise(graph: CPDAG) -> float:
     outline = Outline.of(graph, graph.observed)
-    return surprise(outline.measures.sum(axis=0).tolist(), len(outline.sizes))
+    return prior(outline.measures.sum(axis=0).tolist(), len(outline.sizes))
 
 
 def _as_if(penalty: float, n: float) -> float:

@@ -10,8 +10,8 @@ import pytest
 import unmeasured as um
 from unmeasured.graphs import consistent_extension
 from unmeasured.search import phase1
-from unmeasured.search.operators import DeleteLL, candidate_heads
-from unmeasured.search.state import State
+from unmeasured.search.paper.operators import DeleteLL, candidate_heads
+from unmeasured.search.paper.state import State
 
 
 def population_fit(graph, parameters):

@@ -12,9 +12,9 @@ import unmeasured as um
 from unmeasured.benchmark.consistency import consistency, population, random_truth
 from unmeasured.data.sample import Sample
 from unmeasured.graphs.separation import generic_rank
-from unmeasured.score import LikelihoodScore
-from unmeasured.search.phase1 import run_phase1
-from unmeasured.search.state import initial_state
+from unmeasured.search.paper.phase1 import run_phase1
+from unmeasured.search.paper.state import initial_state
+from unmeasured.search.score import LikelihoodScore
 
 
 def population_sample(parameters):

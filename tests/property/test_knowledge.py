@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import unmeasured as um
 from knowledge_oracle import agrees
 from unmeasured.errors import ModelError
-from unmeasured.search.lges import discover
+from unmeasured.search.pipeline import discover
 
 # More, for once: UNMEASURED_EXAMPLES=200 pytest tests/property/test_knowledge.py
 EXAMPLES = int(os.environ.get("UNMEASURED_EXAMPLES", "20"))

@@ -167,7 +167,7 @@ def test_the_report_is_made_again(folder, tmp_path):
     ("where", "words"),
     [
         ("unmeasured.search.lges.discover", "interrupted before a first model was found"),
-        ("unmeasured.cli.are_on_disk", "stopped."),
+        ("unmeasured.search.warm.are_on_disk", "stopped."),
     ],
 )
 def test_an_interrupt_is_one_sentence(folder, monkeypatch, where, words):
@@ -182,7 +182,7 @@ def test_an_interrupt_is_one_sentence(folder, monkeypatch, where, words):
 
 
 def test_an_interrupt_while_the_package_loads_is_one_sentence_too(tmp_path):
-    (tmp_path / "numba.py").write_text("import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)")
+    (tmp_path / "pandas.py").write_text("import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)")
     path = os.pathsep.join([str(tmp_path), *sys.path])
     process = start("datasets", env={**os.environ, "PYTHONPATH": path})
     said, complained = process.communicate(timeout=60)
@@ -196,12 +196,12 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
     matrix.to_csv(tmp_path / "m.csv")
     code = (
         "import os, signal, unmeasured.search.refine as refine\n"
-        "climb = refine.Refinement.settle\n"
+        "climb = refine.Refinement.refine_parents\n"
         "def stop_after(self, *given, **options):\n"
         "    found = climb(self, *given, **options)\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    return found\n"
-        "refine.Refinement.settle = stop_after\n"
+        "refine.Refinement.refine_parents = stop_after\n"
     )
     asked = ["discover", "m.csv", "--n", "599", "-c", "EE*,DP*,PA*", "--out", "run"]
     process = subprocess.run(

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.graphs import from_json as graph_from_json
 from unmeasured.precheck import Finding
+from unmeasured.search.discovery import RunnerUp
 from unmeasured.sem.fit import Fit
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.solve import Problem, Solution

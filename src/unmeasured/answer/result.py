@@ -27,7 +27,7 @@ from scipy.linalg import qr
 from unmeasured.answer import records
 from unmeasured.answer.drawing import picture_of
 from unmeasured.answer.naming import suggest_names
-from unmeasured.answer.runners import RunnerUp, edge_probabilities, runners_table
+from unmeasured.answer.runners import edge_probabilities, runners_table
 from unmeasured.answer.standard import covariance_root, standardised_errors
 from unmeasured.answer.summary import html_summary, text_summary
 from unmeasured.answer.turn import Anchors, member_of, turned, zero_loadings
@@ -37,6 +37,7 @@ from unmeasured.errors import GraphError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
 from unmeasured.levels import Level, strongest_level
 from unmeasured.precheck import Check, Finding
+from unmeasured.search.discovery import RunnerUp
 from unmeasured.sem.fit import Fit
 from unmeasured.sem.parameters import Model, pattern_of
 from unmeasured.sem.solve import Problem

@@ -1,13 +1,12 @@
 """Runners-up of a search, and edge probabilities made of them: model uncertainty without resampling.
 
 The weight of a class is ``exp(-BIC difference / 2)``, what BIC says of its posterior probability, over the classes that
-the search has fitted. It says how clearly the data choose among those, and nothing of classes that were never met.
+the search has fitted. It says how clearly the data choose among those, and nothing of classes that were never visited.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -15,16 +14,7 @@ import pandas as pd
 from unmeasured.arrays import Floats, Marks
 from unmeasured.graphs import CPDAG
 from unmeasured.graphs.outline import Outline, Tally
-
-
-@dataclass(frozen=True)
-class RunnerUp:
-    """A class that came close: its graph, its score, and how far that is below the best."""
-
-    graph: CPDAG
-    score: float
-    difference: float
-    dimension: int
+from unmeasured.search.discovery import RunnerUp
 
 
 def weights(runners: Sequence[RunnerUp]) -> Floats:

@@ -39,7 +39,7 @@ from unmeasured.benchmark.records import Circumstances, Outcome, Record, Task
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG
-from unmeasured.score import surprise_of
+from unmeasured.search.score import prior_of
 from unmeasured.sem.fit import fit
 
 logger = logging.getLogger(__name__)
@@ -211,8 +211,8 @@ def _judged(truth: DAG, found: DAG | CPDAG, data: pd.DataFrame | Sample, seconds
         latents_found=compared.n_latents_found,
         score_true=_score(truth, data),
         score_found=_score(found, data),
-        surprise_true=surprise_of(truth),
-        surprise_found=surprise_of(found),
+        surprise_true=prior_of(truth),
+        surprise_found=prior_of(found),
     )
 
 

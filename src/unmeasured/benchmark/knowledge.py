@@ -14,7 +14,7 @@ from unmeasured.data.sample import as_sample
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.metrics import compare
-from unmeasured.search.lges import discover
+from unmeasured.search.pipeline import discover
 
 
 class Judged(NamedTuple):

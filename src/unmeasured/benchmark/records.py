@@ -101,7 +101,7 @@ class Outcome:
         BIC on the log-likelihood scale, ``loglik - dimension log(N) / 2``, total over the rows, larger is better: of
         the true graph and of the one found. None where the fit did not converge.
     surprise_true, surprise_found
-        What extended BIC, which LGES maximises, takes off these scores (:func:`unmeasured.score.surprise`).
+        What extended BIC, which LGES maximises, takes off these scores (:func:`unmeasured.search.score.surprise`).
     chi2, df, rmsea, cfi, tli, srmr, bic
         Of the model found, on real data, where there is no truth to compare it with.
     peak_mib

@@ -19,9 +19,9 @@ from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, cpdag_of
 from unmeasured.search.discovery import nothing_latent, with_isolated
 from unmeasured.search.latent_graph import LatentBic, climbed_graph
-from unmeasured.search.measurement import Measurement
+from unmeasured.search.model import FactorModel
 from unmeasured.sem.fit import fit_many
-from unmeasured.sem.savings import foretold_graph
+from unmeasured.sem.savings import predicted_graph
 
 # In a population a path is dropped when it is worth less than this, per sample: what fits leave of zero.
 _POPULATION_PRICE = 1e-6
@@ -36,13 +36,13 @@ class Cluster:
     n_latents: int = 1
 
 
-def measured_by(sample: Sample, clusters: Sequence[Cluster]) -> tuple[Sample, Measurement]:
+def measured_by(sample: Sample, clusters: Sequence[Cluster]) -> tuple[Sample, FactorModel]:
     """The measurement model of clusters that share no variable, and the sample of the variables in it."""
     group = {j: g for g, cluster in enumerate(clusters) for j in cluster.items}
     kept = sorted(group)
     names = tuple(sample.names[j] for j in kept)
     sizes = tuple(cluster.n_latents for cluster in clusters)
-    return sample.select(names), Measurement(names, sizes, tuple(1 << group[j] for j in kept))
+    return sample.select(names), FactorModel(names, sizes, tuple(1 << group[j] for j in kept))
 
 
 def graph_of_clusters(sample: Sample, clusters: Sequence[Cluster], *, edges: bool = True) -> CPDAG:
@@ -53,7 +53,7 @@ def graph_of_clusters(sample: Sample, clusters: Sequence[Cluster], *, edges: boo
     return graph_of_measurement(sample, part, model, edges=edges)
 
 
-def graph_of_measurement(sample: Sample, part: Sample, model: Measurement, *, edges: bool = True) -> CPDAG:
+def graph_of_measurement(sample: Sample, part: Sample, model: FactorModel, *, edges: bool = True) -> CPDAG:
     """The same for a measurement model of the variables in ``part``, which may share indicators."""
     between = np.zeros((len(model.sizes),) * 2, dtype=np.uint8)
     if edges and len(model.sizes) > 1:
@@ -61,7 +61,7 @@ def graph_of_measurement(sample: Sample, part: Sample, model: Measurement, *, ed
     return with_isolated(replace(model.state, between=between).cpdag, sample.names)
 
 
-def latent_cov(part: Sample, model: Measurement) -> Floats:
+def latent_cov(part: Sample, model: FactorModel) -> Floats:
     """Covariance of the latents, in the order of the groups, where all groups are connected."""
     (fit,) = fit_many([model.member], part, n_threads=1)
     order = [fit.causal_order.index(name) for name in model.state.latents]
@@ -77,5 +77,5 @@ def best_latent_graph(Phi: Floats, sizes: tuple[int, ...], n_samples: float) -> 
     Phi = Phi / np.outer(unit, unit)
     n, price = (1.0, _POPULATION_PRICE) if math.isinf(n_samples) else (n_samples, 0.5 * math.log(n_samples))
     if len(sizes) <= _EXACT:
-        return foretold_graph(Phi, sizes, n, price)[0]
+        return predicted_graph(Phi, sizes, n, price)[0]
     return climbed_graph(LatentBic(Phi, sizes, n, price))

@@ -23,7 +23,7 @@ from unmeasured.graphs import CPDAG
 from unmeasured.peers.base import Peer, imported, quiet
 from unmeasured.peers.blocks import graph_of_measurement
 from unmeasured.search.discovery import nothing_latent
-from unmeasured.search.measurement import Measurement
+from unmeasured.search.model import FactorModel
 from unmeasured.sem.fit import fit_many
 
 Rotation = Literal["oblimin", "promax"]
@@ -150,7 +150,7 @@ def _eigenvalues(R: Floats, of: Eigenvalues) -> Floats:
 
 def unrotated_loadings(sample: Sample, m: int) -> Floats:
     """(n, m) maximum-likelihood loadings of standardised variables on uncorrelated factors."""
-    model = Measurement(sample.names, (m,), (1,) * len(sample.names))
+    model = FactorModel(sample.names, (m,), (1,) * len(sample.names))
     (fit,) = fit_many([model.member], sample, n_threads=1)
     position = {name: i for i, name in enumerate(fit.causal_order)}
     latents = [position[name] for name in model.state.latents]
@@ -193,5 +193,5 @@ def _graph(sample: Sample, belongs: list[tuple[int, ...]]) -> CPDAG:
     kept = [j for j, row in enumerate(belongs) if row]
     names = tuple(sample.names[j] for j in kept)
     masks = tuple(sum(1 << factors.index(f) for f in belongs[j]) for j in kept)
-    model = Measurement(names, (1,) * len(factors), masks)
+    model = FactorModel(names, (1,) * len(factors), masks)
     return graph_of_measurement(sample, sample.select(names), model)

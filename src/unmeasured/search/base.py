@@ -17,22 +17,25 @@ import re
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
+from importlib import import_module
 from numbers import Integral
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from unmeasured.answer.result import Result
-from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import DataError, UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.levels import Level
+from unmeasured.search.discovery import RunnerUp
 from unmeasured.sem.fit import Fit
+
+if TYPE_CHECKING:
+    from unmeasured.answer.result import Result
 
 # How Python writes a function; where it lies in memory is nothing to keep.
 _FUNCTION = re.compile(r"<function (?:\S+\.)?(\w+) at 0x[0-9a-f]+>")
@@ -49,7 +52,6 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     groups_: tuple[tuple[str, ...], ...]
     sem_: Fit
     sample_: Sample
-    result_: Result
     trace_: tuple[Any, ...]
     remarks_: tuple[str, ...]
     runners_up_: list[RunnerUp] = []  # noqa: RUF012 (for searches that have none)
@@ -136,19 +138,30 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         self._keep_feature_names(source)
         # scikit-learn writes an estimator with the options that are not at their default.
         method = _FUNCTION.sub(r"\1", " ".join(repr(self).split()))
-        self.result_ = Result(
-            self.graph_,
-            self.sem_,
-            self.remarks_,
-            method,
-            self._options(),
-            self._named,
-            runners=tuple(self.runners_up_),
-            reading=self._levels,
-            headline=self._headline,
-            stopped=self.stopped_,
-        )
+        self._answer = {
+            "graph": self.graph_,
+            "sem": self.sem_,
+            "remarks": self.remarks_,
+            "method": method,
+            "options": self._options(),
+            "named": self._named,
+            "runners": tuple(self.runners_up_),
+            "stopped": self.stopped_,
+            "reading": self._levels,
+            "headline": self._headline,
+        }
+        self.__dict__.pop("_result", None)
         return self
+
+    @property
+    def result_(self) -> Result:
+        """The answer to read, made when it is asked for: the search itself knows nothing of how it is shown."""
+        if not hasattr(self, "_answer"):
+            raise AttributeError(f"{type(self).__name__} was not fitted yet, so it has no result_. Call its fit first.")
+        if "_result" not in self.__dict__:
+            # The only look to the right: what an answer is belongs to a package that builds on this one.
+            self._result = import_module("unmeasured.answer.result").Result(**self._answer)
+        return cast("Result", self._result)
 
     def _options(self) -> dict[str, Any]:
         """The options as a result keeps them: functions by their names."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
-from unmeasured.search.state import State
+from unmeasured.search.paper.state import State
 
 # Correlations that differ by less are equal. Moments of rows in another order of columns differ by some 1e-15.
 _DIGITS = 10

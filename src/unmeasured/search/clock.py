@@ -46,9 +46,9 @@ class Clock:
 
     def __init__(self, time_limit: float | None, began: float | None = None, reserved: float = 0.0) -> None:
         """``began``: what ``time.monotonic`` said when the work began, or now; ``reserved``: seconds to leave."""
-        limit = checked_time_limit(time_limit)
-        self._said = limit
-        self._limit = None if limit is None else max(limit - reserved, _LEAST * limit)
+        self._said = checked_time_limit(time_limit)
+        self._reserved = reserved
+        self._cpu = time.process_time()
         self._began = time.monotonic() if began is None else began
         self._interrupted: float | None = None  # seconds from the beginning to Ctrl-C
         self._is_late = False
@@ -84,7 +84,8 @@ class Clock:
         """
         spent = self.seconds
         expected = spent * (1.0 - self._done) / self._done if self._done >= _TELLING else math.inf
-        allowed = max(self._limit - spent, 0.0) if self._limit is not None else math.inf
+        limit = self._limit
+        allowed = max(limit - spent, 0.0) if limit is not None else math.inf
         if math.isinf(expected) and math.isinf(allowed):
             return ""
         return f"about {in_words(expected)} left" if expected < allowed else f"at most {in_words(allowed)} left"
@@ -93,6 +94,17 @@ class Clock:
     def seconds(self) -> float:
         """Seconds since the work began."""
         return time.monotonic() - self._began
+
+    @property
+    def _limit(self) -> float | None:
+        """Seconds there are for the search: the limit less what comes after it.
+
+        On a machine that is busy with other things that takes longer, by as much as it has so far.
+        """
+        if self._said is None or not self._reserved:
+            return self._said
+        slowness = max(self.seconds / max(time.process_time() - self._cpu, 0.1), 1.0)
+        return max(self._said - self._reserved * slowness, _LEAST * self._said)
 
     # Ends ---------------------------------------------------------------------------------------------------
 
@@ -141,7 +153,8 @@ class Clock:
         self._check_limit(part, more)
 
     def _check_limit(self, part: float, more: float = 0.0) -> None:
-        if self._limit is not None and self.seconds > part * self._limit + more:
+        limit = self._limit
+        if limit is not None and self.seconds > part * limit + more:
             self._is_late = True
             raise Stopped
 

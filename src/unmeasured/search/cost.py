@@ -17,7 +17,7 @@ import numpy as np
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.search.clock import in_words
 from unmeasured.search.descent import may_descend
-from unmeasured.search.measurement import Measurement
+from unmeasured.search.model import FactorModel
 from unmeasured.sem.solve import Problem, solve
 
 # Observed variables and seconds of LGES(), and what the work below takes, on the machine they were measured on.
@@ -89,7 +89,7 @@ def seconds_on_the_curve(n: int) -> float:
 def slowness() -> float:
     """How many times longer than on the machine of the curve a fixed batch of fits takes here."""
     names = tuple(f"x{i}" for i in range(15))
-    model = Measurement(names, (1,) * 5, tuple(1 << i % 5 for i in range(15)))
+    model = FactorModel(names, (1,) * 5, tuple(1 << i % 5 for i in range(15)))
     together = np.equal.outer(np.arange(15) % 5, np.arange(15) % 5)
     sample = as_sample(cov=np.where(together, 0.5, 0.2) + 0.5 * np.eye(15), n_samples=1000, names=names)
     problems = [Problem(model.pattern, sample)] * 20

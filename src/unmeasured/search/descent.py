@@ -1,8 +1,8 @@
-"""Another way to the best class, for very many rows: down from a higher price.
+"""Another way to the best class, for very many rows: down from a larger penalty.
 
-With 20,000 answers every model is rejected, and the score at BIC's price has many summits: whichever detail is bought
-first stands in the way of others. Where dimensions cost more only the large features pay, and going down from there
-buys the details in the order of what they are worth::
+With 20,000 answers every model is rejected, and the score at BIC's penalty has many local optima: whichever detail is
+added first stands in the way of others. At a larger penalty only the large features pay, and going down from there adds
+the details in the order of what they are worth::
 
     penalty    1  →  as if N were 1000  →  half way on a log scale  →  1
 """
@@ -13,20 +13,21 @@ import math
 from dataclasses import replace
 
 from unmeasured.data.sample import Sample
-from unmeasured.search.bic import MANY_VARIABLES, Best, BicSearch
+from unmeasured.search.bic import Best, BicSearch
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.discovery import is_rejected, with_isolated
-from unmeasured.search.measurement import measurement_of
+from unmeasured.search.model import model_of_class
 from unmeasured.search.trace import Step, Steps
 from unmeasured.sem.fit import fit_many
 
-# The price to go down from is BIC's for so many rows, and worth the way only if it is so many times what is asked for.
+# The penalty to go down from is BIC's for so many rows, worth the way only if it is so many times the one asked for.
 _FEW_ROWS, _FAR = 1000, 4.0
 # What the first search takes of the whole way, about.
 _FIRST = 0.5
 
 
 def best_from_above(search: BicSearch, penalty: float, steps: Steps) -> Best | None:
-    """The best class found; with so many rows that it is rejected, also by way of higher prices."""
+    """The best class found; with so many rows that it is rejected, also by way of larger penalties."""
     sample, clock = search.sample, search.clock
     is_asked = may_descend(sample, penalty) and not search.guidance.starts  # with starts it is near an answer already
     clock.lap(0.0, _FIRST if is_asked else 1.0)
@@ -39,19 +40,19 @@ def best_from_above(search: BicSearch, penalty: float, steps: Steps) -> Best | N
     if not is_rejected(fit):
         return first
     best, way = first, list[Step]()
-    top = _price_of_few_rows(sample.n)
+    top = _penalty_of_few_rows(sample.n)
     stages = [top, math.sqrt(top * penalty), penalty]
-    for done, price in enumerate(stages):
+    for done, at in enumerate(stages):
         if clock.measuring_is_over:
             return first
         clock.lap(*(_FIRST + (1.0 - _FIRST) * part / len(stages) for part in (done, done + 1)))
-        start = measurement_of(with_isolated(best.state.cpdag, sample.names), sample.names)
+        start = model_of_class(with_isolated(best.state.cpdag, sample.names), sample.names)
         near, lap = replace(search, guidance=replace(search.guidance, starts=[start])), steps.lap()
-        found = near.best(price, lap)
+        found = near.best(at, lap)
         if found is None or clock.measuring_is_over:
             return first
         best = found
-        way += [replace(step, phase=f"At penalty {price:.3g}: {step.phase}") for step in lap]
+        way += [replace(step, phase=f"At penalty {at:.3g}: {step.phase}") for step in lap]
     if best.value <= first.value:
         return first
     steps += way
@@ -60,8 +61,8 @@ def best_from_above(search: BicSearch, penalty: float, steps: Steps) -> Best | N
 
 def may_descend(sample: Sample, penalty: float = 1.0) -> bool:
     """Whether there are rows enough for it, and not so many variables that they are worked on in pieces."""
-    return _price_of_few_rows(sample.n) >= _FAR * penalty and len(sample.names) <= MANY_VARIABLES
+    return _penalty_of_few_rows(sample.n) >= _FAR * penalty and len(sample.names) <= BUDGET.many_variables
 
 
-def _price_of_few_rows(n: float) -> float:
+def _penalty_of_few_rows(n: float) -> float:
     return math.log(_FEW_ROWS) / _FEW_ROWS * n / math.log(n)

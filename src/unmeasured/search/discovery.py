@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.levels import Level
@@ -24,6 +23,16 @@ _ALONE = 0.1
 REJECTED = 1e-3
 # Above this RMSEA the usual rules of thumb call a fit unacceptable.
 _BAD_FIT = 0.1
+
+
+@dataclass(frozen=True)
+class RunnerUp:
+    """A class that came close: its graph, its score, and how far that is below the best."""
+
+    graph: CPDAG
+    score: float
+    difference: float
+    dimension: int
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,7 @@ def remarks_on(cpdag: CPDAG, is_stopped: bool = False) -> list[str]:
 
 
 def remarks_on_leftover(leftover: Sequence[str]) -> list[str]:
-    """What to tell of variables Phase 1 could not settle."""
+    """What to tell of variables Phase 1 could not place."""
     if not leftover:
         return []
     return [

@@ -9,7 +9,7 @@ from unmeasured.graphs import CPDAG
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.knowledge.rules import Parents, Rules, Sizes
 from unmeasured.knowledge.statements import Statement
-from unmeasured.search.state import latent_names
+from unmeasured.search.paper.state import latent_names
 
 # A difference in BIC above this is very strong evidence (Kass and Raftery 1995).
 _LOUD = 10.0

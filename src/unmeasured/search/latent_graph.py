@@ -18,8 +18,8 @@ import numpy as np
 from unmeasured.arrays import Bools, Floats, Marks
 from unmeasured.errors import Stopped
 from unmeasured.graphs import cpdag_of
-from unmeasured.search.operators import DeleteLL, candidate_deletions
-from unmeasured.search.state import State
+from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
+from unmeasured.search.paper.state import State
 from unmeasured.sem.savings import rough_savings
 from unmeasured.sem.solve import Check, never
 

@@ -1,229 +1,34 @@
-"""LGES: the phases and the result, on one screen; and the estimator.
-
-::
-
-    criterion="delta"   sample → S_init → Phase 1 (Algorithm 1) ──┐
-                                                                  ├→ Phase 2 (Algorithm 2) → Discovery
-    criterion="bic"     sample → proposals → moves over them ─────┘
-                                 who measures whom                   how latents cause one another
-"""
+"""LGES: the estimator. Its options and their checks; what they lead to is in :mod:`unmeasured.search.pipeline`."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, get_args
 
 from threadpoolctl import ThreadpoolController
 
-from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
-from unmeasured.errors import SearchStopped, UnmeasuredError
+from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.knowledge.known import Knowledge
-from unmeasured.knowledge.rules import Rules
-from unmeasured.knowledge.satisfy import rules_of
-from unmeasured.score import LikelihoodScore, default_delta
 from unmeasured.search import options
 from unmeasured.search.base import Search
-from unmeasured.search.bic import MANY_VARIABLES, Best, BicSearch, start_near
-from unmeasured.search.canonical import canonical, in_order_of
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock, checked_time_limit
-from unmeasured.search.descent import best_from_above
 from unmeasured.search.discovery import (
     Discovery,
-    independent_variables,
-    nothing_latent,
-    remarks_on,
-    remarks_on_fit,
-    remarks_on_leftover,
-    with_isolated,
+    RunnerUp,
 )
-from unmeasured.search.informed import NO_PRICE, agreeing, informed, price_in_words
-from unmeasured.search.measurement import measurement_of
-from unmeasured.search.observed import questioned
-from unmeasured.search.phase1 import run_phase1
-from unmeasured.search.phase2 import run_phase2
-from unmeasured.search.refine import Guidance, Move
-from unmeasured.search.state import State, initial_state
+from unmeasured.search.pipeline import Criterion, discover, discover_knowing
+from unmeasured.search.refine import Move
+from unmeasured.search.score import default_delta
 from unmeasured.search.tolerance import CLOSE_FIT, Tolerant, checked_tolerance, discover_within
-from unmeasured.search.trace import Step, Steps, Trace
+from unmeasured.search.trace import Trace
 from unmeasured.search.warm import are_on_disk, compile_kernels
-from unmeasured.sem.fit import fit_many
-
-# With more variables than this a search takes long, and is not made a second time to tell the price of knowledge.
-_FEW_VARIABLES = 34
-_N_RUNNERS = 40
-
-Criterion = Literal["bic", "delta"]
-
-
-def discover(
-    sample: Sample,
-    *,
-    criterion: Criterion = "bic",
-    delta: float | None = None,
-    penalty: float = 1.0,
-    max_group_size: int | None = None,
-    prune: bool = True,
-    n_threads: int | None = None,
-    time_limit: float | None = None,
-    moves: Sequence[Move] = (),
-    verbose: bool = False,
-    starts: Sequence[CPDAG] = (),
-    n_runners: int = 0,
-    knowledge: Knowledge | None = None,
-    clock: Clock | None = None,
-) -> Discovery:
-    """Recover the CPDAG over latent groups and observed variables.
-
-    ``starts``: answers to similar data, which "bic" climbs from instead of most of its own proposals. ``n_runners``:
-    how many runners-up it hands back at most. ``knowledge``: the answer agrees with it. ``clock``: one that
-    runs already.
-
-    Raises
-    ------
-    SearchStopped
-        Where the search was interrupted, or its time was over, before there was a first model.
-    """
-    initial_state(sample.names)  # refuses what no factor model can describe
-    largest = min(max_group_size or len(sample.names), len(sample.names) // 2)
-    data = canonical(sample)
-    # Contradictions are refused before the search.
-    rules = rules_of(knowledge, data.names, max_group_size) if knowledge else None
-    clock = Clock(time_limit) if clock is None else clock
-    steps = Steps(verbose, clock)
-    best: Best | None = None
-    leftover: tuple[str, ...] = ()
-    with clock.listening():
-        # In a population the penalty vanishes against the likelihood: what is left is the paper's rule.
-        if criterion == "delta" or math.isinf(sample.n):
-            tolerance = default_delta(sample.n) if delta is None else delta
-            state, leftover = by_tolerance(data, tolerance, largest, prune, n_threads, steps, clock)
-        else:
-            models = [measurement_of(graph, data.names) for graph in starts if graph.groups]
-            guidance = Guidance(largest, moves, models, rules)
-            best = best_from_above(BicSearch(data, guidance, clock, n_threads, n_runners), penalty, steps)
-            state = best.state if best else None
-        steps.close()
-        if state is None:
-            return _nothing_found(sample, clock, Trace(steps), knowledge, rules)
-        ordered, latents = in_order_of(state, sample.names)
-        cpdag = with_isolated(ordered.cpdag, sample.names)
-        named: tuple[str, ...] = ()
-        if knowledge and rules:
-            cpdag, named = informed(cpdag, knowledge, rules_of(knowledge, sample.names, max_group_size))
-        # With many variables a fit takes long, and begins where the search has come to.
-        near = best.near if best and len(sample.names) > MANY_VARIABLES else None
-        start = None if near is None else start_near(cpdag, near, dict(zip(cpdag.latents, latents, strict=True)))
-        (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=n_threads, check=clock.check_last_fit)
-    remarks = [*remarks_on(cpdag, bool(clock.stopped)), *remarks_on_leftover(leftover)]
-    remarks += remarks_on_fit(fit) if fit.converged or not clock.stopped else []
-    stopped = ""
-    if clock.stopped:
-        stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
-        if not fit.converged:
-            stopped += " Its estimates have not converged."
-        remarks = [stopped, *remarks]
-    found = Discovery(
-        cpdag,
-        fit,
-        Trace(steps),
-        tuple(remarks),
-        best.met.runners_up(state, sample.names) if best else (),
-        named,
-        stopped,
-        clock.is_interrupted,
-    )
-    # The paper's rule is left as it is, whoever gives knowledge of latents knows that there are some, and the best
-    # factor model may not have been found yet where the search was stopped.
-    if criterion == "delta" or math.isinf(sample.n) or rules or stopped:
-        return found
-    return questioned(found, sample, data, penalty)
-
-
-def _nothing_found(
-    sample: Sample, clock: Clock, trace: Trace, knowledge: Knowledge | None, rules: Rules | None
-) -> Discovery:
-    """The answer that there are no latents; refused where the search did not come to its end."""
-    if clock.stopped:
-        error = SearchStopped(
-            f"{clock.stopped}, before a first model was found: whether there are latents behind these variables is not "
-            "known yet. Give the search more time, or fewer variables."
-        )
-        error.is_interrupted = clock.is_interrupted
-        raise error
-    empty = nothing_latent(sample, trace)
-    if knowledge and rules:
-        informed(
-            empty.cpdag, knowledge, rules_of(knowledge, sample.names)
-        )  # refuses to find nothing where something is known
-    return empty
-
-
-def discover_knowing(sample: Sample, knowledge: Knowledge, price: bool | None = None, **options: Any) -> Discovery:
-    """The same with what is known, and with ``price`` what that costs: the search without it is made too.
-
-    Left out: where that is cheap, without a time limit and with up to 34 variables. Where the search without knowledge
-    comes to a better answer that agrees with it, that is the answer.
-    """
-    found = discover(sample, knowledge=knowledge, **options)
-    told = f"Knowledge given: {'; '.join(map(str, knowledge.statements))}."
-    if options.get("criterion") == "delta" or math.isinf(sample.n):
-        return _remarking(found, told)
-    is_cheap = options.get("time_limit") is None and len(sample.names) <= _FEW_VARIABLES
-    if found.stopped or not (is_cheap if price is None else price):
-        return _remarking(found, told, NO_PRICE)
-    try:
-        free = discover(sample, **options)
-    except SearchStopped:
-        return _remarking(found, told, NO_PRICE)
-    if free.stopped:
-        return _remarking(found, told, NO_PRICE)
-    rules = rules_of(knowledge, sample.names, options.get("max_group_size"))
-    # Better by more than rounding: the same class in another order of its latents is not.
-    if free.fit.bic < found.fit.bic - 1e-3 and (better := agreeing(free.cpdag, knowledge, rules)) is not None:
-        cpdag, named = better
-        (fit,) = fit_many([cpdag], sample, n_threads=options.get("n_threads"))
-        found = replace(free, cpdag=cpdag, fit=fit, named=named)
-    return _remarking(found, told, price_in_words(knowledge, found.fit.bic, free.fit.bic, free.cpdag))
-
-
-def _remarking(found: Discovery, *remarks: str) -> Discovery:
-    """The discovery with more remarks, after the one that it was stopped."""
-    n_first = 1 if found.stopped else 0
-    return replace(found, remarks=(*found.remarks[:n_first], *remarks, *found.remarks[n_first:]))
-
-
-def by_tolerance(
-    sample: Sample,
-    delta: float,
-    max_group_size: int | None,
-    prune: bool,
-    n_threads: int | None,
-    steps: list[Step],
-    clock: Clock,
-) -> tuple[State | None, tuple[str, ...]]:
-    """The paper's search, to the letter where its letters hold; and the variables it could not settle."""
-    alone = independent_variables(sample)
-    linked = [name for name in sample.names if name not in alone]
-    if len(linked) < 2:
-        return None, ()
-    data = sample.select(linked)
-    score = LikelihoodScore(data, n_threads=n_threads, check=clock.check)
-    start = initial_state(data.names)  # S_init, Definition 3
-    measured, leftover = run_phase1(start, score, delta, max_group_size=max_group_size, prune=prune)  # Algorithm 1
-    steps += measured.trace
-    unsettled = tuple(linked[i] for i in leftover)
-    if not measured.state.groups:
-        return None, unsettled
-    final = run_phase2(measured.state, score, delta, prune=prune)  # Algorithm 2
-    steps += final.trace
-    return final.state, unsettled
 
 
 class LGES(Search):
@@ -237,7 +42,7 @@ class LGES(Search):
     delta : float, optional
         That tolerance; by default ``0.25 log(N) / N``.
     penalty : float
-        What a dimension costs, in units of BIC's price; larger gives sparser graphs.
+        What a dimension costs, in units of BIC's penalty; larger gives sparser graphs.
     tolerance : "auto" or float
         How far the population may lie off the model, in units of RMSEA. 0: the exact criterion. "auto": exact where a
         factor model holds; where every one is rejected .05, and the answer is led by the latents that are found again
@@ -346,7 +151,7 @@ class LGES(Search):
         self.verbose = verbose
 
     def _search(self, sample: Sample) -> None:
-        found = self.discover(sample, n_runners=_N_RUNNERS)
+        found = self.discover(sample, n_runners=BUDGET.n_runners)
         self.graph_, self.sem_, self.runners_up_ = found.cpdag, found.fit, list(found.runners_up)
         self.trace_, self.remarks_, self._named = found.trace, found.remarks, found.named
         self.stopped_, self.tolerance_ = found.stopped, found.tolerance
@@ -384,7 +189,7 @@ class LGES(Search):
         # Threads of BLAS round differently from run to run, which can turn a search elsewhere; the matrices are small.
         with _libraries().limit(limits=1, user_api="blas"):
             if is_exact:
-                return self._exactly(sample, known, price, checked)
+                return _exactly(sample, known, price, checked)
             within = Tolerant(
                 sample,
                 CLOSE_FIT if tolerance is None else tolerance,
@@ -394,15 +199,8 @@ class LGES(Search):
                 bool(self.verbose),
             )
             if known or moves:
-                return within.searched(lambda data: self._exactly(data, known, price, checked))
-            return discover_within(within, tolerance is None, lambda: self._exactly(sample, None, None, checked))
-
-    def _exactly(
-        self, sample: Sample, known: Knowledge | None, price: bool | None, checked: dict[str, Any]
-    ) -> Discovery:
-        if known:
-            return discover_knowing(sample, known, price, **checked)
-        return discover(sample, **checked)
+                return within.searched(lambda data: _exactly(data, known, price, checked))
+            return discover_within(within, tolerance is None, lambda data: _exactly(data, None, None, checked))
 
     def _clock(self) -> Clock:
         """The clock of this fit; compiling the kernels, which the first run on a machine does, is not counted."""
@@ -412,6 +210,13 @@ class LGES(Search):
             compile_kernels()
             began += time.monotonic() - before
         return Clock(self.time_limit, began, self._reserved)
+
+
+def _exactly(sample: Sample, known: Knowledge | None, price: bool | None, checked: dict[str, Any]) -> Discovery:
+    """By the exact criterion, with what is known or without."""
+    if known:
+        return discover_knowing(sample, known, price, **checked)
+    return discover(sample, **checked)
 
 
 @cache

@@ -19,9 +19,9 @@ import numpy as np
 
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
-from unmeasured.score import surprise_of
 from unmeasured.search.discovery import Discovery, is_rejected
 from unmeasured.search.latent_graph import LatentBic, climbed_graph
+from unmeasured.search.score import prior_of
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.savings import exact_graph
 
@@ -100,4 +100,4 @@ def best_rival(sample: Sample, penalty: float) -> Rival:
 
 def extended_bic(cpdag: CPDAG, fit: Fit, penalty: float) -> float:
     """The same for a factor model, less the log-likelihood of the saturated model."""
-    return -0.5 * fit.chi2 - penalty * (0.5 * fit.dimension * math.log(fit.sample.n) + surprise_of(cpdag))
+    return -0.5 * fit.chi2 - penalty * (0.5 * fit.dimension * math.log(fit.sample.n) + prior_of(cpdag))

@@ -23,28 +23,22 @@ import numpy as np
 
 from unmeasured.arrays import Bools, Floats
 from unmeasured.errors import Stopped
-from unmeasured.score import BicScore, Fitted, surprise, surprises
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock
-from unmeasured.search.measurement import Measurement
-from unmeasured.search.propose import ChanceGains, Cluster, RankGains, assemble, candidate_clusters, find_clusters
+from unmeasured.search.model import FactorModel
+from unmeasured.search.proposals import ChanceGains, Cluster, RankGains, assemble, candidate_clusters, find_clusters
 from unmeasured.search.refine import Guidance, Refinement
 from unmeasured.search.relocate import stepwise_relocations
-from unmeasured.search.trace import Step
+from unmeasured.search.score import BicScore, Fitted, prior, priors
+from unmeasured.search.trace import Recorder, Step
 from unmeasured.sem.factors import Factors, fit_factors
-
-# How many standard deviations beyond chance a rank constraint may cost.
-_RATES = (2.5, 6.0, 15.0, 40.0, 100.0)
-# Observed variables in a piece, about.
-_PIECE = 20
-# A score has to rise by more than the fits' own rounding.
-_LEAST_RISE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Placed:
     """A measurement model of all variables, its fit and its score."""
 
-    model: Measurement
+    model: FactorModel
     factors: Factors
     value: float
 
@@ -53,33 +47,39 @@ class Placed:
 class Pieces:
     """What working on pieces needs: the score of the whole, and which pieces are done."""
 
-    score: BicScore[Measurement]
+    score: BicScore
     guidance: Guidance
     steps: list[Step]
     clock: Clock
     best: Placed | None = None
     n_rounds: int = 0
+    n_pieces: int = 0
+    n_fitted: int = 0  # by EM, for the trace
+    n_remembered: int = 0
     done: set[object] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._recorder = Recorder(self.steps, self)
 
     def search(self) -> Placed | None:
         """The best measurement model found; None where nothing clusters."""
         for model in self.starts():
-            self.housed(self.place(self.fitted(model)))
+            self.regrouped(self.place(self.fitted(model)))
         while (before := self.best) is not None:
             self.check()
-            other = self.housed(self.place(self.work(before)))
+            other = self.regrouped(self.place(self.work(before)))
             # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
-            if other.value <= before.value + _LEAST_RISE:
+            if other.value <= before.value + BUDGET.least_rise_by_em:
                 self.best = before
                 break
         return self.best
 
-    def starts(self) -> Iterator[Measurement]:
+    def starts(self) -> Iterator[FactorModel]:
         """What closed forms find, by strict tests and lenient ones: of real data no constraint holds exactly."""
         gains = ChanceGains(self.score.sample, self.score.price, self.check)
         yield from self.guidance.starts
         seen = {model.key for model in self.guidance.starts}
-        for rate in _RATES:
+        for rate in BUDGET.chance_rates:
             clusters: list[Cluster] = []
             try:
                 for cluster in candidate_clusters(gains, range(gains.n), rate, self.guidance.max_group_size):
@@ -100,11 +100,11 @@ class Pieces:
         taken = {j for _, items in clusters for j in items}
         return {j: 0 for j in range(len(self.score.sample.names)) if j not in taken}
 
-    def housed(self, found: Placed) -> Placed:
+    def regrouped(self, found: Placed) -> Placed:
         """Variables that no group wants get groups of their own, where that is better."""
         orphans = [j for j, mask in enumerate(found.model.parents) if not mask]
         gains = ChanceGains(self.score.sample, self.score.price, self.check)
-        clusters, _ = find_clusters(gains, orphans, _RATES[0], self.guidance.max_group_size)
+        clusters, _ = find_clusters(gains, orphans, BUDGET.chance_rates[0], self.guidance.max_group_size)
         if not clusters:
             return found
         sizes, parents = list(found.model.sizes), list(found.model.parents)
@@ -112,24 +112,25 @@ class Pieces:
             for j in items:
                 parents[j] = 1 << len(sizes)
             sizes.append(k)
-        other = self.place(self.fitted(Measurement(found.model.observed, tuple(sizes), tuple(parents))))
+        other = self.place(self.fitted(FactorModel(found.model.observed, tuple(sizes), tuple(parents))))
         return other if other.value > found.value else found
 
     # The whole --------------------------------------------------------------------------------------------
 
-    def fitted(self, model: Measurement, near: Factors | None = None) -> Placed:
+    def fitted(self, model: FactorModel, near: Factors | None = None) -> Placed:
         """The model fitted to all variables; the best of all is kept, also where the time is over during its fit."""
         sample = self.score.sample
         m = sum(model.sizes)
         loads = model.mask[:, m:]
         start = first_factors(sample.corr, model) if near is None else near
         factors, objective = fit_factors(
-            sample.corr, loads, start, tolerance=_LEAST_RISE / sample.n, check=self.check
+            sample.corr, loads, start, tolerance=BUDGET.least_rise_by_em / sample.n, check=self.check
         )  # fmt: skip
         value = -0.5 * sample.n * (objective - sample.log_det_corr - len(sample.names))
         n_parents = [mask.bit_count() for mask in model.parents]
         value -= self.score.price * model.n_parameters
-        value -= self.score.penalty * surprise(n_parents, len(model.sizes))
+        value -= self.score.penalty * prior(n_parents, len(model.sizes))
+        self.n_fitted += 1
         placed = Placed(model, factors, value)
         if self.best is None or value > self.best.value:
             self.best = placed
@@ -147,9 +148,9 @@ class Pieces:
         while True:
             self.check()
             best, rise = self.other_parents(found)
-            order = [int(j) for j in np.argsort(-rise) if rise[j] > _LEAST_RISE]
+            order = [int(j) for j in np.argsort(-rise) if rise[j] > BUDGET.least_rise_by_em]
             better = self.moved(found, best, order)
-            while better is None and len(order) > 1:  # together they do less than they promise
+            while better is None and len(order) > 1:  # together they gain less than predicted
                 order = order[: len(order) // 2]
                 better = self.moved(found, best, order)
             if better is None:
@@ -162,7 +163,7 @@ class Pieces:
         model, factors, score = found.model, found.factors, self.score
         n, G = len(model.observed), len(model.sizes)
         current = np.array([[mask >> g & 1 for g in range(G)] for mask in model.parents], dtype=bool)
-        prices = np.array([score.price, *(score.penalty * price for price in surprises(n, G))])
+        prices = np.array([score.price, *(score.penalty * price for price in priors(n, G))])
         first = np.concatenate([[0], np.cumsum(model.sizes)])
         return stepwise_relocations(
             score.sample.corr, factors.loadings, factors.Phi, factors.noise, first, current, prices,
@@ -179,7 +180,13 @@ class Pieces:
         if model.key == found.model.key:
             return None
         moved = self.fitted(model, found.factors)
-        return moved if moved.value > found.value + _LEAST_RISE else None
+        if moved.value <= found.value + BUDGET.least_rise_by_em:
+            return None
+        n_changed = sum(a != b for a, b in zip(model.parents, found.model.parents, strict=True))
+        what = f"other parents for {n_changed} variables"
+        reason = f"the score rises by {moved.value - found.value:.2f}, more than {BUDGET.least_rise_by_em:g}"
+        self._recorder.write("Whole model", what, found.value, moved.value, reason, tolerance=BUDGET.least_rise_by_em)
+        return moved
 
     # Pieces -----------------------------------------------------------------------------------------------
 
@@ -199,50 +206,52 @@ class Pieces:
         self.n_rounds += 1
         return found if model.key == found.model.key else self.fitted(model)
 
-    def _piece(self, model: Measurement, near: Floats, centre: int) -> tuple[int, ...]:
+    def _piece(self, model: FactorModel, near: Floats, centre: int) -> tuple[int, ...]:
         """A group and its nearest ones, until they have enough variables."""
         chosen, size = [], 0
         for g in np.argsort(-near[centre]).tolist():
             chosen.append(g)
             size += len(model.pure(g))
-            if size >= _PIECE:
+            if size >= BUDGET.piece:
                 break
         return tuple(sorted(chosen))
 
-    def solved(self, model: Measurement, chosen: tuple[int, ...]) -> Measurement | None:
+    def solved(self, model: FactorModel, chosen: tuple[int, ...]) -> FactorModel | None:
         """The model with some groups searched anew; None where that changes nothing."""
         inside = sum(1 << g for g in chosen)
         items = [j for j, mask in enumerate(model.parents) if mask and not mask & ~inside]
         part = restricted(model, chosen, items)
         if (part.observed, part.key) in self.done:
             return None
-        score: BicScore[Measurement] = BicScore(
+        score = BicScore(
             self.score.sample.select(part.observed),
             penalty=self.score.penalty,
             n_threads=self.score.n_threads,
             check=self.check,
         )
         gains = RankGains(score.sample, score.price, self.check)
-        search = Refinement(score, gains, self.guidance, self.steps)
+        self.n_pieces += 1
+        phase = f"Piece {self.n_pieces}, {len(part.observed)} variables"
+        search = Refinement(score, gains, self.guidance, self.steps, phase=phase)
         other = search.climb(part).model
         self.done |= {(part.observed, part.key), (part.observed, other.key)}
         return None if other.key == part.key or not other.is_valid else replaced(model, chosen, items, other)
 
 
-def _group_of(model: Measurement, pure: Sequence[int]) -> int | None:
+def _group_of(model: FactorModel, pure: Sequence[int]) -> int | None:
     """The group that has exactly these pure children, if there is one."""
     mask = model.parents[pure[0]]
     is_same = mask.bit_count() == 1 and model.pure(mask.bit_length() - 1) == tuple(pure)
     return mask.bit_length() - 1 if is_same else None
 
 
-def restricted(model: Measurement, groups: Sequence[int], items: Sequence[int]) -> Measurement:
+def restricted(model: FactorModel, groups: Sequence[int], items: Sequence[int]) -> FactorModel:
     """Some groups and some of their variables alone."""
     parents = tuple(sum(1 << i for i, g in enumerate(groups) if model.parents[j] >> g & 1) for j in items)
-    return Measurement(tuple(model.observed[j] for j in items), tuple(model.sizes[g] for g in groups), parents)
+    return FactorModel(tuple(model.observed[j] for j in items), tuple(model.sizes[g] for g in groups), parents)
 
 
-def replaced(model: Measurement, gone: Sequence[int], items: Sequence[int], part: Measurement) -> Measurement:
+def replaced(model: FactorModel, gone: Sequence[int], items: Sequence[int], part: FactorModel) -> FactorModel:
     """The model with a part of it put in the place of some groups.
 
     Variables outside the part that had such a group as a parent get the new group that has most of its pure children.
@@ -263,10 +272,10 @@ def replaced(model: Measurement, gone: Sequence[int], items: Sequence[int], part
     for j, mask in zip(items, part.parents, strict=True):
         parents[j] = mask << len(kept)
     sizes = tuple(model.sizes[g] for g in kept) + part.sizes
-    return Measurement(model.observed, sizes, tuple(parents))
+    return FactorModel(model.observed, sizes, tuple(parents))
 
 
-def in_order(placed: Placed) -> Fitted[Measurement]:
+def in_order(placed: Placed) -> Fitted:
     """The same fit as the dense kernels have it: every latent caused by all earlier groups, with noise of one.
 
     Within a group the basis is free, and chosen so that what earlier groups leave of its latents is uncorrelated.
@@ -287,7 +296,7 @@ def in_order(placed: Placed) -> Fitted[Measurement]:
     return Fitted(model, placed.value, effects, factors.noise, True, 0.0, none)
 
 
-def first_factors(S: Floats, model: Measurement) -> Factors:
+def first_factors(S: Floats, model: FactorModel) -> Factors:
     """Where a fit begins: the leading components of every group's pure children."""
     weights = np.zeros((sum(model.sizes), len(S)))
     loadings = np.zeros_like(weights)
@@ -304,7 +313,7 @@ def first_factors(S: Floats, model: Measurement) -> Factors:
     return Factors(loadings, 0.9 * Phi / np.outer(unit, unit) + 0.1 * np.eye(len(Phi)), noise)
 
 
-def nearness(Phi: Floats, model: Measurement) -> Floats:
+def nearness(Phi: Floats, model: FactorModel) -> Floats:
     """(G, G) the largest correlation between latents of two groups, and one more where they share an indicator.
 
     Groups that should be one may well be uncorrelated: what they share gives them away. A group is nearest to itself.

@@ -280,7 +280,7 @@ def relocated(S: Floats, Loading: Floats, Phi: Floats, noise: Floats, masks: Int
     return Relocations(masks, out, loadings / unit, noises)
 
 
-def promised_rise(
+def predicted_rise(
     S: Floats, Loading: Floats, Phi: Floats, noise: Floats, allowed: Bools, prices: Floats, now: Ints, n_samples: float
 ) -> float:
     """What other parents would add to the score if they did so independently (:func:`likelihood_rises`)."""

@@ -31,17 +31,19 @@ from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.levels import Level, named_level, strongest_level
-from unmeasured.score import BicScore, surprises
-from unmeasured.search.bic import MANY_VARIABLES, LatentTest, start_near
+from unmeasured.search.bic import LatentTest
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical, in_order_of
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import REJECTED, Discovery, is_rejected, remarks_on_fit, with_isolated
 from unmeasured.search.guided import paths_of
-from unmeasured.search.measurement import Measurement
+from unmeasured.search.model import FactorModel
+from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
+from unmeasured.search.pipeline import start_near
 from unmeasured.search.refine import Found, Guidance
 from unmeasured.search.replicability import Partition, effective_n, leading, levels_of, partitions
-from unmeasured.search.state import State
+from unmeasured.search.score import BicScore, priors
 from unmeasured.search.trace import Steps, Trace
 from unmeasured.sem.exploratory import degrees_of_freedom, ml_discrepancy
 from unmeasured.sem.fit import Fit, fit_many
@@ -169,10 +171,8 @@ class Tolerant:
     def refined(self, data: Sample, lead: Partition, steps: Steps) -> tuple[State, Found]:
         """The model whose latents are the sets of a partition: second latents for items, then paths between latents."""
         clock, sample = self.clock, replace(data, n=self.n_effective)
-        score: BicScore[Measurement] = BicScore(
-            sample, penalty=self.penalty, n_threads=self.n_threads, check=clock.check_measuring
-        )
-        model = Measurement(sample.names, (1,) * lead.n_factors, tuple(1 << int(k) for k in lead.labels))
+        score: BicScore = BicScore(sample, penalty=self.penalty, n_threads=self.n_threads, check=clock.check_measuring)
+        model = FactorModel(sample.names, (1,) * lead.n_factors, tuple(1 << int(k) for k in lead.labels))
         pieces = Pieces(score, Guidance(1), steps, clock)
         with clock.ending_a_stage():
             steps.say("Second latents for items")
@@ -186,7 +186,7 @@ class Tolerant:
             test.polish(state)
             if test.best is not None:
                 state = test.best.state
-                steps += test.best.trace
+                steps += test.best.steps
         return state, near
 
     def _answer(
@@ -196,7 +196,7 @@ class Tolerant:
         ordered, positions = in_order_of(state, sample.names)
         cpdag = with_isolated(ordered.cpdag, sample.names)
         start = None
-        if len(sample.names) > MANY_VARIABLES:
+        if len(sample.names) > BUDGET.many_variables:
             start = start_near(cpdag, near, dict(zip(cpdag.latents, positions, strict=True)))
         (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=self.n_threads, check=clock.check_last_fit)
         # Latents were numbered as in the partition; they go by the order of their first indicators now.
@@ -247,7 +247,7 @@ def with_cross_loadings(pieces: Pieces, found: Placed) -> Placed:
     By modification indices in batches, each fitted; a batch that does not raise the score is halved.
     """
     score, n = pieces.score, len(found.model.observed)
-    penalty = score.price + score.penalty * surprises(n, len(found.model.sizes))[1]
+    penalty = score.price + score.penalty * priors(n, len(found.model.sizes))[1]
     while True:
         pieces.check()
         gain = 0.5 * score.sample.n * _modification(score.sample.corr, found) - penalty
@@ -296,7 +296,7 @@ def _modification(S: Floats, found: Placed) -> Floats:
     return out
 
 
-def discover_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[], Discovery]) -> Discovery:
+def discover_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Discovery]) -> Discovery:
     """The exact answer where a factor model holds, else what comes back within the tolerance.
 
     Of two answers the tolerant one is taken where
@@ -307,7 +307,7 @@ def discover_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[], Disco
     """
     first: Discovery | None = None
     if is_auto and not no_model_holds(tolerant.sample):
-        first = exact()
+        first = exact(tolerant.sample)
         if not first.cpdag.groups or first.stopped:
             return first
         is_doubtful = first.fit.df > 0 and first.fit.pvalue < _DOUBTFUL
@@ -315,7 +315,7 @@ def discover_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[], Disco
             return first
     second = tolerant.discover()
     if second is None:
-        return first if first is not None else tolerant.searched(lambda data: exact())
+        return first if first is not None else tolerant.searched(exact)
     if first is None:
         return second
     if not is_rejected(first.fit):

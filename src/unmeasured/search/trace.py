@@ -1,11 +1,17 @@
-"""The trace: what was tried at each step, what it cost, and why it was kept."""
+"""The trace: what was tried at each step, and the numbers that decided.
+
+All scores of a trace have one unit. With ``criterion="bic"`` it is the extended BIC on the scale of a log-likelihood,
+in total over the sample, of the model the phase works on; with ``criterion="delta"`` the log-likelihood per sample less
+that of the saturated model, as in the paper. Steps are written by a :class:`Recorder`, which counts the fits made since
+its last one, so that counts are never negative and add up.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
 from shutil import get_terminal_size
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 import pandas as pd
 from tqdm import tqdm
@@ -18,19 +24,19 @@ _ROOM = len("10000 steps, 10:00:00, ")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One decision of the search. Scores are log-likelihoods per sample below the saturated model."""
+    """One decision of the search."""
 
     phase: str
-    what: str  # the operator that was considered best, in words
-    n_candidates: int  # how many operators were looked at
-    n_bounded: int  # refused by the closed form, without a fit
+    what: str  # the move that was considered best, in words
+    n_candidates: int  # models looked at since the last step of this phase: the sum of the next three
+    n_bounded: int  # refused by a closed form, without a fit
     n_fitted: int
     n_remembered: int  # scored before, in this run
     score_before: float
     score_after: float
-    tolerance: float
+    tolerance: float  # by how much the score may drop (criterion "delta"), or has to rise (criterion "bic")
     accepted: bool
-    reason: str
+    reason: str  # with the numbers that decided
 
     def __str__(self) -> str:
         kept = "kept" if self.accepted else "refused"
@@ -38,6 +44,41 @@ class Step:
             f"{self.phase}: {self.what}; {kept}: {self.reason} "
             f"({self.n_candidates} candidates: {self.n_bounded} bounded, {self.n_fitted} fitted, "
             f"{self.n_remembered} remembered)"
+        )
+
+
+class Counting(Protocol):
+    """What counts fits."""
+
+    n_fitted: int
+    n_remembered: int
+
+
+class Recorder:
+    """Writes the steps of one phase, each with the fits its score has made since the last one."""
+
+    def __init__(self, steps: list[Step], score: Counting) -> None:
+        self._steps, self._score = steps, score
+        self._fitted, self._remembered = score.n_fitted, score.n_remembered
+
+    def write(
+        self,
+        phase: str,
+        what: str,
+        before: float,
+        after: float,
+        reason: str,
+        *,
+        tolerance: float,
+        accepted: bool = True,
+        n_bounded: int = 0,
+    ) -> None:
+        """Write a step."""
+        fitted, remembered = self._score.n_fitted - self._fitted, self._score.n_remembered - self._remembered
+        self._fitted, self._remembered = self._score.n_fitted, self._score.n_remembered
+        n_candidates = n_bounded + fitted + remembered
+        self._steps.append(
+            Step(phase, what, n_candidates, n_bounded, fitted, remembered, before, after, tolerance, accepted, reason)
         )
 
 

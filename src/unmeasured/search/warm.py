@@ -15,14 +15,14 @@ import numpy as np
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.data.sample import Sample, as_sample
-from unmeasured.search.measurement import Measurement
-from unmeasured.search.relocate import latents_of, promised_rise, relocations, stepwise_relocations
+from unmeasured.search.model import FactorModel
+from unmeasured.search.relocate import latents_of, predicted_rise, relocations, stepwise_relocations
 from unmeasured.sem import batch
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.exploratory import quartimin
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.rank import rank_shortfall
-from unmeasured.sem.savings import covariance_along, effects_along, foretold_graph
+from unmeasured.sem.savings import covariance_along, effects_along, predicted_graph
 from unmeasured.sem.solve import Problem, compilation_announced, n_cores
 
 
@@ -58,20 +58,20 @@ def compile_scores() -> None:
     batch.score_batch(
         sample.corr, sizes, ints, floats, floats, floats, 1, 1.0, floats, ints, ints, paces, history
     )  # fmt: skip
-    model = Measurement(sample.names, (1,), (1,) * len(sample.names))
+    model = FactorModel(sample.names, (1,), (1,) * len(sample.names))
     pattern = pattern_of(model.member)
     Problem.of(pattern, sample).derivatives(np.ones(pattern.n_free))
-    jacobian_rank(Measurement(sample.names, (2,), (1,) * len(sample.names)).pattern)  # deficient: told exactly
+    jacobian_rank(FactorModel(sample.names, (2,), (1,) * len(sample.names)).pattern)  # deficient: told exactly
     rank_shortfall(sample.corr, [0, 1], 1)
     Phi, loading = np.empty((1, 1)), np.full((1, len(sample.names)), 0.5)
     covariance_along(np.concatenate([[[0.0]], loading], axis=1), Phi)
-    foretold_graph(Phi, model.sizes, sample.n, 1.0)
+    predicted_graph(Phi, model.sizes, sample.n, 1.0)
     effects = np.concatenate([[[0.0]], loading], axis=1)
     effects_along(effects, Phi, np.zeros((1, 1), dtype=np.uint8), effects.copy())
     fit, masks = (loading, Phi, np.ones(len(sample.names))), np.array([0, 1])
     relocations(sample.corr, *fit, model.sizes, masks)
     allowed, now = latents_of(masks, model.sizes), np.searchsorted(masks, model.parents)
-    promised_rise(sample.corr, *fit, allowed, np.zeros(2), now, sample.n)
+    predicted_rise(sample.corr, *fit, allowed, np.zeros(2), now, sample.n)
     quartimin(np.eye(4, 2))
     current = np.ones((len(sample.names), 1), dtype=bool)
     stepwise_relocations(sample.corr, *fit, np.array([0, 1]), current, np.zeros(3), sample.n)

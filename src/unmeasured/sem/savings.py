@@ -160,10 +160,10 @@ def best_graph(log_det: Floats, sizes: Ints, n_samples: float, price: float, arc
     return float(best[(1 << G) - 1])
 
 
-def foretold_graph(Phi: Floats, sizes: tuple[int, ...], n_samples: float, price: float) -> tuple[Marks, float]:
+def predicted_graph(Phi: Floats, sizes: tuple[int, ...], n_samples: float, price: float) -> tuple[Marks, float]:
     """The graph (G, G) over groups that will do, and by how much the score will rise with it; never negative.
 
-    >>> arcs, saved = foretold_graph(np.eye(3), (1, 1, 1), 100.0, 2.0)  # nothing is connected: all paths can go
+    >>> arcs, saved = predicted_graph(np.eye(3), (1, 1, 1), 100.0, 2.0)  # nothing is connected: all paths can go
     >>> int(arcs.sum()), round(saved, 6)
     (0, 6.0)
     """

@@ -17,7 +17,7 @@ from unmeasured.peers.fofc import pure_triples
 from unmeasured.peers.ranks import rank_pvalues, vanishing_tetrads, wishart_pvalues
 from unmeasured.peers.two_stage import most_factors, n_factors, unrotated_loadings
 from unmeasured.search.latent_graph import LatentBic, climbed_graph
-from unmeasured.sem.savings import foretold_graph
+from unmeasured.sem.savings import predicted_graph
 
 
 def population(search, dag, seed, parameters=um.simulate.realistic_parameters):
@@ -201,7 +201,7 @@ def test_hill_climbing_never_beats_the_exact_search_and_mostly_meets_it():
         Phi = um.simulate.paper_parameters(dag, rng=seed).cov()
         Phi /= np.sqrt(np.outer(np.diag(Phi), np.diag(Phi)))
         score = LatentBic(Phi, sizes, 500.0, 3.0)
-        exact = foretold_graph(Phi, sizes, 500.0, 3.0)[0]
+        exact = predicted_graph(Phi, sizes, 500.0, 3.0)[0]
         climbed, best, kept = (
             total_score(score, arcs) for arcs in (climbed_graph(score), exact, climbed_graph(score, exact))
         )

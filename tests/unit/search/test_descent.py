@@ -4,7 +4,7 @@ import unmeasured as um
 from unmeasured.search.bic import BicSearch
 from unmeasured.search.clock import Clock
 from unmeasured.search.descent import best_from_above
-from unmeasured.search.measurement import measurement_of
+from unmeasured.search.model import model_of_class
 from unmeasured.search.refine import Guidance
 from unmeasured.search.trace import Steps
 
@@ -59,7 +59,7 @@ def test_it_stays_where_nothing_calls_for_it(monkeypatch):
     few = um.Sample(sample.names, sample.cov, 1000)
     found = best_from_above(search_of(few), 1.0, Steps())  # BIC's own price is that of few rows
     best_from_above(search_of(sample), 4.0, Steps())  # near the top already
-    start = measurement_of(found.state.cpdag, sample.names)
+    start = model_of_class(found.state.cpdag, sample.names)
     best_from_above(search_of(sample, starts=[start]), 1.0, Steps())  # near an answer already
     truth = um.simulate.random_gnfm(n_latents=2, n_observed=8, rng=3)
     right = um.simulate.sample(um.simulate.realistic_parameters(truth, 3), 20_000, rng=3)

@@ -11,17 +11,16 @@ import pytest
 import unmeasured as um
 from small_graphs import all_dags, classes
 from unmeasured.graphs import generic_rank
-from unmeasured.search import exact
-from unmeasured.search.enumerate import (
-    Measurement,
+from unmeasured.search.exact import branch as exact
+from unmeasured.search.exact.branch import Criterion, ExactSearch, RankTable, class_bounds, cut_sizes
+from unmeasured.search.exact.enumerate import (
     count_gnfm,
     dimensions,
     gnfm_classes,
     latent_classes,
-    latent_names,
     measurement_table,
 )
-from unmeasured.search.exact import Criterion, ExactSearch, RankTable, class_bounds, cut_sizes
+from unmeasured.search.model import FactorModel
 from unmeasured.sem.rank import rank_shortfall
 
 
@@ -29,9 +28,9 @@ def names(n):
     return [f"x{i + 1}" for i in range(n)]
 
 
-def all_measurements(n, largest=None):
+def all_measurements(n, largest=None, observed=None):
     for m in range(1, n // 2 + 1):
-        table = measurement_table(n, m, largest or n // 2)
+        table = measurement_table(n, m, largest or n // 2, observed)
         yield from (table[row] for row in range(len(table)))
 
 
@@ -120,24 +119,23 @@ def test_counts_refuse_what_they_do_not_know():
 def test_dimension_of_every_class(n):
     for measurement in all_measurements(n):
         graphs = latent_classes(measurement.n_groups).children.tolist()
-        expected = [um.dimension(measurement.dag(graph, names(n))) for graph in graphs]
+        expected = [um.dimension(measurement.dag(graph)) for graph in graphs]
         assert dimensions(measurement).tolist() == expected, measurement
 
 
 def test_dimension_of_some_classes_with_more_variables():
     rng = np.random.default_rng(0)
     for n, m in [(7, 2), (7, 3), (8, 1), (8, 2), (8, 3), (8, 4)]:
-        table = measurement_table(n, m, n // 2)
+        table = measurement_table(n, m, n // 2, names(n))
         for row in rng.integers(len(table), size=5).tolist():
             c = int(rng.integers(len(latent_classes(m))))
-            dag = table[row].dag(latent_classes(m).children[c].tolist(), names(n))
+            dag = table[row].dag(latent_classes(m).children[c].tolist())
             assert dimensions(table[row])[c] == um.dimension(dag)
 
 
 def test_latents_are_not_called_like_observed_variables():
-    assert latent_names(3, ["L2", "x"]) == ("L1", "L3", "L4")
-    cpdag = Measurement((1, 1), (1, 1, 2, 2)).cpdag([0b10, 0], ["L1", "L2", "a", "b"])
-    assert cpdag.latents == ("L3", "L4")
+    cpdag = FactorModel(("L1", "L2", "a", "b"), (1, 1), (1, 1, 2, 2)).cpdag([0b10, 0])
+    assert cpdag.latents == ("latent 1", "latent 2")
     assert cpdag.observed == ("L1", "L2", "a", "b")
 
 
@@ -164,10 +162,10 @@ def disjoint_pairs(n):
 @pytest.mark.parametrize(("n", "m"), [(5, 1), (5, 2), (6, 2), (6, 3), (7, 3), (8, 4)])
 def test_ranks_are_those_of_trek_separation(n, m):
     rng = np.random.default_rng(n * m)
-    table = measurement_table(n, m, 2)
+    table = measurement_table(n, m, 2, names(n))
     for row in rng.integers(len(table), size=3).tolist():
         c = int(rng.integers(len(latent_classes(m))))
-        dag = table[row].dag(latent_classes(m).children[c].tolist(), names(n))
+        dag = table[row].dag(latent_classes(m).children[c].tolist())
         ranks = ranks_of(table[row], c)
         for k in rng.integers(len(ranks), size=40):
             A, B = list(ranks)[k]
@@ -204,13 +202,13 @@ def test_the_table_agrees_with_the_rank_likelihood():
 def bounds_and_shortfalls(sample):
     """For every class its bound and the shortfall of its fit, per sample."""
     table, bounds, dags = RankTable.of(sample.corr), [], []
-    for measurement in all_measurements(len(sample.names)):
+    for measurement in all_measurements(len(sample.names), observed=sample.names):
         listed = latent_classes(measurement.n_groups)
         bounds += class_bounds(
             np.array(measurement.parents), np.array(measurement.sizes), listed.children, listed.orders,
             listed.first_super, listed.supers, table.code, table.loss, np.full(len(listed), np.inf),
         ).tolist()  # fmt: skip
-        dags += [measurement.dag(graph, sample.names) for graph in listed.children.tolist()]
+        dags += [measurement.dag(graph) for graph in listed.children.tolist()]
     fits = um.fit_many(dags, sample, n_threads=1)
     return np.array(bounds), np.array([0.5 * fit.solution.discrepancy for fit in fits])
 
@@ -354,7 +352,7 @@ def test_progress_is_shown_and_arrives(capsys):
         ({"criterion": "aic"}, "criterion must be one of 'bic'; got 'aic'"),
         ({"penalty": 0.0}, "penalty must be a positive number; got 0.0"),
         ({"time_limit": -1.0}, "time_limit must be a positive number of seconds or None; got -1.0"),
-        ({"n_best": 0}, "n_best must be at least 1, the best class itself; got 0"),
+        ({"n_best": 0}, "n_best must be a whole number from 1; got 0"),
         ({"n_jobs": 0}, "n_jobs is a number of threads from 1, or -1 for all cores; got 0"),
         ({"max_group_size": 1.5}, "max_group_size must be a whole number from 1; got 1.5"),
     ],

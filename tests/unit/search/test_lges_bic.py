@@ -12,13 +12,13 @@ import unmeasured as um
 from unmeasured.benchmark import experiment
 from unmeasured.benchmark.attempt import simulated_rows
 from unmeasured.data.sample import Sample
-from unmeasured.score import BicScore, LikelihoodScore
-from unmeasured.search.measurement import Measurement, restructured
-from unmeasured.search.propose import RankGains, find_clusters, proposals
+from unmeasured.search.model import FactorModel, restructured
+from unmeasured.search.proposals import RankGains, find_clusters, proposals
 from unmeasured.search.refine import Guidance, Refinement
 from unmeasured.search.relocate import relocations
+from unmeasured.search.score import BicScore, LikelihoodScore
 from unmeasured.sem.parameters import pattern_of
-from unmeasured.sem.savings import foretold_graph
+from unmeasured.sem.savings import predicted_graph
 from unmeasured.sem.solve import Problem, solve
 
 
@@ -27,11 +27,11 @@ def truth_and_rows(seed, n=1000, sizes=(1, 1, 1), n_observed=10, common=1):
     return truth, um.simulate.sample(truth, n, rng=seed + 1, parameters="realistic")
 
 
-def measurement_of(dag):
+def model_of_class(dag):
     masks = [
         sum(1 << g for g, group in enumerate(dag.groups) if set(group) <= set(dag.parents(x))) for x in dag.observed
     ]
-    return Measurement(dag.observed, tuple(map(len, dag.groups)), tuple(masks))
+    return FactorModel(dag.observed, tuple(map(len, dag.groups)), tuple(masks))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -72,7 +72,7 @@ def test_the_fit_of_an_answer_is_the_best_of_many_starts():
 
 def test_a_fit_far_from_the_data_gets_other_starts():
     _, rows = truth_and_rows(3)
-    assert "best of 7 starts" in repr(um.fit(Measurement(tuple(rows.columns), (1,), (1,) * rows.shape[1]).member, rows))
+    assert "best of 7 starts" in repr(um.fit(FactorModel(tuple(rows.columns), (1,), (1,) * rows.shape[1]).member, rows))
 
 
 def test_misfit_is_that_of_a_fit():
@@ -80,8 +80,8 @@ def test_misfit_is_that_of_a_fit():
     sample = um.as_sample(rows)
     score = BicScore(sample)
     search = Refinement(score, RankGains(sample, score.price), Guidance(3), [], lambda: False)
-    right = measurement_of(truth)
-    wrong = Measurement(sample.names, (1,), (1,) * len(sample.names))
+    right = model_of_class(truth)
+    wrong = FactorModel(sample.names, (1,), (1,) * len(sample.names))
     for model in (right, wrong):
         fit = um.fit(model.member, sample)
         (found,) = score([model])
@@ -177,7 +177,7 @@ def restructurings(model, sample):
 
 def test_every_move_leads_to_a_valid_model():
     truth, rows = truth_and_rows(1, sizes=(1, 2), n_observed=9)
-    start = measurement_of(truth)
+    start = model_of_class(truth)
     assert start.is_valid
     found, search, others = restructurings(start, Sample.from_rows(rows))
     table, rise = search._rises(found)
@@ -205,7 +205,7 @@ def test_closed_form_relocations_are_likelihoods_a_fit_reaches(seed):
     truth, rows = truth_and_rows(seed, sizes=(1, 1, 2), n_observed=12)
     sample = Sample.from_rows(rows)
     score = BicScore(sample)
-    (found,) = score([measurement_of(truth)])
+    (found,) = score([model_of_class(truth)])
     masks = np.arange(1, 8)
     table = relocations(sample.corr, found.loadings, found.latent_cov, found.noise, found.model.sizes, masks)
     rng = np.random.default_rng(seed)
@@ -250,7 +250,7 @@ def test_savings_equal_the_best_of_all_graphs(seed):
     groups = range(len(sizes))
     connected = sum(local(g, groups[:g]) for g in groups)
     expected = max(map(best, itertools.permutations(groups))) - connected
-    arcs, saved = foretold_graph(Phi, sizes, N, price)
+    arcs, saved = predicted_graph(Phi, sizes, N, price)
     assert saved == pytest.approx(expected, abs=1e-8)
     assert sum(local(g, np.flatnonzero(arcs[:, g])) for g in groups) - connected == pytest.approx(saved, abs=1e-8)
 
@@ -259,7 +259,7 @@ def test_the_latent_graph_starts_near_the_connected_fit():
     """With nothing deleted, the start within a measurement model is its optimum."""
     truth, rows = truth_and_rows(5, sizes=(1, 2, 1), n_observed=12)
     sample = Sample.from_rows(rows)
-    (found,) = BicScore(sample)([measurement_of(truth)])
+    (found,) = BicScore(sample)([model_of_class(truth)])
     state = found.model.state
     near, cold = LikelihoodScore(sample, near=found), LikelihoodScore(sample)
     assert float(near([state])[0]) == pytest.approx(float(cold([state])[0]), abs=1e-5)
@@ -267,8 +267,8 @@ def test_the_latent_graph_starts_near_the_connected_fit():
 
 def test_the_key_ignores_the_order_of_groups():
     truth, _ = truth_and_rows(2, sizes=(1, 2), n_observed=9)
-    model = measurement_of(truth)
-    swapped = Measurement(model.observed, model.sizes[::-1], tuple({1: 2, 2: 1, 3: 3}[m] for m in model.parents))
+    model = model_of_class(truth)
+    swapped = FactorModel(model.observed, model.sizes[::-1], tuple({1: 2, 2: 1, 3: 3}[m] for m in model.parents))
     assert swapped.key == model.key
     assert swapped.signature == model.signature
 
@@ -278,7 +278,7 @@ def test_the_dimension_of_a_measurement_model_is_exact(seed):
     rng = np.random.default_rng(seed)
     sizes = [[1, 1, 1], [2, 1], [1, 1], [3, 1, 1]][seed]
     truth = um.simulate.random_gnfm(group_sizes=sizes, n_observed=2 * sum(sizes) + 2, rng=rng, shape="dense")
-    model = measurement_of(truth)
+    model = model_of_class(truth)
     sample = Sample.from_rows(um.simulate.sample(truth, 200, rng=rng, parameters="realistic"))
     score = BicScore(sample)
     for _, other in [("itself", model), *restructurings(model, sample)[2]]:

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
-from unmeasured.score import default_delta
-from unmeasured.search.operators import DeleteLX
-from unmeasured.search.phase1 import disjoint_sets
-from unmeasured.search.state import initial_state, latent_names
+from unmeasured.search.paper.operators import DeleteLX
+from unmeasured.search.paper.phase1 import disjoint_sets
+from unmeasured.search.paper.state import initial_state, latent_names
+from unmeasured.search.score import default_delta
 
 
 def sample_of(seed, n=500, **options):

@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 import unmeasured as um
-from unmeasured.score import BicScore
 from unmeasured.search.clock import Clock
 from unmeasured.search.latent_graph import LatentBic, latent_class
-from unmeasured.search.measurement import Measurement
+from unmeasured.search.model import FactorModel
 from unmeasured.search.pieces import Pieces, first_factors, in_order, nearness, replaced, restricted
-from unmeasured.search.propose import ChanceGains, RankGains, find_clusters
+from unmeasured.search.proposals import ChanceGains, RankGains, find_clusters
 from unmeasured.search.refine import Guidance
 from unmeasured.search.relocate import all_best_parents, relocations
+from unmeasured.search.score import BicScore
 from unmeasured.sem.factors import fit_factors
 
 
-def measurement_of(dag: um.DAG) -> Measurement:
+def model_of_class(dag: um.DAG) -> FactorModel:
     parents = [sum(1 << g for g, group in enumerate(dag.groups) if group[0] in dag.parents(x)) for x in dag.observed]
-    return Measurement(dag.observed, tuple(map(len, dag.groups)), tuple(parents))
+    return FactorModel(dag.observed, tuple(map(len, dag.groups)), tuple(parents))
 
 
 def drawn(
@@ -40,7 +40,7 @@ def drawn(
 def test_imagined_latents_reach_the_optimum_of_the_dense_kernels(seed: int, setting: str) -> None:
     """On badly conditioned covariances too (the paper's parameters)."""
     dag, sample = drawn(seed, 18, (1, 1, 2), setting)
-    model = measurement_of(dag)
+    model = model_of_class(dag)
     m = sum(model.sizes)
     _, objective = fit_factors(sample.corr, model.mask[:, m:], first_factors(sample.corr, model), tolerance=1e-10)
     dense = um.fit(model.member, sample)
@@ -51,7 +51,7 @@ def test_imagined_latents_reach_the_optimum_of_the_dense_kernels(seed: int, sett
 def test_a_fit_in_the_order_of_the_groups_implies_the_same_covariance() -> None:
     dag, sample = drawn(3, 20, (2, 1, 3))
     search = Pieces(BicScore(sample), Guidance(3), [], Clock(None))
-    placed = search.fitted(measurement_of(dag))
+    placed = search.fitted(model_of_class(dag))
     ordered = in_order(placed)
     np.testing.assert_allclose(ordered.implied, placed.factors.implied, atol=1e-9)
     m = sum(placed.model.sizes)
@@ -62,13 +62,13 @@ def test_a_fit_in_the_order_of_the_groups_implies_the_same_covariance() -> None:
 def test_stepwise_finds_the_best_parents_of_all_sets(seed: int) -> None:
     """With four groups and up to two parents now, every set of up to two groups is among those looked at."""
     dag, sample = drawn(seed, 20, (1, 1, 2, 1))
-    model = measurement_of(dag)
+    model = model_of_class(dag)
     rng = np.random.default_rng(seed)
     wrong = list(model.parents)
     for j in rng.choice(20, 4, replace=False):
         wrong[j] = 1 << int(rng.integers(4))
     model = replace(model, parents=tuple(wrong))
-    score = BicScore[Measurement](sample)
+    score = BicScore(sample)
     search = Pieces(score, Guidance(3), [], Clock(None))
     placed = search.fitted(model)
     best, rise = search.other_parents(placed)
@@ -78,7 +78,7 @@ def test_stepwise_finds_the_best_parents_of_all_sets(seed: int) -> None:
     table = relocations(sample.corr, factors.loadings, factors.Phi, factors.noise, model.sizes, masks)
     n_latents = (masks[:, None] >> np.arange(4) & 1) @ np.array(model.sizes)
     worth = sample.n * table.likelihoods - score.price * n_latents
-    worth -= score.surprises(np.bitwise_count(masks).astype(np.int64), 4)
+    worth -= score.priors(np.bitwise_count(masks).astype(np.int64), 4)
     now = np.searchsorted(masks, model.parents)
     for j in range(20):
         found = sum(1 << int(g) for g in np.flatnonzero(best[j]))
@@ -97,7 +97,7 @@ def test_a_latent_graph_of_a_population_is_the_true_class(seed: int) -> None:
     position = [dag.names.index(x) for group in dag.groups for x in group]
     full = np.linalg.inv(np.eye(len(dag.names)) - parameters.F)
     Phi = (full.T @ parameters.Omega @ full)[np.ix_(position, position)]
-    state = measurement_of(dag).state
+    state = model_of_class(dag).state
     found = latent_class(state, LatentBic(Phi, tuple(map(len, dag.groups)), 1.0, 1e-7))
     assert um.metrics.compare(dag, found.cpdag).shd == 0
 
@@ -107,7 +107,7 @@ def test_sets_that_chance_explains_are_seldom_mixed() -> None:
     rng = np.random.default_rng(5)
     dag = um.simulate.random_gnfm(group_sizes=(1,) * 18, n_observed=90, density=0.2, rng=rng)
     sample = um.as_sample(um.simulate.sample(um.simulate.realistic_parameters(dag, rng), 2000, rng=rng))
-    model = measurement_of(dag)
+    model = model_of_class(dag)
     price = 0.5 * math.log(2000)
     by_price, by_test = (
         find_clusters(gains(sample, price), range(90), rate, 1)[0]
@@ -133,7 +133,7 @@ def test_neighbours_stand_in_for_all_subsets_where_there_are_too_many() -> None:
 
 def test_a_part_taken_out_and_put_back_changes_nothing() -> None:
     dag, _ = drawn(2, 26, (1, 2, 1, 1, 1))
-    model = measurement_of(dag)
+    model = model_of_class(dag)
     for chosen in combinations(range(5), 2):
         inside = sum(1 << g for g in chosen)
         items = [j for j, mask in enumerate(model.parents) if not mask & ~inside]
@@ -144,7 +144,7 @@ def test_a_part_taken_out_and_put_back_changes_nothing() -> None:
 
 def test_there_may_be_more_groups_than_bits_in_a_number() -> None:
     names = tuple(f"x{i}" for i in range(140))
-    model = Measurement(names, (1,) * 70, tuple(1 << i // 2 for i in range(140)))
+    model = FactorModel(names, (1,) * 70, tuple(1 << i // 2 for i in range(140)))
     loads = model.mask[:, 70:]
     assert loads.sum() == 140
     assert all(loads[i // 2, i] for i in range(140))
@@ -154,7 +154,7 @@ def test_there_may_be_more_groups_than_bits_in_a_number() -> None:
 def test_a_group_is_nearest_to_itself_and_to_those_that_share_indicators() -> None:
     Phi = np.array([[1.0, 0.2, 0.5], [0.2, 1.0, 0.9], [0.5, 0.9, 1.0]])
     names = ("a", "b", "c", "d", "e", "f")
-    apart, sharing = (Measurement(names, (1, 2), (1, 1, 2, 2, 2, last)) for last in (2, 3))
+    apart, sharing = (FactorModel(names, (1, 2), (1, 1, 2, 2, 2, last)) for last in (2, 3))
     assert nearness(Phi, apart).argmax(axis=1).tolist() == [0, 1]
     assert nearness(Phi, apart)[0, 1] == 0.5
     assert nearness(Phi, sharing)[0, 1] > 1.0

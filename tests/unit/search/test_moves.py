@@ -9,7 +9,7 @@ import pytest
 
 import unmeasured as um
 from unmeasured.search.clock import Clock
-from unmeasured.search.measurement import Measurement
+from unmeasured.search.model import FactorModel
 from unmeasured.search.trace import Step, Steps
 
 
@@ -21,7 +21,7 @@ def test_what_a_move_proposes_is_tried_and_kept_only_if_it_scores_better():
     proposed = []
 
     def one_group(model):
-        proposed.append(Measurement(model.observed, (1,), (1,) * len(model.observed)))
+        proposed.append(FactorModel(model.observed, (1,), (1,) * len(model.observed)))
         yield proposed[-1]
 
     known = data()
@@ -38,14 +38,14 @@ def test_a_move_that_finds_something_better_is_named_in_the_trace(monkeypatch):
     for name in ("restructured", "splits", "rebuilds"):
         monkeypatch.setattr(f"unmeasured.search.refine.{name}", lambda *_: [])
     monkeypatch.setattr("unmeasured.search.refine.Refinement._dissolved_and_exchanged", lambda *_: [])
-    one = lambda gains, size: [Measurement(gains.names, (1,), (1,) * gains.n)]  # noqa: E731
+    one = lambda gains, size: [FactorModel(gains.names, (1,), (1,) * gains.n)]  # noqa: E731
     monkeypatch.setattr("unmeasured.search.guided.proposals", one)
     edges = [("A", "B"), *[("A", f"a{i}") for i in range(3)], *[("B", f"b{i}") for i in range(3)]]
     truth = um.DAG.from_edges(edges, latents=["A", "B"])
     rows = um.simulate.sample(um.simulate.realistic_parameters(truth, rng=1), 2000, rng=2)
 
     def by_first_letter(model):
-        yield Measurement(model.observed, (1, 1), tuple(1 if name[0] == "a" else 2 for name in model.observed))
+        yield FactorModel(model.observed, (1, 1), tuple(1 if name[0] == "a" else 2 for name in model.observed))
 
     assert um.metrics.compare(truth, um.LGES().fit(rows).graph_).shd > 0
     search = um.LGES(moves=(by_first_letter,)).fit(rows)
@@ -53,7 +53,7 @@ def test_a_move_that_finds_something_better_is_named_in_the_trace(monkeypatch):
     assert any(step.what == "by_first_letter" for step in search.trace_)
 
 
-@pytest.mark.parametrize("wrong", ["not a model", Measurement(("a", "b"), (1,), (1, 1))])
+@pytest.mark.parametrize("wrong", ["not a model", FactorModel(("a", "b"), (1,), (1, 1))])
 def test_a_wrong_move_is_a_sentence(wrong):
     with pytest.raises(um.UnmeasuredError, match="A move gives measurement models of the same variables; 'move' gave"):
         um.LGES(moves=[move_to(wrong)]).fit_cov(data().frame(), 202)

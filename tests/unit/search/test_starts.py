@@ -6,13 +6,13 @@ import pytest
 
 import unmeasured as um
 from graphs_zoo import latent_chain
-from unmeasured.search.measurement import measurement_of
+from unmeasured.search.model import model_of_class
 
 
 def test_a_start_survives_the_way_into_the_search_and_back() -> None:
     graph = latent_chain.cpdag()
     observed = tuple(reversed(graph.observed))
-    model = measurement_of(graph, observed)
+    model = model_of_class(graph, observed)
     for j, name in enumerate(observed):
         parents = {g for g, group in enumerate(graph.groups) if (group[0], name) in graph.directed_edges}
         assert {g for g in range(len(graph.groups)) if model.parents[j] >> g & 1} == parents

@@ -14,7 +14,7 @@ import pytest
 import unmeasured as um
 from unmeasured.errors import Stopped
 from unmeasured.search.clock import Clock
-from unmeasured.search.measurement import Measurement
+from unmeasured.search.model import FactorModel
 from unmeasured.search.pieces import first_factors
 from unmeasured.sem.factors import fit_factors
 from unmeasured.sem.parameters import pattern_of
@@ -91,7 +91,7 @@ def test_the_paper_s_search_keeps_the_groups_it_has(monkeypatch):
         phase.score.check.__self__.interrupt()
         raise Stopped
 
-    monkeypatch.setattr("unmeasured.search.phase2._delete", stopped)
+    monkeypatch.setattr("unmeasured.search.paper.phase2._delete", stopped)
     search = um.LGES(criterion="delta").fit_cov(parameters.cov(), math.inf, names=parameters.observed)
     says_stopped(search)
     assert len(search.groups_) == 3
@@ -136,7 +136,7 @@ def test_steps_taken_a_few_at_a_time_are_the_same_steps(monkeypatch):
 
 def test_em_hands_back_what_it_has():
     S = np.full((6, 6), 0.49) + 0.51 * np.eye(6)
-    model = Measurement(tuple("abcdef"), (1,), (1,) * 6)
+    model = FactorModel(tuple("abcdef"), (1,), (1,) * 6)
     start, loads = first_factors(S, model), np.ones((1, 6), dtype=bool)
     _, early = fit_factors(S, loads, start, tolerance=1e-12, check=Ending(1))
     _, late = fit_factors(S, loads, start, tolerance=1e-12)

@@ -13,10 +13,10 @@ import numpy as np
 
 from unmeasured.arrays import Floats
 from unmeasured.errors import Stopped
-from unmeasured.score import LikelihoodScore
-from unmeasured.search.operators import DeleteLX
-from unmeasured.search.state import Group, State
-from unmeasured.search.trace import Step, Trace
+from unmeasured.search.paper.operators import DeleteLX
+from unmeasured.search.paper.state import Group, State
+from unmeasured.search.score import LikelihoodScore
+from unmeasured.search.trace import Recorder, Step, Trace
 from unmeasured.sem.rank import least_drop, rank_shortfall, rank_shortfalls
 
 # Subsets fitted between two looks at what their unions already cover.
@@ -34,7 +34,7 @@ class Phase:
     steps: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.fitted_before, self.remembered_before = self.score.n_fitted, self.score.n_remembered
+        self._recorder = Recorder(self.steps, self.score)
 
     @property
     def trace(self) -> Trace:
@@ -45,37 +45,13 @@ class Phase:
         """Score of the present state."""
         return float(self.score([self.state])[0])
 
-    def record(
-        self,
-        where: str,
-        what: str,
-        n_candidates: int,
-        n_bounded: int,
-        before: float,
-        drop: float,
-        accepted: bool,
-        tolerance: float | None = None,
-    ) -> None:
-        """Write a step into the trace, with the fits made since the last one."""
-        tolerance = self.delta if tolerance is None else tolerance
-        comparison = "at most" if accepted else "more than"
-        self.steps.append(
-            Step(
-                phase=where,
-                what=what,
-                n_candidates=n_candidates,
-                n_bounded=n_bounded,
-                n_fitted=self.score.n_fitted - sum(step.n_fitted for step in self.steps) - self.fitted_before,
-                n_remembered=self.score.n_remembered
-                - sum(step.n_remembered for step in self.steps)
-                - self.remembered_before,
-                score_before=before,
-                score_after=before - drop,
-                tolerance=tolerance,
-                accepted=accepted,
-                reason=f"the score drops by {drop:.3g}, {comparison} {tolerance:.3g}",
-            )
-        )
+    def record(self, where: str, what: str, n_bounded: int, before: float, drop: float, accepted: bool) -> None:
+        """Write a step into the trace."""
+        comparison = "at most" if drop <= self.delta else "more than"
+        reason = f"the score drops by {drop:.3g}, {comparison} {self.delta:.3g}"
+        self._recorder.write(
+            where, what, before, before - drop, reason, tolerance=self.delta, accepted=accepted, n_bounded=n_bounded
+        )  # fmt: skip
 
 
 def run_phase1(
@@ -92,7 +68,7 @@ def run_phase1(
     # common-child test goes on while X_t is not empty and k is at most |L_d|.
     try:
         while open_items and (2 * k <= len(open_items) or k <= n_claimed(phase.state)):
-            settle_common_children(phase, open_items, k)  # lines 5 to 11
+            place_common_children(phase, open_items, k)  # lines 5 to 11
             if 2 * k <= len(open_items) and k <= (max_group_size or k):
                 find_groups(phase, open_items, k)  # lines 12 to 21
             k += 1
@@ -121,7 +97,7 @@ def candidate_parents(state: State, k: int) -> Iterator[Group]:
                 yield tuple(latent for group in groups for latent in group)
 
 
-def settle_common_children(phase: Phase, open_items: list[int], k: int) -> None:
+def place_common_children(phase: Phase, open_items: list[int], k: int) -> None:
     """Lines 5 to 11: give variables k latents already found as their only parents."""
     state, before = phase.state, phase.value()
     phase.score.check()
@@ -137,12 +113,10 @@ def settle_common_children(phase: Phase, open_items: list[int], k: int) -> None:
             best = min(mine, key=lambda i: (round(float(drops[i]), 12), i))
             phase.state = moves[best].apply(phase.state)
             open_items.remove(x)
-            _record(
-                phase, f"common children, k = {k}", moves[best], before, float(drops[best]), len(moves), bounds, True
-            )
+            _record(phase, f"common children, k = {k}", moves[best], before, float(drops[best]), bounds, True)
     if moves and not any(drop <= phase.delta for drop in drops):
         best = int(np.argmin(drops))
-        _record(phase, f"common children, k = {k}", moves[best], before, float(drops[best]), len(moves), bounds, False)
+        _record(phase, f"common children, k = {k}", moves[best], before, float(drops[best]), bounds, False)
 
 
 def find_groups(phase: Phase, open_items: list[int], k: int) -> None:
@@ -158,7 +132,7 @@ def find_groups(phase: Phase, open_items: list[int], k: int) -> None:
     right, drops = _explained(phase, moves, bounds, before, kept)
     if not right:
         best = int(np.argmin(drops))
-        _record(phase, f"groups of {k}", moves[best], before, float(drops[best]), len(moves), bounds, False)
+        _record(phase, f"groups of {k}", moves[best], before, float(drops[best]), bounds, False)
     for items in disjoint_sets(right):
         # Def. 2 (i): a union of fewer than 2k variables is no group, and its variables stay open.
         if len(items) < 2 * k or len(phase.state.spare) < k:
@@ -169,13 +143,13 @@ def find_groups(phase: Phase, open_items: list[int], k: int) -> None:
         for x in items:
             open_items.remove(x)
         after = phase.value()
-        _record(phase, f"groups of {k}", move, before, before - after, len(moves), bounds, True)
+        _record(phase, f"groups of {k}", move, before, before - after, bounds, True)
 
 
 def _explained(
     phase: Phase, moves: Sequence[DeleteLX], bounds: Floats, before: float, kept: Group
 ) -> tuple[list[set[int]], Floats]:
-    """The subsets that pass, most promising first, and what each costs.
+    """The subsets that pass, smallest bounds first, and what each costs.
 
     With pruning, a subset that lies within sets already joined is not fitted: it could not change the union.
     """
@@ -235,7 +209,7 @@ def _drops(phase: Phase, moves: Sequence[DeleteLX], bounds: Floats, before: floa
 
 
 def _record(
-    phase: Phase, where: str, move: DeleteLX, before: float, drop: float, n: int, bounds: Floats, accepted: bool
+    phase: Phase, where: str, move: DeleteLX, before: float, drop: float, bounds: Floats, accepted: bool
 ) -> None:
     bounded = int((bounds > phase.delta).sum()) if phase.prune else 0
-    phase.record(f"Phase 1, {where}", move.describe(phase.state), n, bounded, before, drop, accepted)
+    phase.record(f"Phase 1, {where}", move.describe(phase.state), bounded, before, drop, accepted)

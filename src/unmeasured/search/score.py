@@ -6,29 +6,30 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from unmeasured.arrays import Bools, Floats, Ints, Marks
+from unmeasured.arrays import Floats, Ints, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
+from unmeasured.search.model import FactorModel
 from unmeasured.sem import kernels
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import Pattern, pattern_of
-from unmeasured.sem.savings import covariance_along, effects_along, foretold_graph
+from unmeasured.sem.savings import covariance_along, effects_along, predicted_graph
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve
 
-# Fits of a search stop once a step promises less than this in total log-likelihood.
+# Fits of a search stop once a step is predicted to gain less than this in total log-likelihood.
 _SEARCH_GAIN = 1e-3
 # Steps to tell which models are in the running, how many of them are, and steps to fit those.
 _QUICK_STEPS, _IN_THE_RUNNING, _STEPS = 12, 12, 60
-# How far a fit goes beyond its last step at most: so many times what that step promises (9 of 10 fits; measured).
+# How far a fit goes beyond its last step at most: so many times what that step was predicted to gain (9 of 10 fits).
 _REACH, _LEAST_REACH = 40.0, 2.0
 # What part of the logarithm of its choices a variable pays for its first group, and for every further one: chosen by
 # measurement (docs/search-notes.md). The usual half for cross-loadings too made real questionnaires fit worse.
 _FIRST_CHOICE, _FURTHER_CHOICE = 0.5, 0.25
-# A fit that ends this far below what another start promises was trapped.
+# A fit that ends this far below what another start reaches was trapped.
 _TRAPPED = 0.5
 # Other starts a population fit gets before a misfit is believed.
 _INSISTENCE = 12
@@ -53,89 +54,28 @@ class Scorable(Protocol):
         ...
 
 
-class Measurement(Protocol):
-    """A measurement model: a class whose groups are all connected."""
-
-    @property
-    def key(self) -> Hashable:
-        """Equal for equal classes."""
-        ...
-
-    @property
-    def pattern(self) -> Pattern:
-        """What to fit: the effects of ``mask``, row by row, then the noise of the observed variables."""
-        ...
-
-    def pattern_along(self, arcs: Marks) -> Pattern:
-        """The same with a graph over the groups (G, G) in place of all edges."""
-        ...
-
-    @property
-    def group_of(self) -> Ints:
-        """(m,) the group of each latent."""
-        ...
-
-    @property
-    def mask(self) -> Bools:
-        """(m, m + n) which latents and observed variables each latent causes."""
-        ...
-
-    @property
-    def observed(self) -> tuple[str, ...]:
-        """Names of the observed variables."""
-        ...
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Latents in each group."""
-        ...
-
-    @property
-    def parents(self) -> tuple[int, ...]:
-        """For each observed variable the groups that cause it, as bits."""
-        ...
-
-    @property
-    def signature(self) -> Hashable:
-        """Equal for models that differ only in which variables play which role."""
-        ...
-
-    @property
-    def n_parameters(self) -> int:
-        """Free parameters less rotations."""
-        ...
-
-    @property
-    def is_valid(self) -> bool:
-        """Whether every group of k has 2k pure children."""
-        ...
-
-
-M = TypeVar("M", bound=Measurement)
-
-
 class Start(NamedTuple):
     """Where a fit begins, and the score it will reach at least, if that is known."""
 
     x: Floats
-    promise: float = -math.inf
+    least: float = -math.inf
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(Generic[M]):
+class Fitted:
     """A measurement model and its fit, on variables of unit variance."""
 
-    model: M
+    model: FactorModel
     value: float  # its score
     effects: Floats  # (m, m + n) of each latent on all latents and observed variables
     noise: Floats  # (n,) of the observed variables
     finished: bool  # whether it is fitted to the end, or was out of the running before
-    promised: float  # by how much one more step of the fit would raise the score
-    arcs: Marks  # (G, G) the graph over its groups that is foretold
+    predicted: float  # by how much one more step of the fit would raise the score
+    arcs: Marks  # (G, G) the graph over its groups that is predicted
 
     def may_reach(self, value: float, least: float) -> bool:
-        """Whether going on with the fit, by ``least`` or what it promises, could bring the score this far."""
-        return not self.finished and self.value + max(_REACH * self.promised, least) > value
+        """Whether going on with the fit, by ``least`` or what is predicted, could bring the score this far."""
+        return not self.finished and self.value + max(_REACH * self.predicted, least) > value
 
     @property
     def loadings(self) -> Floats:
@@ -169,7 +109,7 @@ class LikelihoodScore:
     """
 
     def __init__(
-        self, sample: Sample, *, n_threads: int | None = None, near: Fitted[Any] | None = None, check: Check = never
+        self, sample: Sample, *, n_threads: int | None = None, near: Fitted | None = None, check: Check = never
     ) -> None:
         """``near``: the fit of a measurement model with all groups connected, to start from if states keep to it."""
         self.check = check
@@ -182,12 +122,12 @@ class LikelihoodScore:
         self._states: dict[Hashable, Scorable] = {}
 
     @property
-    def met(self) -> list[tuple[Scorable, float]]:
+    def visited(self) -> list[tuple[Scorable, float]]:
         """All classes fitted so far, and their scores."""
         return [(state, self._memory[key]) for key, state in self._states.items()]
 
     def __call__(self, states: Sequence[Scorable]) -> Floats:
-        """Scores (B,) of many classes, fitted in one batch; those met before are remembered."""
+        """Scores (B,) of many classes, fitted in one batch; those visited before are remembered."""
         new = {s.key: s for s in states if s.key not in self._memory}
         self.n_fitted += len(new)
         self.n_remembered += len(states) - len(new)
@@ -232,7 +172,7 @@ class LikelihoodScore:
         return solutions
 
 
-class BicScore(Generic[M]):
+class BicScore:
     """Total log-likelihood less ``0.5 penalty log(N)`` for each generic dimension; larger is better.
 
     For measurement models: fitted with all groups connected, and credited with what the best latent graph will save
@@ -249,17 +189,17 @@ class BicScore(Generic[M]):
         self.n_threads = n_threads
         self.n_fitted = 0
         self.n_remembered = 0
-        self._memory: dict[Hashable, Fitted[M]] = {}
-        self._open: dict[Hashable, tuple[M, Solution]] = {}  # fits remembered that have not come to their end
+        self._memory: dict[Hashable, Fitted] = {}
+        self._open: dict[Hashable, tuple[FactorModel, Solution]] = {}  # fits remembered that have not come to their end
         self._from_data: set[Hashable] = set()  # models that had a start from the data
         self._dimensions: dict[Hashable, int] = {}
 
-    def __call__(self, models: Sequence[M], starts: Sequence[Start | None] | None = None) -> list[Fitted[M]]:
-        """Fit many models in one batch; those met before are remembered. ``starts``: None, from the data.
+    def __call__(self, models: Sequence[FactorModel], starts: Sequence[Start | None] | None = None) -> list[Fitted]:
+        """Fit many models in one batch; those visited before are remembered. ``starts``: None, from the data.
 
         A start near by may lead into a trap that a start from the data avoids, and the other way round. So a model
-        first met with a start given is fitted again when it is met without one, or with one that promises more than is
-        remembered, and the better fit counts.
+        first visited with a start given is fitted again when it is visited without one, or with one that reaches more
+        than is remembered, and the better fit counts.
         """
         asked = {m.key: (m, x) for m, x in zip(models, starts or [None] * len(models), strict=True)}
         new = [ask for key, ask in asked.items() if self._is_new(key, ask[1])]
@@ -275,16 +215,16 @@ class BicScore(Generic[M]):
         return [self._memory[model.key] for model in models]
 
     @property
-    def met(self) -> list[Fitted[M]]:
+    def visited(self) -> list[Fitted]:
         """All models fitted so far."""
         return list(self._memory.values())
 
     def _is_new(self, key: Hashable, start: Start | None) -> bool:
         if key not in self._memory:
             return True
-        return key not in self._from_data if start is None else start.promise > self._memory[key].value + _TRAPPED
+        return key not in self._from_data if start is None else start.least > self._memory[key].value + _TRAPPED
 
-    def _fit(self, asks: Sequence[tuple[M, Start | None]]) -> None:
+    def _fit(self, asks: Sequence[tuple[FactorModel, Start | None]]) -> None:
         """Begin to fit, and remember where that is better than what is remembered."""
         first = [np.full(model.pattern.n_free, np.nan) if start is None else start.x for model, start in asks]
         for (model, start), solution in zip(asks, self._solve([m for m, _ in asks], first, _QUICK_STEPS), strict=True):
@@ -298,40 +238,42 @@ class BicScore(Generic[M]):
                 if not finished:
                     self._open[model.key] = model, solution
 
-    def _go_on(self, fits: Sequence[tuple[M, Solution]]) -> None:
+    def _go_on(self, fits: Sequence[tuple[FactorModel, Solution]]) -> None:
         """Fit to the end."""
         solutions = self._solve([model for model, _ in fits], [start for _, start in fits], _STEPS - _QUICK_STEPS)
         for (model, _), solution in zip(fits, solutions, strict=True):
             self._memory[model.key] = self._fitted(model, solution, True)
             del self._open[model.key]
 
-    def _solve(self, models: Sequence[M], starts: Sequence[Floats | Solution], max_steps: int) -> list[Solution]:
+    def _solve(
+        self, models: Sequence[FactorModel], starts: Sequence[Floats | Solution], max_steps: int
+    ) -> list[Solution]:
         problems = [Problem(model.pattern, self.sample) for model in models]
         return solve(
             problems, starts, gain=_SEARCH_GAIN, max_steps=max_steps, n_threads=self.n_threads, check=self.check
         )
 
-    def _fitted(self, model: M, solution: Solution, finished: bool) -> Fitted[M]:
+    def _fitted(self, model: FactorModel, solution: Solution, finished: bool) -> Fitted:
         n = len(model.observed)
         effects = np.zeros(model.mask.shape)
         effects[model.mask] = solution.x[:-n]
         value = -0.5 * self.sample.n * max(solution.discrepancy, 0.0)
-        value -= self.price * self.dimension(model) + self.surprise(model)
-        promised = 0.5 * self.sample.n * solution.promised
-        fitted = Fitted(model, value, effects, solution.x[-n:], finished, promised, np.empty((0, 0), np.uint8))
-        arcs, saved = foretold_graph(fitted.latent_cov, model.sizes, self.sample.n, self.price)
+        value -= self.price * self.dimension(model) + self.prior(model)
+        predicted = 0.5 * self.sample.n * solution.promised
+        fitted = Fitted(model, value, effects, solution.x[-n:], finished, predicted, np.empty((0, 0), np.uint8))
+        arcs, saved = predicted_graph(fitted.latent_cov, model.sizes, self.sample.n, self.price)
         return replace(fitted, value=value + saved, arcs=arcs)
 
-    def surprise(self, model: Measurement) -> float:
-        """What it takes to say who measures what (:func:`surprise`)."""
-        return self.penalty * surprise([mask.bit_count() for mask in model.parents], len(model.sizes))
+    def prior(self, model: FactorModel) -> float:
+        """What it takes to say who measures what (:func:`prior`)."""
+        return self.penalty * prior([mask.bit_count() for mask in model.parents], len(model.sizes))
 
-    def surprises(self, n_parents: Ints, n_groups: int) -> Floats:
+    def priors(self, n_parents: Ints, n_groups: int) -> Floats:
         """The same for variables with so many groups as parents."""
-        first, further = surprises(len(self.sample.names), n_groups)
+        first, further = priors(len(self.sample.names), n_groups)
         return np.asarray(self.penalty * ((n_parents > 0) * first + np.maximum(n_parents - 1, 0) * further))
 
-    def dimension(self, model: Measurement) -> int:
+    def dimension(self, model: FactorModel) -> int:
         """Generic dimension; remembered by what it depends on, since it takes longer than a fit."""
         if model.is_valid and (len(model.sizes) > 1 or len(model.observed) > 2 * model.sizes[0]):
             # Not deficient. Leave out a pure child i of a group of k: among the other 2k - 1 and one variable outside
@@ -345,30 +287,30 @@ class BicScore(Generic[M]):
         return self._dimensions[key]
 
 
-def surprise(n_parents: Sequence[int], n_groups: int) -> float:
+def prior(n_parents: Sequence[int], n_groups: int) -> float:
     """The logarithm of the number of choices in saying who measures what, for variables with so many groups as parents.
 
     The best of 2^17 ways to split a factor in two gains more than one dimension costs, by chance. So every variable
     pays for the choice of its group, and every group beyond its first one for being one of all the loadings there
     might be (extended BIC; Chen and Chen 2008).
 
-    >>> surprise([1, 1, 1], 1)  # one group: nothing to choose
+    >>> prior([1, 1, 1], 1)  # one group: nothing to choose
     0.0
     """
-    first, further = surprises(len(n_parents), n_groups)
+    first, further = priors(len(n_parents), n_groups)
     n_caused = sum(n > 0 for n in n_parents)
     return first * n_caused + further * (sum(n_parents) - n_caused)
 
 
-def surprise_of(graph: DAG | CPDAG) -> float:
+def prior_of(graph: DAG | CPDAG) -> float:
     """The same for a graph: its groups, and how many of them cause each observed variable."""
     member = graph.member() if isinstance(graph, CPDAG) else graph
     group_of = {latent: g for g, group in enumerate(graph.groups) for latent in group}
     n_parents = [len({group_of[x] for x in member.parents(name) if x in group_of}) for name in member.observed]
-    return surprise(n_parents, len(graph.groups))
+    return prior(n_parents, len(graph.groups))
 
 
-def surprises(n_observed: int, n_groups: int) -> tuple[float, float]:
+def priors(n_observed: int, n_groups: int) -> tuple[float, float]:
     """Of a first group, and of each further one."""
     if not n_groups:
         return 0.0, 0.0

@@ -16,19 +16,10 @@ import numpy as np
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.data.sample import Sample
-from unmeasured.search.measurement import Measurement
+from unmeasured.search.budget import BUDGET
+from unmeasured.search.model import FactorModel
 from unmeasured.sem.rank import rank_codimension, rank_shortfalls
 from unmeasured.sem.solve import Check, never
-
-# How much of the price of a dimension a set is paid for meeting its rank constraint.
-RATES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
-# A variable may be proposed as a child of up to this many groups.
-_MAX_PARENTS = 3
-# With more subsets than this only those of near variables are looked at, so many of them.
-_MANY_SUBSETS, _N_NEAR = 50_000, 12
-# Correlations below so many standard errors may be none.
-_UNRELATED = 4.0
-_FEW_GROUPS = 6
 
 Cluster = tuple[int, tuple[int, ...]]  # number of latents, observed variables
 
@@ -83,10 +74,10 @@ class RankGains:
 
     def _subsets(self, items: tuple[int, ...], size: int) -> Ints:
         """All subsets of a size; where there are very many, those of a variable and its nearest ones."""
-        if math.comb(len(items), size) <= _MANY_SUBSETS:
+        if math.comb(len(items), size) <= BUDGET.many_subsets:
             return np.array(list(combinations(items, size)))
         among = np.array(items)
-        near = np.argsort(-np.abs(self._S[np.ix_(among, among)]), axis=1)[:, 1 : _N_NEAR + 1]
+        near = np.argsort(-np.abs(self._S[np.ix_(among, among)]), axis=1)[:, 1 : BUDGET.n_near + 1]
         found = {
             tuple(sorted((i, *some))) for i, row in enumerate(near.tolist()) for some in combinations(row, size - 1)
         }
@@ -104,7 +95,7 @@ class ChanceGains(RankGains):
 
     def kin(self, cluster: Sequence[int], others: Sequence[int], k: int, rate: float) -> list[int]:
         """Those correlated with the cluster whose sets with k of its variables pass, most of them."""
-        related = np.abs(self._S[np.ix_(cluster, others)]).max(axis=0) > _UNRELATED / math.sqrt(self._N)
+        related = np.abs(self._S[np.ix_(cluster, others)]).max(axis=0) > BUDGET.unrelated / math.sqrt(self._N)
         near = [j for j, is_related in zip(others, related.tolist(), strict=True) if is_related]
         some = np.array(list(combinations(cluster, k)))
         if not near or not len(some):
@@ -115,7 +106,7 @@ class ChanceGains(RankGains):
 
     def _subsets(self, items: tuple[int, ...], size: int) -> Ints:
         subsets = super()._subsets(items, size)
-        related = np.abs(self._S) > _UNRELATED / math.sqrt(self._N)
+        related = np.abs(self._S) > BUDGET.unrelated / math.sqrt(self._N)
         linked = [related[subsets[:, i], subsets[:, j]] for i, j in combinations(range(size), 2)]
         # Enough links to hang together, whichever they are.
         return np.asarray(subsets[np.sum(linked, axis=0) >= size - 1])
@@ -126,13 +117,13 @@ class ChanceGains(RankGains):
         return 0.5 * (codimension + rate * math.sqrt(2.0 * codimension) + 0.5 * rate**2)
 
 
-def proposals(gains: RankGains, max_group_size: int) -> list[Measurement]:
+def proposals(gains: RankGains, max_group_size: int) -> list[FactorModel]:
     """Measurement models over all variables: one group of each size, and what closed forms find at each rate."""
-    found: dict[object, Measurement] = {}
+    found: dict[object, FactorModel] = {}
     for k in range(1, min(max_group_size, gains.n // 2) + 1):
-        model = Measurement(gains.names, (k,), (1,) * gains.n)
+        model = FactorModel(gains.names, (k,), (1,) * gains.n)
         found[model.key] = model
-    for rate in RATES:
+    for rate in BUDGET.rates:
         clusters, _ = find_clusters(gains, range(gains.n), rate, max_group_size)
         if clusters:
             model = assemble(gains, clusters)
@@ -190,7 +181,7 @@ def _best_cluster(gains: RankGains, left: tuple[int, ...], k: int, rate: float) 
     return tuple(sorted(cluster)) if len(cluster) >= 2 * k else None
 
 
-def assemble(gains: RankGains, clusters: Sequence[Cluster], known: dict[int, int] | None = None) -> Measurement:
+def assemble(gains: RankGains, clusters: Sequence[Cluster], known: dict[int, int] | None = None) -> FactorModel:
     """A measurement model out of clusters; other variables get the parents known, or those that gain most."""
     parents = [0] * gains.n
     for g, (_, items) in enumerate(clusters):
@@ -199,13 +190,13 @@ def assemble(gains: RankGains, clusters: Sequence[Cluster], known: dict[int, int
     for j in range(gains.n):
         if not parents[j]:
             parents[j] = known[j] if known is not None and j in known else best_parents(gains, j, clusters)
-    return Measurement(gains.names, tuple(k for k, _ in clusters), tuple(parents))
+    return FactorModel(gains.names, tuple(k for k, _ in clusters), tuple(parents))
 
 
 def best_parents(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> int:
     """The union of clusters whose rank constraint gains most when variable j joins it; 0 where there is none."""
     best, parents = -np.inf, 0
-    for r in range(1, min(_MAX_PARENTS, len(clusters)) + 1):
+    for r in range(1, min(BUDGET.max_parents, len(clusters)) + 1):
         for union in combinations(range(len(clusters)), r):
             k = sum(clusters[g][0] for g in union)
             items = [i for g in union for i in clusters[g][1] if i != j]
@@ -217,7 +208,7 @@ def best_parents(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> int:
     return parents
 
 
-def rebuilds(model: Measurement, gains: RankGains, max_group_size: int) -> Iterator[Measurement]:
+def rebuilds(model: FactorModel, gains: RankGains, max_group_size: int) -> Iterator[FactorModel]:
     """The model with two or three of its groups dissolved and their variables clustered anew.
 
     Variables left over get all new groups as parents; which of them they need is for the score to say.
@@ -225,7 +216,7 @@ def rebuilds(model: Measurement, gains: RankGains, max_group_size: int) -> Itera
     G = len(model.sizes)
     seen = {model.key}
     # Three at once only where that makes few sets.
-    for r in range(2, min(3 if G <= _FEW_GROUPS else 2, G) + 1):
+    for r in range(2, min(3 if BUDGET.few_groups >= G else 2, G) + 1):
         for gone in combinations(range(G), r):
             for other in _rebuilt(model, gains, gone, max_group_size):
                 if other.is_valid and other.key not in seen:
@@ -233,7 +224,7 @@ def rebuilds(model: Measurement, gains: RankGains, max_group_size: int) -> Itera
                     yield other
 
 
-def splits(model: Measurement, gains: RankGains, max_group_size: int) -> Iterator[Measurement]:
+def splits(model: FactorModel, gains: RankGains, max_group_size: int) -> Iterator[FactorModel]:
     """The model with one group dissolved and its variables clustered anew."""
     for g in range(len(model.sizes)):
         for other in _rebuilt(model, gains, (g,), max_group_size):
@@ -241,17 +232,17 @@ def splits(model: Measurement, gains: RankGains, max_group_size: int) -> Iterato
                 yield other
 
 
-def _rebuilt(model: Measurement, gains: RankGains, gone: tuple[int, ...], max_group_size: int) -> Iterator[Measurement]:
+def _rebuilt(model: FactorModel, gains: RankGains, gone: tuple[int, ...], max_group_size: int) -> Iterator[FactorModel]:
     mask = sum(1 << g for g in gone)
     items = [j for j, parents in enumerate(model.parents) if parents & mask and not parents & ~mask]
     kept = [g for g in range(len(model.sizes)) if g not in gone]
     old = [(model.sizes[g], model.pure(g)) for g in kept]
-    met = set()
-    for rate in RATES:
+    visited: set[tuple[Cluster, ...]] = set()
+    for rate in BUDGET.rates:
         new, _ = find_clusters(gains, items, rate, max_group_size)
-        if not new or tuple(new) in met:
+        if not new or tuple(new) in visited:
             continue
-        met.add(tuple(new))
+        visited.add(tuple(new))
         everything_new = ((1 << len(new)) - 1) << len(old)
         known = {
             j: sum(1 << i for i, g in enumerate(kept) if parents >> g & 1) | (everything_new if parents & mask else 0)

@@ -110,7 +110,7 @@ class State:
 
     @property
     def _variables(self) -> Variables:
-        return _variables(self.latents, self.observed)
+        return graph_variables(self.latents, self.observed)
 
     def _adjacency(self, groups: Sequence[Group], marks: Marks) -> NDArray[np.uint8]:
         m, n = self.measures.shape
@@ -125,6 +125,11 @@ class State:
         wanted = np.zeros(len(self.latents), dtype=bool)
         wanted[list(group)] = True
         return tuple(np.flatnonzero((self.measures == wanted[:, None]).all(axis=0)).tolist())
+
+    def group_name(self, g: int) -> str:
+        """A group by its indicators, which the reader knows; numbers of latents change on the way."""
+        own = [self.observed[j] for j in self.pure_children(self.groups[g])]
+        return f"{{{', '.join(own[:2])}{', ...' if len(own) > 2 else ''}}}"
 
     def claim(self, group: Group) -> State:
         """The same class with some spare latents claimed as a group, still connected to all others."""
@@ -170,7 +175,7 @@ class State:
 
 
 @lru_cache(maxsize=64)
-def _variables(latents: tuple[str, ...], observed: tuple[str, ...]) -> Variables:
+def graph_variables(latents: tuple[str, ...], observed: tuple[str, ...]) -> Variables:
     """Checked once for the thousands of states over the same names."""
     return Variables.of((*latents, *observed), latents)
 

@@ -26,7 +26,7 @@ data that none made, a quarter to a half. Ranks come from trek separation (Sulli
 :func:`cut_sizes`).
 
 **The order.** Best first, by the score a class could have at best: that of its bound and its dimension, which is
-known (:func:`unmeasured.search.enumerate.dimensions`). The search ends when nothing that is left could enter the
+known (:func:`unmeasured.search.exact.enumerate.dimensions`). The search ends when nothing that is left could enter the
 list of the best.
 
 **What is proven.** That no class ruled out belongs into the list; no fit is used to rule out another class. The
@@ -47,7 +47,6 @@ from typing import Literal, get_args
 import numpy as np
 from tqdm.auto import tqdm
 
-from unmeasured.answer.runners import RunnerUp
 from unmeasured.arrays import Floats, Ints
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
@@ -55,8 +54,8 @@ from unmeasured.errors import DataError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.search import options
 from unmeasured.search.base import Search
 from unmeasured.search.clock import checked_time_limit
-from unmeasured.search.enumerate import (
-    Measurement,
+from unmeasured.search.discovery import RunnerUp
+from unmeasured.search.exact.enumerate import (
     MeasurementTable,
     SmallInts,
     checked_group_size,
@@ -66,6 +65,7 @@ from unmeasured.search.enumerate import (
     measurement_table,
     partitions_of_groups,
 )
+from unmeasured.search.model import FactorModel
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import log_likelihood
 from unmeasured.sem.kernels import compiled, inner
@@ -361,7 +361,7 @@ class Criterion:
 class Candidate:
     """A class that was fitted, with its score."""
 
-    measurement: Measurement
+    model: FactorModel
     latent_graph: tuple[int, ...]
     dimension: int
     score: float
@@ -402,7 +402,7 @@ class BranchAndBound:
         self.n_fitted = 0
         n = len(sample.names)
         self._ranks = RankTable.of(sample.corr)
-        self._tables = [measurement_table(n, m, largest) for m in range(1, n // 2 + 1)]
+        self._tables = [measurement_table(n, m, largest, sample.names) for m in range(1, n // 2 + 1)]
         self._first = np.cumsum([0, *map(len, self._tables)])  # models are numbered through all tables
         bounds = [complete_bounds(table, self._ranks) for table in self._tables]
         promises = np.concatenate([self._promises(t, b) for t, b in zip(self._tables, bounds, strict=True)])
@@ -471,9 +471,9 @@ class BranchAndBound:
         """The table in which a model stands."""
         return np.searchsorted(self._first, model, side="right") - 1
 
-    def _measurement(self, model: int) -> Measurement:
-        table = int(self._table_of(model))
-        return self._tables[table][model - int(self._first[table])]
+    def _model(self, number: int) -> FactorModel:
+        table = int(self._table_of(number))
+        return self._tables[table][number - int(self._first[table])]
 
     def start(self) -> None:
         """Make a first list from models that look good: without a threshold no bound can bite.
@@ -506,14 +506,14 @@ class BranchAndBound:
 
     def _complete(self, model: int) -> _Entry:
         """The class of a model in which every two groups are adjacent; it is the first of its classes."""
-        measurement = self._measurement(model)
+        measurement = self._model(model)
         return _Entry(-math.inf, model, 0, measurement, int(dimensions(measurement)[0]))
 
     def _expand(self, model: int) -> None:
         """Put the classes of a model into the heap, as far as they could enter the list."""
         if model in self._expanded:
             return
-        measurement = self._measurement(model)
+        measurement = self._model(model)
         dimension = dimensions(measurement)
         allowances = self.criterion.allowances(dimension, self.threshold)
         bounds = self._class_bounds(measurement, allowances)
@@ -522,7 +522,7 @@ class BranchAndBound:
             if c or model not in self._guesses:  # the complete graphs of the first models are fitted
                 heapq.heappush(self._heap, _Entry(-float(promises[c]), model, c, measurement, int(dimension[c])))
 
-    def _class_bounds(self, measurement: Measurement, allowances: Floats) -> Floats:
+    def _class_bounds(self, measurement: FactorModel, allowances: Floats) -> Floats:
         if not self.bounding:
             return np.zeros(len(allowances))
         classes = latent_classes(measurement.n_groups)
@@ -532,7 +532,7 @@ class BranchAndBound:
         )  # fmt: skip
 
     def _fit(self, batch: list[_Entry]) -> None:
-        dags = [entry.measurement.dag(entry.latent_graph, self.sample.names) for entry in batch]
+        dags = [entry.measurement.dag(entry.latent_graph) for entry in batch]
         fits = fit_many(dags, self.sample, n_threads=self.n_threads)
         self.n_fitted += len(batch)
         for entry, fit in zip(batch, fits, strict=True):
@@ -551,7 +551,7 @@ class _Entry:
     minus_promise: float
     model: int
     number: int  # among latent_classes
-    measurement: Measurement = field(compare=False)
+    measurement: FactorModel = field(compare=False)
     dimension: int = field(compare=False)
 
     @property
@@ -610,8 +610,8 @@ class ExactSearch(Search):
         The score of the best class.
     runners_up_ : list of RunnerUp
         The next best ones, with their distance to the best; 0 up to rounding is a tie. No two classes tie in a
-        population (see :mod:`unmeasured.search.enumerate`); in a sample they do where the optimum of both lies on a
-        border they share.
+        population (see :mod:`unmeasured.search.exact.enumerate`); in a sample they do where the optimum of both
+        lies on a border they share.
     proven_ : bool
         Whether all classes were either fitted or bounded.
     n_classes_, n_fitted_, n_bounded_ : int
@@ -708,13 +708,12 @@ class ExactSearch(Search):
 
     def _keep(self, search: BranchAndBound, trace: list[ExactStep], why: str) -> None:
         """Turn what was found into attributes."""
-        names, best = search.sample.names, search.best[0]
-        self.graph_ = best.measurement.cpdag(best.latent_graph, names)
+        best = search.best[0]
+        self.graph_ = best.model.cpdag(best.latent_graph)
         self.sem_ = best.fit
         self.score_ = best.score
         self.runners_up_ = [
-            RunnerUp(c.measurement.cpdag(c.latent_graph, names), c.score, best.score - c.score, c.dimension)
-            for c in search.best[1:]
+            RunnerUp(c.model.cpdag(c.latent_graph), c.score, best.score - c.score, c.dimension) for c in search.best[1:]
         ]
         self.proven_ = not why
         self.n_fitted_ = search.n_fitted

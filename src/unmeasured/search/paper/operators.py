@@ -13,7 +13,7 @@ import numpy as np
 
 from unmeasured.arrays import Marks
 from unmeasured.graphs import consistent_extension
-from unmeasured.search.state import Group, State
+from unmeasured.search.paper.state import Group, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +96,8 @@ class DeleteLL:
 
     def describe(self, state: State) -> str:
         """Read it aloud."""
-
-        def name(group: int) -> str:
-            return "{" + ", ".join(state.latents[i] for i in state.groups[group]) + "}"
-
-        text = f"no edge between {name(self.first)} and {name(self.second)}"
+        name = state.group_name
+        text = f"no edge between the latents of {name(self.first)} and {name(self.second)}"
         return text + (f", both into {', '.join(map(name, self.H))}" if self.H else "")
 
 

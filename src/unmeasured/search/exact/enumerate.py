@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import combinations, product
 from typing import Any
 
@@ -36,8 +36,9 @@ from numpy.typing import NDArray
 
 from unmeasured.arrays import Bools, Ints
 from unmeasured.errors import UnmeasuredError
-from unmeasured.graphs import CPDAG, DAG, Variables, class_over_groups
-from unmeasured.graphs.bitsets import adjacency_of, bits, topological_order
+from unmeasured.graphs import CPDAG
+from unmeasured.graphs.bitsets import bits, topological_order
+from unmeasured.search.model import FactorModel
 
 # Markov classes of DAGs on 1, 2, ... labelled nodes (OEIS A007984; Gillispie and Perlman 2002, Steinsky 2013).
 _MARKOV_CLASSES = (
@@ -168,67 +169,19 @@ def _n_dags(m: int) -> int:
 # -------------------------------------------------------------------------------------- measurement models
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """One measurement model: the sizes of the groups and, for every observed variable, its parent groups.
-
-    ``parents[x]`` is a set of groups as bits (:mod:`unmeasured.graphs.bitsets`); a pure child has one.
-    """
-
-    sizes: tuple[int, ...]
-    parents: tuple[int, ...]
-
-    @property
-    def n_groups(self) -> int:
-        return len(self.sizes)
-
-    def dag(self, latent_graph: Sequence[int], observed: Sequence[str]) -> DAG:
-        """The DAG with these measurements; ``latent_graph[g]`` are the groups that g causes, as bits."""
-        variables, group_of = _variables(self.sizes, tuple(observed))
-        m, n = self.n_groups, len(self.parents)
-        nodes = np.zeros((m + n, m + n), dtype=np.uint8)
-        nodes[:m, :m] = adjacency_of(latent_graph)
-        nodes[:m, m:] = (np.array(self.parents) >> np.arange(m)[:, None]) & 1
-        index = np.concatenate([group_of, np.arange(m, m + n)])
-        return DAG._trusted(variables, nodes[index[:, None], index])
-
-    def cpdag(self, latent_graph: Sequence[int], observed: Sequence[str]) -> CPDAG:
-        """The class over groups of :meth:`dag`."""
-        dag = self.dag(latent_graph, observed)
-        return class_over_groups(dag, dag.groups)
-
-
-@lru_cache(maxsize=512)
-def _variables(sizes: tuple[int, ...], observed: tuple[str, ...]) -> tuple[Variables, Ints]:
-    """Latents L1, L2, ... group by group, then the observed; and the group of each latent."""
-    latents = latent_names(sum(sizes), observed)
-    group_of = np.repeat(np.arange(len(sizes)), sizes)
-    return Variables.of((*latents, *observed), latents), group_of
-
-
-def latent_names(count: int, observed: Sequence[str]) -> tuple[str, ...]:
-    """``L1, L2, ...``, leaving out what observed variables are called.
-
-    >>> latent_names(2, ["x", "L1"])
-    ('L2', 'L3')
-    """
-    taken = set(observed)
-    candidates = (f"L{i}" for i in range(1, count + len(taken) + 1))
-    return tuple(name for name in candidates if name not in taken)[:count]
-
-
 @dataclass(frozen=True, eq=False)
 class MeasurementTable:
     """All measurement models with one number of groups, as arrays: one row each, so that bounds are quick."""
 
     sizes: SmallInts  # (B, m)
     parents: SmallInts  # (B, n) sets of groups
+    observed: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def __getitem__(self, row: int) -> Measurement:
-        return Measurement(tuple(self.sizes[row].tolist()), tuple(self.parents[row].tolist()))
+    def __getitem__(self, row: int) -> FactorModel:
+        return FactorModel(self.observed, tuple(self.sizes[row].tolist()), tuple(self.parents[row].tolist()))
 
     @property
     def n_groups(self) -> int:
@@ -293,12 +246,13 @@ def _is_loose(parents: SmallInts, size: SmallInts, group: int) -> Bools:
     return loose
 
 
-def measurement_table(n: int, n_groups: int, largest: int) -> MeasurementTable:
+def measurement_table(n: int, n_groups: int, largest: int, observed: Sequence[str] | None = None) -> MeasurementTable:
     """All measurement models of n observed variables with so many groups of at most ``largest`` latents.
 
     >>> len(measurement_table(6, 3, largest=3))  # three pairs
     15
     """
+    names = tuple(observed or (f"x{x + 1}" for x in range(n)))
     sizes, parents = [], []
     several = [groups for groups in range(1 << n_groups) if groups.bit_count() > 1]
     for c in range(n - 2 * n_groups + 1 if several else 1):
@@ -315,8 +269,8 @@ def measurement_table(n: int, n_groups: int, largest: int) -> MeasurementTable:
                     parents.append(rows)
                     sizes.append(np.repeat(np.array([size], dtype=np.uint8), len(rows), axis=0))
     if not sizes:
-        return MeasurementTable(np.zeros((0, n_groups), dtype=np.uint8), np.zeros((0, n), dtype=np.uint8))
-    return MeasurementTable(np.concatenate(sizes), np.concatenate(parents))
+        return MeasurementTable(np.zeros((0, n_groups), dtype=np.uint8), np.zeros((0, n), dtype=np.uint8), names)
+    return MeasurementTable(np.concatenate(sizes), np.concatenate(parents), names)
 
 
 def _partitions(items: list[int], n_blocks: int) -> Iterator[list[list[int]]]:
@@ -433,7 +387,7 @@ def _markov_key(children: tuple[int, ...]) -> object:
     return adjacent, collisions
 
 
-def dimensions(measurement: Measurement) -> Ints:
+def dimensions(measurement: FactorModel) -> Ints:
     """Generic dimension of the measurement model with each of :func:`latent_classes`, in closed form.
 
     ``n + edges(L -> X) + edges(L -> L) - sum of k(k-1)/2``, less one for each isolated group of one or two latents
@@ -455,7 +409,7 @@ def dimensions(measurement: Measurement) -> Ints:
     --------
     Two latents with two indicators each, joined and not; the latter is two free correlations and four variances:
 
-    >>> dimensions(Measurement(sizes=(1, 1), parents=(1, 1, 2, 2))).tolist()
+    >>> dimensions(FactorModel(tuple("abcd"), sizes=(1, 1), parents=(1, 1, 2, 2))).tolist()
     [9, 6]
     """
     classes = latent_classes(measurement.n_groups)
@@ -476,7 +430,7 @@ def gnfm_classes(observed: Sequence[str], max_group_size: int | None = None) -> 
     """
     n = len(observed)
     for m in range(1, n // 2 + 1):
-        table = measurement_table(n, m, checked_group_size(max_group_size, n))
+        table = measurement_table(n, m, checked_group_size(max_group_size, n), observed)
         for row in range(len(table)):
             for children in latent_classes(m).children.tolist():
-                yield table[row].cpdag(children, observed)
+                yield table[row].cpdag(children)

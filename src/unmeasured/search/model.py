@@ -1,6 +1,7 @@
-"""Measurement models: who measures which group of latents, nothing said of edges between groups.
+"""The one type of model that searches pass around: groups of latents, their sizes, and who measures what.
 
-While the measurement model is searched the groups are all connected, so that only the measurement is judged.
+While the measurement model is searched the groups are all connected, so that only the measurement is judged; edges
+between groups come in where they are asked for (:meth:`FactorModel.pattern_along`, :meth:`FactorModel.dag`).
 Everything is a bit mask: ``parents[j]`` has bit g set if observed variable j is caused by group g.
 """
 
@@ -14,14 +15,14 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from unmeasured.arrays import Bools, Ints, Marks
-from unmeasured.graphs import CPDAG, DAG, Variables
-from unmeasured.graphs.bitsets import row_masks, topological_order
-from unmeasured.search.state import Group, State, latent_names
+from unmeasured.graphs import CPDAG, DAG, Variables, class_over_groups
+from unmeasured.graphs.bitsets import adjacency_of, row_masks, topological_order
+from unmeasured.search.paper.state import Group, State, graph_variables, latent_names
 from unmeasured.sem.parameters import Pattern
 
 
 @dataclass(frozen=True)
-class Measurement:
+class FactorModel:
     """Sizes of the groups and, for every observed variable, which groups cause it."""
 
     observed: tuple[str, ...]
@@ -135,37 +136,61 @@ class Measurement:
         """Free parameters less rotations: the dimension, unless the model is deficient somewhere."""
         return len(self.observed) + int(self.mask.sum()) - sum(k * (k - 1) // 2 for k in self.sizes)
 
-    def with_parents(self, j: int, mask: int) -> Measurement:
-        """The same with other parents for one variable."""
-        return Measurement(self.observed, self.sizes, (*self.parents[:j], mask, *self.parents[j + 1 :]))
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are."""
+        return len(self.sizes)
 
-    def without_group(self, g: int) -> Measurement:
+    def dag(self, children: Sequence[int]) -> DAG:
+        """The DAG with these edges between groups; ``children[g]`` are the groups that g causes, as bits."""
+        return self._graph(adjacency_of(children))
+
+    def cpdag(self, children: Sequence[int]) -> CPDAG:
+        """The class over groups of :meth:`dag`."""
+        dag = self.dag(children)
+        return class_over_groups(dag, dag.groups)
+
+    def _graph(self, arcs: Marks) -> DAG:
+        """The DAG with these edges (G, G) between groups."""
+        variables = graph_variables(latent_names(self.observed, sum(self.sizes)), self.observed)
+        G, n = len(self.sizes), len(self.observed)
+        nodes = np.zeros((G + n, G + n), dtype=np.uint8)
+        nodes[:G, :G] = arcs
+        nodes[:G, G:] = (np.array(self.parents) >> np.arange(G)[:, None]) & 1
+        index = np.concatenate([self.group_of, np.arange(G, G + n)])
+        return DAG._trusted(variables, nodes[index[:, None], index])
+
+    def with_parents(self, j: int, mask: int) -> FactorModel:
+        """The same with other parents for one variable."""
+        return FactorModel(self.observed, self.sizes, (*self.parents[:j], mask, *self.parents[j + 1 :]))
+
+    def without_group(self, g: int) -> FactorModel:
         """Group g gone; its pure children are left without parents."""
         low = (1 << g) - 1
         parents = tuple(mask & low | mask >> 1 & ~low for mask in self.parents)
-        return Measurement(self.observed, self.sizes[:g] + self.sizes[g + 1 :], parents)
+        return FactorModel(self.observed, self.sizes[:g] + self.sizes[g + 1 :], parents)
 
 
-def measurement_of(graph: CPDAG, observed: Sequence[str]) -> Measurement:
+def model_of_class(graph: CPDAG, observed: Sequence[str]) -> FactorModel:
     """The measurement model of a class over the same variables, in the order given.
 
     >>> dag = DAG.from_edges([("L", "a"), ("L", "b")], latents=["L"], names=["L", "a", "b", "c"])
-    >>> measurement_of(dag.cpdag(), ["c", "b", "a"])
-    Measurement(observed=('c', 'b', 'a'), sizes=(1,), parents=(0, 1, 1))
+    >>> model_of_class(dag.cpdag(), ["c", "b", "a"])
+    FactorModel(observed=('c', 'b', 'a'), sizes=(1,), parents=(0, 1, 1))
     """
     first = [graph.variables.index(group[0]) for group in graph.groups]  # members of a group have the same children
     causes = graph.adjacency[np.ix_(first, [graph.variables.index(name) for name in observed])].astype(bool)
     parents = tuple(sum(1 << g for g in np.flatnonzero(column).tolist()) for column in causes.T)
-    return Measurement(tuple(observed), tuple(len(group) for group in graph.groups), parents)
+    return FactorModel(tuple(observed), tuple(len(group) for group in graph.groups), parents)
 
 
 def restructured(
-    model: Measurement,
+    model: FactorModel,
     max_group_size: int,
     pairs: Sequence[tuple[int, int]],
     merges: Sequence[tuple[int, int, int]],
     sizes: Sequence[tuple[int, int]],
-) -> Iterator[tuple[str, Measurement]]:
+) -> Iterator[tuple[str, FactorModel]]:
     """Models with one group more, one less, or one of another size, valid or not, with the step in words.
 
     ``pairs`` of variables may become the indicators of a new latent, ``merges`` (g, h, k) make groups g and h one of k,
@@ -179,10 +204,10 @@ def restructured(
     for g, h, k in merges:
         yield from _merged(model, g, h, k)
     for g, k in sizes:
-        yield "resize", Measurement(model.observed, (*model.sizes[:g], k, *model.sizes[g + 1 :]), model.parents)
+        yield "resize", FactorModel(model.observed, (*model.sizes[:g], k, *model.sizes[g + 1 :]), model.parents)
 
 
-def exchanges(model: Measurement, g: int) -> Iterator[tuple[int, int]]:
+def exchanges(model: FactorModel, g: int) -> Iterator[tuple[int, int]]:
     """Where a group has no pure child to spare: a pure and a common child of it that may trade parents."""
     pure = model.pure(g)
     if len(pure) <= 2 * model.sizes[g]:
@@ -191,20 +216,20 @@ def exchanges(model: Measurement, g: int) -> Iterator[tuple[int, int]]:
                 yield from ((j, i) for j in pure)
 
 
-def _absorbed(model: Measurement, g: int, max_group_size: int) -> Iterator[tuple[str, Measurement]]:
+def _absorbed(model: FactorModel, g: int, max_group_size: int) -> Iterator[tuple[str, FactorModel]]:
     """Common children become pure ones of a group that has taken in a latent or two more."""
     for mask in sorted(set(model.parents)):
         if mask >> g & 1 and mask != 1 << g:
             parents = tuple(1 << g if other == mask else other for other in model.parents)
             for k in range(model.sizes[g] + 1, min(model.sizes[g] + 2, max_group_size) + 1):
                 sizes = (*model.sizes[:g], k, *model.sizes[g + 1 :])
-                yield "absorb", Measurement(model.observed, sizes, parents)
+                yield "absorb", FactorModel(model.observed, sizes, parents)
 
 
-def _expelled(model: Measurement, g: int) -> Iterator[tuple[str, Measurement]]:
+def _expelled(model: FactorModel, g: int) -> Iterator[tuple[str, FactorModel]]:
     """The other way round: a group gives up a latent, and one of its pure children gets a second group instead."""
     if model.sizes[g] > 1:
-        smaller = Measurement(
+        smaller = FactorModel(
             model.observed, (*model.sizes[:g], model.sizes[g] - 1, *model.sizes[g + 1 :]), model.parents
         )
         for j in model.pure(g):
@@ -213,23 +238,23 @@ def _expelled(model: Measurement, g: int) -> Iterator[tuple[str, Measurement]]:
                     yield "expel", smaller.with_parents(j, 1 << g | 1 << h)
 
 
-def _paired(model: Measurement, pair: tuple[int, int]) -> Iterator[tuple[str, Measurement]]:
+def _paired(model: FactorModel, pair: tuple[int, int]) -> Iterator[tuple[str, FactorModel]]:
     """A pair onto a latent of its own; a group that loses both may give up a latent."""
     new = len(model.sizes)
     parents = list(model.parents)
     for j in pair:
         parents[j] = 1 << new
-    yield "new latent", Measurement(model.observed, (*model.sizes, 1), tuple(parents))
+    yield "new latent", FactorModel(model.observed, (*model.sizes, 1), tuple(parents))
     for g, k in enumerate(model.sizes):
         if k > 1 and all(model.parents[j] == 1 << g for j in pair):
             sizes = (*model.sizes[:g], k - 1, *model.sizes[g + 1 :], 1)
-            yield "new latent", Measurement(model.observed, sizes, tuple(parents))
+            yield "new latent", FactorModel(model.observed, sizes, tuple(parents))
 
 
-def _merged(model: Measurement, g: int, h: int, k: int) -> Iterator[tuple[str, Measurement]]:
+def _merged(model: FactorModel, g: int, h: int, k: int) -> Iterator[tuple[str, FactorModel]]:
     """Two groups as one of size k; variables of both become pure."""
     bit = 1 << g
     joined = tuple(mask | bit if mask >> h & 1 else mask for mask in model.parents)
-    merged = Measurement(model.observed, model.sizes, joined).without_group(h)
+    merged = FactorModel(model.observed, model.sizes, joined).without_group(h)
     at = g if g < h else g - 1
-    yield "merge", Measurement(model.observed, (*merged.sizes[:at], k, *merged.sizes[at + 1 :]), merged.parents)
+    yield "merge", FactorModel(model.observed, (*merged.sizes[:at], k, *merged.sizes[at + 1 :]), merged.parents)

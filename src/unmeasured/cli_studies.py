@@ -1,0 +1,52 @@
+"""Commands that watch over the search: time limits, order of columns, unchanged answers; part of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import unmeasured as um
+from unmeasured.benchmark import same
+from unmeasured.benchmark.limits import time_limits
+from unmeasured.benchmark.permutations import permuted
+from unmeasured.cli import bench
+
+
+@bench.command("time-limits")
+def bench_time_limits(
+    sizes: Annotated[str, typer.Option(help="Observed variables.")] = "60,150,300",
+    limits: Annotated[str, typer.Option(help="Seconds.")] = "2,10,30",
+    report: Annotated[bool, typer.Option("--report", help="Write reports too.")] = False,
+) -> None:
+    """Whether time limits are kept, by the command line as a whole."""
+    try:
+        asked = [[float(part) for part in given.split(",")] for given in (sizes, limits)]
+    except ValueError:
+        raise um.UnmeasuredError(
+            f"--sizes and --limits take numbers such as 60,150; got {sizes!r}, {limits!r}."
+        ) from None
+    for kept in time_limits([int(size) for size in asked[0]], asked[1], is_written=report):
+        typer.echo(str(kept))
+
+
+@bench.command("permutations")
+def bench_permutations(samples: int = 100, permutations: int = 100, criterion: str = "bic") -> None:
+    """Whether permuted columns give the same class."""
+    typer.echo(str(permuted(criterion, samples, permutations)))  # type: ignore[arg-type]
+
+
+@bench.command("same")
+def bench_same(
+    against: Annotated[Path | None, typer.Option(help="Answers to compare with.")] = None,
+    record: Annotated[Path | None, typer.Option(help="A file to add the answers of this code to.")] = None,
+    runs: Annotated[int | None, typer.Option(help="About so many runs; left out: all 3,200 and real data.")] = None,
+) -> None:
+    """Whether the search gives the answers that another state of the code gave."""
+    if (against is None) == (record is None):
+        raise um.UnmeasuredError("Give --record FILE before a change of the code, --against FILE after it.")
+    if record is not None:
+        typer.echo(f"{same.record(record, runs)} new answers in {record}.")
+    if against is not None:
+        typer.echo(str(same.compare(against, runs)))

@@ -1,0 +1,112 @@
+"""How much a search tries: every limit in one place, with the evidence for it.
+
+More of anything takes longer and finds a little more. Each number is where what is found stopped to rise in
+development; `docs/search-notes.md` has the measurements. A search uses :data:`BUDGET`; tests and studies make
+others with ``dataclasses.replace``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits of the search by extended BIC."""
+
+    # Sizes ----------------------------------------------------------------------------------------------------
+    #: With more variables a climb over the whole takes seconds: they are worked on in pieces, fewer proposals are
+    #: climbed from, and the search without knowledge is not made a second time.
+    many_variables: int = 34
+    #: Up to so many variables what was found in pieces is then worked on as a whole.
+    most_at_once: int = 44
+    #: Observed variables in a piece, about.
+    piece: int = 20
+    #: With more groups the way back from all edges between latents is long and not taken, three groups are not
+    #: dissolved at once, and more moves over edges are fitted.
+    few_groups: int = 6
+    #: With more groups a variable is offered two of them at once, not three: there are hundreds of triples.
+    few_groups_for_triples: int = 12
+
+    # Rises ----------------------------------------------------------------------------------------------------
+    #: A total score has to rise by more than the rounding of the fits it is compared with, ...
+    least_rise: float = 1e-2
+    #: ... which is larger where models of many variables are fitted by EM.
+    least_rise_by_em: float = 0.1
+
+    # Proposals ------------------------------------------------------------------------------------------------
+    #: What part of the penalty of a dimension a set of variables is credited with for its rank constraint: strict sets
+    #: and lenient ones; the score chooses.
+    rates: tuple[float, ...] = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+    #: With many variables: how many standard deviations beyond chance a rank constraint may cost. Of real data no
+    #: constraint holds exactly.
+    chance_rates: tuple[float, ...] = (2.5, 6.0, 15.0, 40.0, 100.0)
+    #: A variable may be proposed as an indicator of up to so many groups.
+    max_parents: int = 3
+    #: With more subsets than this only those of a variable and its nearest ones are looked at, so many of them.
+    many_subsets: int = 50_000
+    n_near: int = 12
+    #: Correlations below so many standard errors may be none.
+    unrelated: float = 4.0
+    #: Starts that come from knowledge alone: one for each number and sizes of groups.
+    n_bare: int = 4
+
+    # Climbs ---------------------------------------------------------------------------------------------------
+    #: From how many proposals the search climbs; half as many with many variables.
+    n_climbs: int = 4
+    #: Where so many climbs end at the same local optimum, and none is higher, the rest are left out.
+    n_agreeing: int = 3
+    #: With starts given, near an answer already: own proposals that are climbed from.
+    n_own_climbs: int = 1
+    #: Restructured models that are refined before one is chosen: usually, near an answer, and where the best model
+    #: misfits; then all other proposals are climbed from too.
+    n_refined: int = 2
+    n_refined_near: int = 1
+    n_refined_late: int = 4
+    #: A model misfits if it is rejected with an RMSEA above this. Real questionnaires with good models stay below.
+    misfit_rmsea: float = 0.04
+    #: Rebuilt models that are refined before one is chosen.
+    n_rebuilt: int = 2
+
+    # Moves ----------------------------------------------------------------------------------------------------
+    #: Other parents for variables that are fitted at a time, parents dropped, and moves of several variables.
+    n_relocated: int = 6
+    n_dropped: int = 4
+    n_several: int = 12
+    #: How far below zero a predicted gain may lie: it is a lower bound.
+    slack: float = 3.0
+    #: In a trial, refining stops after so many rounds, and where the bound on what can be reached is below the present
+    #: score less this: of those that improve one in a hundred is missed.
+    trial_rounds: int = 6
+    trial_slack: float = 6.0
+    #: Pairs that may become the indicators of a new latent, merges, and other sizes: those with the best predicted
+    #: gain.
+    n_pairs: int = 8
+    n_merged: int = 8
+    n_resized: int = 6
+    #: Candidates of one kind that are fitted, and rebuilt models: of 659 that improved all but a handful were among
+    #: these.
+    n_of_kind: int = 8
+    n_rebuilds: int = 18
+    #: Kinds of many candidates that improve six times in a thousand wait until the others fail.
+    late_kinds: tuple[str, ...] = ("expel",)
+
+    # Latent graphs --------------------------------------------------------------------------------------------
+    #: Models whose latent graph is searched: this close to the best, and at most so many; near an answer, fewer.
+    close: float = 5.0
+    n_close: int = 4
+    n_close_near: int = 2
+    #: The search for the latent graph begins a second time, from all edges, for models this close to the best.
+    leading: float = 0.5
+    #: Moves over edges of each kind that are fitted, with few groups and with many: with few, of 3,682 that improved
+    #: most all but 9 were among the first four.
+    n_edges: int = 5
+    n_edges_many: int = 12
+
+    # Answers --------------------------------------------------------------------------------------------------
+    #: Runners-up that are kept, and how far below the best they may be: their weight is then below e^-10.
+    n_runners: int = 40
+    rival: float = 10.0
+
+
+BUDGET = Budget()

@@ -1,0 +1,44 @@
+"""Starting is quick: nothing is loaded that was not asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import unmeasured as um
+
+HEAVY = ("numpy", "pandas", "scipy", "numba", "sklearn", "matplotlib", "networkx", "joblib")
+
+
+def loaded_by(code):
+    """The heavy libraries that are loaded after some code."""
+    check = f"import sys\n{code}\nprint(*[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1].split()
+
+
+def test_the_package_loads_nothing():
+    assert loaded_by("import unmeasured") == []
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["discover", "--help"], ["stability", "--help"]])
+def test_help_loads_nothing(arguments):
+    code = (
+        f"sys.argv = ['unmeasured', *{arguments!r}]\nfrom unmeasured.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as leaving:\n    assert not leaving.code"
+    )
+    assert loaded_by(code) == []
+
+
+def test_the_search_loads_no_pictures():
+    assert "matplotlib" not in loaded_by("import unmeasured as um; um.LGES, um.Result, um.fit")
+
+
+def test_every_public_name_is_there_and_listed():
+    for name in um.__all__:
+        assert getattr(um, name) is not None
+    assert set(um.__all__) <= set(dir(um))
+    with pytest.raises(AttributeError, match="no attribute 'LGSE'"):
+        um.LGSE  # noqa: B018
