@@ -159,7 +159,7 @@ def _finish(run: Run, out: Path | None, *, as_json: bool, quiet: bool) -> None:
     if as_json:
         typer.echo(run.to_json())
     elif not quiet:
-        typer.echo(screen(run.result, run.about.seconds))
+        typer.echo(screen(run.result, run.about.seconds, elsewhere=_all_remarks(page)))
         typer.echo(f"\n{_where(page)}")
     if not run.result.graph.latents or not (run.result.sem.converged and run.result.sem.admissible):
         raise typer.Exit(1)
@@ -169,6 +169,11 @@ def _where(page: Path | None) -> str:
     if page is None:
         return "Nothing was written; --out FOLDER makes a report."
     return f"Report: {page} (open it in a browser); model, tables and pictures are beside it."
+
+
+def _all_remarks(page: Path | None) -> str:
+    """Where the remarks are that the screen leaves out."""
+    return f"the remarks in {page}" if page else "the report (--out FOLDER)"
 
 
 @app.command()
@@ -195,7 +200,8 @@ def demo(
     compared = um.compare_models({"found": run.result, **dataset.models})
     run = replace(run, comparison=Comparison.of(compared))
     page = write_run(run, out or Path(f"unmeasured-{data}"))
-    answer = f"{screen(run.result, run.about.seconds)}\n\nBeside the published models\n{compared}\n\n{_where(page)}"
+    shown = screen(run.result, run.about.seconds, elsewhere=_all_remarks(page))
+    answer = f"{shown}\n\nBeside the published models\n{compared}\n\n{_where(page)}"
     _say(run.to_json() if as_json else answer, quiet and not as_json)
 
 

@@ -18,6 +18,8 @@ SOURCE = ROOT / "src" / "unmeasured"
 # Import from your left only; data and errors serve all.
 ORDER = [
     "errors",
+    "remarks",
+    "files",
     "arrays",
     "parallel",
     "graphs",

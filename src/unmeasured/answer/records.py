@@ -19,6 +19,7 @@ from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.graphs import from_json as graph_from_json
 from unmeasured.precheck import Finding
+from unmeasured.remarks import Remark, Severity, severity_of
 from unmeasured.sem.fit import Fit
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.solve import Problem, Solution
@@ -52,6 +53,7 @@ def to_json(result: Result) -> str:
         "solution": solution,
         "count": fit.count,
         "remarks": result.remarks,
+        "severities": [int(severity_of(remark)) for remark in result.remarks],
         "check": [asdict(finding) for finding in result.check.findings],
         "runners": [{**vars(runner), "graph": json.loads(runner.graph.to_json())} for runner in result.runners],
         "indices": {name: getattr(fit, name) for name in _INDICES},
@@ -76,8 +78,15 @@ def from_json(text: str) -> dict[str, Any]:
     # Records written before there was a check have none.
     fields["findings"] = tuple(Finding(**finding) for finding in record.get("check", []))
     return {"graph": graph, "sem": sem, "runners": runners, **fields} | {
-        key: tuple(record[key]) for key in ("remarks", "named")
+        "remarks": _remarks(record),
+        "named": tuple(record["named"]),
     }
+
+
+def _remarks(record: dict[str, Any]) -> tuple[str, ...]:
+    """The remarks with their severities, which earlier versions did not write."""
+    severities = record.get("severities", [Severity.NOTE] * len(record["remarks"]))
+    return tuple(Remark(text, Severity(level)) for text, level in zip(record["remarks"], severities, strict=True))
 
 
 def _runner(entry: dict[str, Any]) -> RunnerUp:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from unmeasured.errors import listing
 from unmeasured.graphs.groups import braces
+from unmeasured.remarks import Remark, by_consequence, distrust
 from unmeasured.sem.fit import Fit
 
 if TYPE_CHECKING:
@@ -139,6 +140,11 @@ def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
     )
 
 
+def paths_heading(result: Result) -> str:
+    """What the paths of a result connect: latents, or observed variables where no latents are reported."""
+    return "Paths between latents" if result.graph.latents else "Paths between observed variables"
+
+
 def what_is_identified(result: Result) -> Iterator[str]:
     """One sentence for each thing the data tell or leave open."""
     told, known, open_ = group_edges(result)
@@ -203,22 +209,26 @@ def before_the_search(result: Result) -> Iterator[str]:
         yield f"In order: {', '.join(fine)}. print(result.check) has the figures."
 
 
-def cautions(result: Result) -> Iterator[str]:
-    """What to know before believing the figures."""
+def cautions(result: Result) -> tuple[Remark, ...]:
+    """What to know before believing the figures, the most serious first."""
+    return by_consequence(_cautions(result))
+
+
+def _cautions(result: Result) -> Iterator[str]:
     yield from result.remarks
     said = any(result.sem.status in remark for remark in result.remarks)
     if not said and not (result.sem.converged and result.sem.admissible):
-        yield f"The fit is not a proper one: {result.sem.status}."
+        yield distrust(f"The fit is not a proper one: {result.sem.status}.")
     beyond = dict.fromkeys(result.loadings["indicator"][result.loadings["std"].abs() > 1.0])
     if beyond:
-        yield (
+        yield distrust(
             f"Standardised loadings beyond 1 ({listing(beyond)}): where an indicator measures several latents that go "
             "together, they pull against each other. Read its R2, and a single loading only if its standard error is "
             "small."
         )
     n, n_free = result.sem.sample.n, result.fit.model.n_free
     if n < n_free:
-        yield f"{n:.0f} samples for {n_free} free parameters: estimates will not hold up."
+        yield distrust(f"{n:.0f} samples for {n_free} free parameters: estimates will not hold up.")
     if result.graph.latents and not math.isinf(result.sem.sample.n):
         yield (
             "Standard errors and p-values take the graph as given. It was chosen with the same data, so they are too "

@@ -14,6 +14,7 @@ import numpy as np
 from unmeasured.arrays import Floats
 from unmeasured.data.rows import Rows
 from unmeasured.errors import DataError, listing
+from unmeasured.remarks import data_problem
 
 _IDENTIFIER = re.compile(
     r"(?i:(^|_|\b)(id|ids|index|idx|rownames?|row|case|caseid|caseno|subject|subj|participant|respondent|nr|serial)"
@@ -65,7 +66,7 @@ def suspicions(rows: Rows) -> tuple[str, ...]:
             f"{listing(weights)}: named like sampling weights. If it holds some, leave it out: weights are not used, "
             "and are no variable of the model."
         )
-    return (*remarks, *_code_remarks(rows, columns))
+    return tuple(map(data_problem, (*remarks, *_code_remarks(rows, columns))))
 
 
 def _numbers_rows(name: str, column: Floats) -> bool:

@@ -19,6 +19,7 @@ import pandas as pd
 from unmeasured.arrays import Floats
 from unmeasured.data.rows import as_array, checked_names
 from unmeasured.errors import DataError, listing
+from unmeasured.remarks import data_problem
 
 # Entries that differ by more than this part of the standard deviations are not rounding: not symmetric.
 _ASYMMETRY = 1e-6
@@ -215,11 +216,12 @@ def repaired(corr: Floats, names: tuple[str, ...], what: str) -> tuple[Floats, t
     better = nearest_correlation(corr)
     change = np.abs(better - corr)
     i, j = sorted(map(int, np.unravel_index(int(change.argmax()), change.shape)))
-    return better, (
+    told = (
         f"The {what} are not positive definite together (smallest eigenvalue {least:.2g}): the nearest matrix that "
         f"is was taken. The largest change is {change[i, j]:.2g}, in the correlation of {names[i]!r} and "
-        f"{names[j]!r} (from {corr[i, j]:.3f} to {better[i, j]:.3f}).",
+        f"{names[j]!r} (from {corr[i, j]:.3f} to {better[i, j]:.3f})."
     )
+    return better, (data_problem(told),)
 
 
 def nearest_correlation(corr: Floats, floor: float = REPAIRED_EIGENVALUE, max_steps: int = 1000) -> Floats:

@@ -26,11 +26,13 @@ from unmeasured.answer.words import (
     indices_in_words,
     node,
     number,
+    paths_heading,
     probability,
     what_is_identified,
 )
 from unmeasured.diagram.picture import Edge, Picture
 from unmeasured.diagram.style import Paint, edge_paint, node_paint
+from unmeasured.remarks import by_consequence
 from unmeasured.replicates.result import Stability
 from unmeasured.report.charts import heat_map, largest_residuals, step_charts
 from unmeasured.report.run import Comparison, Run, model_text
@@ -59,6 +61,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         indices=indices_in_words(result.sem),
         loadings=_loadings(run),
         paths=_paths(run),
+        paths_heading=paths_heading(result),
         comparison=_comparison(run.comparison) if run.comparison else None,
         heat_map=Markup(heat_map(result)),
         largest=[(a, b, f"{value:+.3f}") for a, b, value in largest_residuals(result)],
@@ -67,7 +70,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         n_left_out=max(len(run.trace) - _MOST_STEPS, 0),
         identified=list(what_is_identified(result)),
         checked=list(before_the_search(result)),
-        cautions=[*about.notes, *cautions(result)],
+        cautions=by_consequence((*about.notes, *cautions(result))),
         stability=stability_section(result, stability) if stability else "",
         lavaan=model_text(result),
         paper=_PAPER,

@@ -7,15 +7,21 @@ from textwrap import wrap
 
 from unmeasured.answer.result import Result
 from unmeasured.answer.summary import title
-from unmeasured.answer.words import cautions, indices_in_words, node
+from unmeasured.answer.words import cautions, indices_in_words, node, paths_heading
 from unmeasured.diagram.picture import coefficient
+from unmeasured.remarks import Severity
 
 WIDTH = 96
-_MOST_GROUPS, _MOST_LINES, _MOST_REMARKS = 14, 6, 3
+_MOST_GROUPS, _MOST_LINES = 14, 6
+# Remarks shown: all on answers that are not to be trusted, then problems with the data, then notes, up to these many.
+_MOST_PROBLEMS, _MOST_REMARKS = 4, 3
 
 
-def screen(result: Result, seconds: float | None = None) -> str:
-    """The answer in at most forty lines; ``Result.summary`` and the report have all of it.
+def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "result.summary()") -> str:
+    """The answer in about forty lines; ``Result.summary`` and the report have all of it.
+
+    Every remark that says that the answer is not to be trusted is shown; of the others as many as fit, with the number
+    that is left out and where they are: ``elsewhere``.
 
     Examples
     --------
@@ -49,9 +55,9 @@ def screen(result: Result, seconds: float | None = None) -> str:
         [
             f"{title(result)}{took}",
             *_section("What measures what (standardised loadings; * also measures another)", _groups(result)),
-            *_section(f"Paths between latents (→ {_by_whom(result)}, – direction open)", _paths(result)),
+            *_section(f"{paths_heading(result)} (→ {_by_whom(result)}, – direction open)", _paths(result)),
             *_section("Fit", _fit(result)),
-            *_section("Mind", _remarks(result)),
+            *_section("Mind", _remarks(result, elsewhere)),
         ]
     )
 
@@ -106,9 +112,17 @@ def _fit(result: Result) -> Iterator[str]:
     yield from (f"  {name:<{first}}  {value:<{second}}  {words}" for name, value, words in rows)
 
 
-def _remarks(result: Result) -> Iterator[str]:
-    for sentence in list(cautions(result))[:_MOST_REMARKS]:
-        yield from wrap(sentence, WIDTH - 2, initial_indent="  - ", subsequent_indent="    ")[:3]
+def _remarks(result: Result, elsewhere: str) -> Iterator[str]:
+    remarks = cautions(result)
+    problems = sum(remark.severity == Severity.DATA for remark in remarks)
+    serious = sum(remark.severity == Severity.DISTRUST for remark in remarks)
+    shown = max(serious + min(problems, _MOST_PROBLEMS), min(_MOST_REMARKS, len(remarks)))
+    for sentence in remarks[:shown]:
+        yield from wrap(sentence, WIDTH - 2, initial_indent="  - ", subsequent_indent="    ")
+    left = len(remarks) - shown
+    if left:
+        kinds = "note" if problems <= shown - serious else "remark"
+        yield f"  {left} more {kinds}{'s' * (left != 1)}: see {elsewhere}"
 
 
 def _cut(line: str, mark: str) -> str:

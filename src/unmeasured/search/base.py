@@ -30,6 +30,7 @@ from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import DataError, UnmeasuredError
 from unmeasured.graphs import CPDAG
+from unmeasured.remarks import by_consequence
 from unmeasured.sem.fit import Fit
 
 # How Python writes a function; where it lies in memory is nothing to keep.
@@ -98,7 +99,7 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
     def _fit(self, sample: Sample, source: Any) -> Self:
         self._search(sample)
-        self.remarks_ = (*sample.remarks, *self.remarks_)
+        self.remarks_ = by_consequence((*sample.remarks, *self.remarks_))
         self.sample_ = sample
         self.groups_ = self.graph_.groups
         self.n_features_in_ = len(sample.names)

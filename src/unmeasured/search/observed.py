@@ -19,6 +19,7 @@ import numpy as np
 
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
+from unmeasured.remarks import distrust
 from unmeasured.score import surprise_of
 from unmeasured.search.discovery import Discovery, is_rejected
 from unmeasured.search.latent_graph import LatentBic, climbed_graph
@@ -64,14 +65,14 @@ def questioned(found: Discovery, sample: Sample, penalty: float) -> Discovery:
             "mean that there are no latents: neither may be right, and with many rows every small misfit counts. "
             "um.GES shows that graph."
         )
-        return replace(found, remarks=(*found.remarks, remark))
+        return replace(found, remarks=(*found.remarks, distrust(remark)))
     (alone,) = fit_many([rival.cpdag], sample)
     how = f"describes the data badly (RMSEA {fit.rmsea:.3f})" if rejected else "describes the data"
     remark = (
         f"No latents are reported: the best factor model found {how}, {'and' if rejected else 'but'} a graph among the "
         f"observed variables is {better}. Its edges are those told here."
     )
-    return replace(found, cpdag=rival.cpdag, fit=alone, remarks=(remark,), runners_up=())
+    return replace(found, cpdag=rival.cpdag, fit=alone, remarks=(distrust(remark),), runners_up=())
 
 
 def best_rival(sample: Sample, penalty: float) -> Rival:
