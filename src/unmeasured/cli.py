@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -28,6 +29,7 @@ from unmeasured.answer.compare import ModelComparison
 from unmeasured.benchmark import consistency, engine, experiment, figures, page, records, runner, tables
 from unmeasured.benchmark import knowledge as worth
 from unmeasured.errors import listing, nearest
+from unmeasured.files import csv_text, write_bytes, write_folder, write_text
 from unmeasured.report.run import About, Comparison, Run, run_of
 from unmeasured.report.screen import screen
 from unmeasured.report.write import STABILITY, write_run
@@ -73,6 +75,13 @@ CorOption = Annotated[
     ),
 ]
 MissingOption = Annotated[str, typer.Option(help="What to do about holes: ml, listwise or pairwise.")]
+HeaderOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line of a text file holds names. Left out: it does, and numbers there are refused.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but mistakes.")]
 PenaltyOption = Annotated[
@@ -94,6 +103,7 @@ def discover(
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
+    header: HeaderOption = None,
     penalty: PenaltyOption = 1.0,
     max_group_size: GroupSizeOption = 3,
     knowledge: Annotated[
@@ -113,7 +123,7 @@ def discover(
 
     Example: unmeasured discover answers.csv --columns 'q*' --cor auto --out report
     """
-    sample = _sample(file, columns, n, cor, missing)
+    sample = _sample(file, columns, n, cor, missing, header)
     search = um.LGES(
         penalty=penalty,
         max_group_size=max_group_size,
@@ -262,6 +272,7 @@ def fit_file(
     n: SamplesOption = None,
     cor: CorOption = "pearson",
     missing: MissingOption = "ml",
+    header: HeaderOption = None,
     correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
     first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
     as_json: JsonOption = False,
@@ -274,7 +285,7 @@ def fit_file(
     asked = _model(model)
     result = um.fit(
         asked.graph if isinstance(asked, um.Result) else asked,
-        _sample(file, None, n, cor, missing, models=[asked]),
+        _sample(file, None, n, cor, missing, header, models=[asked]),
         correlate_exogenous=correlate_exogenous,
         scale_latents="first-indicator" if first_indicator else "variance",
     )
@@ -297,6 +308,7 @@ def compare(
     n: SamplesOption = None,
     cor: CorOption = "pearson",
     missing: MissingOption = "ml",
+    header: HeaderOption = None,
     correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
     as_json: JsonOption = False,
 ) -> None:
@@ -305,7 +317,7 @@ def compare(
     Example: unmeasured compare mine.lav theirs.lav report/result.json matrix.csv --n 301
     """
     asked = {_model_name(path, models): _model(path) for path in models}
-    sample = _sample(file, None, n, cor, missing, models=asked.values())
+    sample = _sample(file, None, n, cor, missing, header, models=asked.values())
     compared = um.compare_models(asked, sample, correlate_exogenous=correlate_exogenous)
     typer.echo(_comparison_as_json(compared) if as_json else str(compared))
 
@@ -327,6 +339,7 @@ def check_file(
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
+    header: HeaderOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -334,7 +347,7 @@ def check_file(
 
     Example: unmeasured check answers.csv --columns 'q*'
     """
-    checked = um.check(_sample(file, columns, n, cor, missing))
+    checked = um.check(_sample(file, columns, n, cor, missing, header))
     if as_json:
         findings = [{"topic": f.topic, "ok": f.ok, "text": f.text} for f in checked.findings]
         typer.echo(_as_json({"ok": checked.ok, "findings": findings, "remarks": list(checked.sample.remarks)}))
@@ -363,6 +376,8 @@ def simulate_file(
 
     Example: unmeasured simulate rows.csv --latents 4 --observed 16 --seed 1
     """
+    if not out.name:
+        raise um.UnmeasuredError(f"simulate needs the name of a file to write, such as rows.csv; got {str(out)!r}.")
     truth = um.simulate.random_gnfm(
         n_latents=latents,
         n_observed=observed,
@@ -372,8 +387,7 @@ def simulate_file(
     )
     rows = um.simulate.sample(truth, samples, parameters=parameters, rng=seed + 1)  # type: ignore[arg-type]
     graph = out.with_suffix(".truth.json")
-    rows.to_csv(out, index=False, float_format="%.6g")
-    graph.write_text(truth.to_json(), encoding="utf-8")
+    write_folder(out.parent, {out.name: csv_text(rows, float_format="%.6g"), graph.name: truth.to_json()})
     _say(f"{len(rows)} rows of {len(rows.columns)} variables: {out}; the truth: {graph}", quiet)
 
 
@@ -400,14 +414,16 @@ def export_result(
     found = _run(result).result
     if to in _PICTURES:
         path = out or Path(f"diagram.{to}")
-        found.plot(view, style=style, r2=r2).savefig(path, format=to, dpi=200)  # type: ignore[arg-type]
+        picture = BytesIO()
+        found.plot(view, style=style, r2=r2).savefig(picture, format=to, dpi=200)  # type: ignore[arg-type]
+        write_bytes(path, picture.getvalue())
         typer.echo(f"Written: {path}", err=True)
         return
     text = getattr(found if to in ("lavaan", "semopy") else found.graph, f"to_{to}")()
     if out is None:
         typer.echo(text)
     else:
-        out.write_text(text, encoding="utf-8")
+        write_text(out, text)
 
 
 @app.command("datasets")
@@ -446,11 +462,12 @@ def _sample(
     n: float | None,
     cor: str,
     missing: str,
+    header: bool | None = None,
     *,
     models: Iterable[Any] = (),
 ) -> um.Sample:
     """The data of a file: the columns asked for, or those that the models are about, or all."""
-    frame = um.read_matrix(file) if n is not None else um.read(file)
+    frame = um.read_matrix(file) if n is not None else um.read(file, header=header)
     frame.columns = pd.Index([str(name) for name in frame.columns])
     chosen = _chosen(columns, list(frame.columns)) if columns else _used(models, list(frame.columns))
     if n is None:
@@ -676,7 +693,7 @@ def bench_docs(
     out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("docs") / "benchmarks.md",
 ) -> None:
     """Write the page of benchmarks from its template and the records. Runs nothing."""
-    out.write_text(page.filled(_text(template), folder, out.parent / "images"), encoding="utf-8")
+    write_text(out, page.filled(_text(template), folder, out.parent / "images"))
     typer.echo(f"Written: {out}", err=True)
 
 

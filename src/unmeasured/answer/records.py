@@ -9,18 +9,20 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 
 from unmeasured.answer.runners import RunnerUp
+from unmeasured.data.matrices import checked_cov
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError, listing
+from unmeasured.files import parsed_json
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.graphs import from_json as graph_from_json
 from unmeasured.precheck import Finding
 from unmeasured.remarks import Remark, Severity, severity_of
-from unmeasured.sem.fit import Fit
+from unmeasured.sem.fit import Count, Fit
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.solve import Problem, Solution
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from unmeasured.answer.result import Result
 
 FORMAT = 1
+_DAMAGED = "This result in JSON is damaged"
+T = TypeVar("T")
 _NEEDED = ("graph", "member", "sample", "solution", "remarks", "method", "options", "named", "count")
 _ARRAYS = ("x", "history", "lower")
 _INDICES = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic", "loglik")
@@ -67,26 +71,37 @@ def from_json(text: str) -> dict[str, Any]:
     record = _checked(text)
     try:
         graph, sem = _graph_and_fit(record)
-        runners = tuple(_runner(entry) for entry in record.get("runners", ()))  # unknown to earlier versions
-    except UnmeasuredError:
-        raise
-    except (KeyError, TypeError, ValueError) as error:
-        raise UnmeasuredError(
-            f"This result in JSON is damaged ({error!r}). Give the text that to_json wrote."
-        ) from None
-    fields = {key: record[key] for key in ("method", "options")}
-    # Records written before there was a check have none.
-    fields["findings"] = tuple(Finding(**finding) for finding in record.get("check", []))
-    return {"graph": graph, "sem": sem, "runners": runners, **fields} | {
-        "remarks": _remarks(record),
-        "named": tuple(record["named"]),
-    }
+        return {
+            "graph": graph,
+            "sem": sem,
+            "runners": tuple(_runner(entry) for entry in record.get("runners", ())),  # unknown to earlier versions
+            "method": _of(str, record["method"]),
+            "options": _of(dict, record["options"]),
+            "findings": tuple(_finding(entry) for entry in record.get("check", ())),  # likewise
+            "remarks": _remarks(record),
+            "named": tuple(_of(str, name) for name in record["named"]),
+        }
+    except UnmeasuredError as error:
+        raise UnmeasuredError(f"{_DAMAGED}: {error}") from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UnmeasuredError(f"{_DAMAGED} ({error!r}). Give the text that to_json wrote.") from None
+
+
+def _of(kind: type[T], value: Any) -> T:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r:.60} is no {kind.__name__}")
+    return value
+
+
+def _finding(entry: Any) -> Finding:
+    return Finding(_of(str, entry["topic"]), _of(bool, entry["ok"]), _of(str, entry["text"]))
 
 
 def _remarks(record: dict[str, Any]) -> tuple[str, ...]:
     """The remarks with their severities, which earlier versions did not write."""
     severities = record.get("severities", [Severity.NOTE] * len(record["remarks"]))
-    return tuple(Remark(text, Severity(level)) for text, level in zip(record["remarks"], severities, strict=True))
+    remarks = [_of(str, text) for text in record["remarks"]]
+    return tuple(Remark(text, Severity(level)) for text, level in zip(remarks, severities, strict=True))
 
 
 def _runner(entry: dict[str, Any]) -> RunnerUp:
@@ -100,20 +115,52 @@ def _graph_and_fit(record: dict[str, Any]) -> tuple[CPDAG, Fit]:
     graph, member = (graph_from_json(json.dumps(record[key])) for key in ("graph", "member"))
     if not isinstance(graph, CPDAG) or not isinstance(member, DAG):
         raise UnmeasuredError('In a result "graph" is a cpdag and "member" a dag. Give the text that to_json wrote.')
-    cov = np.array(record["sample"]["cov"], dtype=float)
+    if set(graph.variables.names) != set(member.variables.names) or graph.latents != member.latents:
+        raise UnmeasuredError('"graph" and "member" are of different variables. Give the text that to_json wrote.')
+    sample = _sample(record["sample"], member)
+    problem = Problem.of(pattern_of(member), sample)
+    if record["count"] not in get_args(Count):
+        raise ValueError(f'"count" is {record["count"]!r:.60}')
+    return graph, Fit(member, sample, problem, _solution(record["solution"], problem), record["count"])
+
+
+def _sample(stored: Any, member: DAG) -> Sample:
+    """The sample, its covariance checked as any that comes in."""
+    names = tuple(_of(str, name) for name in stored["names"])
+    if sorted(names) != sorted(member.observed):
+        raise ValueError('the names under "sample" are not the observed variables of the graph')
+    cov, n = np.array(stored["cov"], dtype=float), float(stored["n"])
+    if cov.shape != (len(names), len(names)) or not np.isfinite(cov).all():
+        raise ValueError(f'"cov" is no matrix of numbers for {len(names)} variables')
+    if not n > 1:
+        raise ValueError(f'"n" is {n}')
+    checked_cov(cov, names)
     cov.setflags(write=False)
-    sample = Sample(tuple(record["sample"]["names"]), cov, float(record["sample"]["n"]))
-    stored: dict[str, Any] = dict(record["solution"])
-    stored |= {key: np.array([float(v) for v in stored[key]]) for key in _ARRAYS}
-    stored |= {key: float(stored[key]) for key in ("discrepancy", "promised")}
-    solution = Solution(**stored | {"vanished": tuple(stored["vanished"])})
-    return graph, Fit(member, sample, Problem.of(pattern_of(member), sample), solution, record["count"])
+    return Sample(names, cov, n)
+
+
+def _solution(stored: Any, problem: Problem) -> Solution:
+    x, history, lower = (np.array([float(v) for v in stored[key]]) for key in _ARRAYS)
+    n = problem.pattern.n_free
+    if x.shape != (n,) or lower.shape != (n,) or not np.isfinite(x).all():
+        raise ValueError(f'"x" and "lower" under "solution" are not {n} numbers each')
+    return Solution(
+        x=x,
+        discrepancy=float(stored["discrepancy"]),
+        end=_of(int, stored["end"]),
+        steps=_of(int, stored["steps"]),
+        promised=float(stored["promised"]),
+        history=history,
+        lower=lower,
+        n_starts=_of(int, stored["n_starts"]),
+        vanished=tuple(_of(str, name) for name in stored["vanished"]),
+    )
 
 
 def _checked(text: str) -> dict[str, Any]:
     try:
-        record = json.loads(text)
-    except json.JSONDecodeError as error:
+        record = parsed_json(text)
+    except ValueError as error:
         raise UnmeasuredError(f"This is not JSON: {error}. Give the text that to_json wrote.") from None
     kind = record.get("kind") if isinstance(record, dict) else None
     if kind != "result":

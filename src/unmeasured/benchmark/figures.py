@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from unmeasured.benchmark.experiment import Experiment, Method
 from unmeasured.benchmark.measures import MEASURES, Measure
 from unmeasured.benchmark.records import read_records
 from unmeasured.benchmark.tables import Cells, cells_of
+from unmeasured.files import write_bytes
 
 _COLOURS = {
     "LGES": "#332288",
@@ -84,7 +86,9 @@ def _saved(figure: Figure, stem: Path) -> Iterator[Path]:
     for suffix, extra in ((".svg", {"metadata": {"Date": None}}), (".png", {"dpi": 160})):
         path = stem.with_suffix(suffix)
         with mpl.rc_context(_STYLE):
-            figure.savefig(path, bbox_inches="tight", facecolor="white", **extra)
+            picture = BytesIO()
+            figure.savefig(picture, format=suffix[1:], bbox_inches="tight", facecolor="white", **extra)
+        write_bytes(path, picture.getvalue())
         yield path
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import linear_sum_assignment
 
 from unmeasured.arrays import Floats
 from unmeasured.data.rows import as_array, checked_names
@@ -140,9 +141,15 @@ def checked_cov(matrix: Floats, names: tuple[str, ...], *, definite: bool = True
     ``definite=False`` leaves out the last: that it is positive definite.
     """
     variance = np.diag(matrix)
+    _refuse_permuted(matrix, names)
     constant = [x for x, v in zip(names, variance) if v <= 0]
-    if constant:
+    if constant and from_rows:
         raise DataError(f"Variables {listing(constant)} have no variance (constant). Drop them.")
+    if constant:
+        raise DataError(
+            f"The diagonal of the matrix, where variances belong, is zero or negative for {listing(constant)}. Drop "
+            "them if they are constant; else look whether rows and columns are in the same order."
+        )
     wild = [x for x, v in zip(names, variance) if not _LEAST_VARIANCE < v < _LARGEST_VARIANCE]
     if wild:
         raise DataError(f"The variances of {listing(wild)} are too small or too large for arithmetic. Change the unit.")
@@ -167,6 +174,30 @@ def checked_cov(matrix: Floats, names: tuple[str, ...], *, definite: bool = True
     if definite:
         check_positive_definite(corr, names, from_rows=from_rows)
     return (matrix + matrix.T) / 2.0
+
+
+def _refuse_permuted(matrix: Floats, names: tuple[str, ...]) -> None:
+    """Refuse a matrix whose columns are in another order than its rows, which sorting would make symmetric."""
+    n = len(matrix)
+    if n < 2 or np.allclose(matrix, matrix.T, rtol=1e-6, atol=0.0):
+        return
+    # A variable's largest entry, in units of the others of its column, is its variance.
+    with np.errstate(all="ignore"):
+        sizes = np.abs(matrix) / np.abs(matrix).max(axis=0, keepdims=True)
+    if not np.isfinite(sizes).all():
+        return
+    order = linear_sum_assignment(-sizes)[1]
+    turned = matrix[:, order]
+    if (
+        (order != np.arange(n)).any()
+        and np.allclose(turned, turned.T, rtol=1e-6, atol=0.0)
+        and (np.diag(turned) > 0).all()
+    ):
+        i = int(np.flatnonzero(order != np.arange(n))[0])
+        raise DataError(
+            f"Rows and columns of the matrix are in different orders: the variance of {names[i]!r} (row {i + 1}) is "
+            f"in column {int(order[i]) + 1}. Sort them alike."
+        )
 
 
 def check_positive_definite(corr: Floats, names: tuple[str, ...], *, from_rows: bool = False) -> None:

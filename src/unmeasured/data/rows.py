@@ -203,8 +203,13 @@ def _what_it_holds(column: pd.Series[Any]) -> str:
         return "complex numbers"
     if kind.kind in "mM" or isinstance(kind, pd.PeriodDtype | pd.DatetimeTZDtype):
         return "dates or times"
-    seen = [value for value in column if not (value is None or value is pd.NA or value is pd.NaT or value != value)]
+    seen = [value for value in column if not _is_missing(value)]
     return "numbers written as text" if seen and all(map(_is_number_as_text, seen)) else "text, not numbers"
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a cell is empty; what is no number is not asked to compare itself, since arrays refuse to."""
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
 
 
 def _is_number_as_text(value: object) -> bool:

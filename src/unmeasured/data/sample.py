@@ -38,12 +38,14 @@ from unmeasured.data.missing import (
     worth,
 )
 from unmeasured.data.ordinal import MOST_CATEGORIES, is_ordinal, ordinal_moments, pairwise_correlations
+from unmeasured.data.roles import Suspect, role_remarks, suspects
 from unmeasured.data.rows import Rows, as_rows, frozen
 from unmeasured.data.transform import are_skewed, normal_scores
 from unmeasured.errors import DataError, listing, nearest
 
 Cor = Literal["pearson", "auto", "polychoric", "spearman-normal"]
 Kind = Literal["continuous", "ordinal", "scores"]
+_LARGEST = 1e200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +129,7 @@ class Sample:
             corr, remarks = repaired(matrix / np.outer(deviations, deviations), names, "entries of the matrix")
             matrix = rescaled(corr, deviations)
         matrix = matrix if math.isinf(n) else matrix * (n - 1.0) / n
-        return cls(names, frozen(matrix), n, remarks=remarks)
+        return cls(names, frozen(matrix), n, remarks=(*remarks, *role_remarks(suspects(names))))
 
     @classmethod
     def from_rows(
@@ -164,6 +166,11 @@ class Sample:
     def rows(self) -> Floats | None:
         """The rows used, as they came, holes as NaN, columns in the order of names; None where a matrix was given."""
         return None if self._rows is None else frozen(self._rows.values[:, self._columns])
+
+    @cached_property
+    def suspects(self) -> tuple[Suspect, ...]:
+        """Variables that are probably no indicators of a latent: identifiers, weights, characteristics of persons."""
+        return suspects(self.names, self.rows)
 
     @cached_property
     def sd(self) -> Floats:
@@ -331,7 +338,9 @@ def _moments(rows: Rows, cor: Cor, missing: Missing) -> tuple[Moments, tuple[Kin
 def _scored(rows: Rows, columns: Bools) -> Rows:
     """Some columns as Gaussian scores of their ranks, with the mean and spread they had."""
     values = rows.values.copy()
-    centre, spread = np.nanmean(values[:, columns], axis=0), np.nanstd(values[:, columns], axis=0)
+    _, centre, spread = standardised(values[:, columns])
+    # Beyond this the variance is refused later on; here the sum must not overflow.
+    centre, spread = np.clip(centre, -_LARGEST, _LARGEST), np.clip(spread, 0.0, _LARGEST)
     scores = normal_scores(values[:, columns])
     values[:, columns] = centre + spread * scores / np.nanstd(scores, axis=0)
     return Rows(rows.names, values, rows.ordered)

@@ -17,6 +17,7 @@ from typing import Any
 from unmeasured.answer.compare import ModelComparison, compare_models
 from unmeasured.answer.result import Result
 from unmeasured.errors import GraphError, UnmeasuredError
+from unmeasured.files import parsed_json
 from unmeasured.search.base import Search
 from unmeasured.search.trace import Step, Trace
 
@@ -77,12 +78,12 @@ class Run:
     def from_json(cls, text: str) -> Run:
         """The run behind JSON text; that of a bare result is a run of which nothing else is known."""
         result = Result.from_json(text)
-        kept = json.loads(text).get("run")
+        kept = parsed_json(text).get("run")
         if kept is None:
             return cls(result, About(versions=versions()))
         try:
             return cls(result, *_read(kept))
-        except (KeyError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise UnmeasuredError(
                 f'The part "run" of this result is damaged ({error!r}). Give the file as it was written.'
             ) from None

@@ -111,6 +111,11 @@ def fit_many(
     for b, pattern in enumerate(patterns):
         if not len(pattern.observed):
             raise ModelError("The model has no observed variables, so there is nothing to fit it to.")
+        if not pattern.n_free:
+            raise ModelError(
+                "The model has no free parameter: everything in it is fixed (a lone indicator has no residual), so "
+                "there is nothing to estimate. Free a parameter (NA*), or add variables."
+            )
         batches.setdefault(frozenset(pattern.observed_names), []).append(b)
     fits: dict[int, Fit] = {}
     for members in batches.values():
@@ -405,6 +410,8 @@ class Fit:
         return dict(zip(self.causal_order, np.diag(self.Omega), strict=True))
 
     def _standardised(self, p: Parameter, est: float) -> float:
+        if not self._sd[p.target] > 0:
+            return math.nan  # a variable without variance has no standardised scale
         if p.op != "~~":
             return float(est * self._sd[p.source] / self._sd[p.target])
         if p.source == p.target:

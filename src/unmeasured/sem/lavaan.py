@@ -396,6 +396,10 @@ def _split_terms(side: _Tokens, op: _Token) -> list[_Tokens]:
     return list(terms)
 
 
+# Fixed values beyond this leave no digits for the products of a likelihood.
+_LARGEST = 1e50
+
+
 @dataclass(frozen=True, slots=True)
 class _Term:
     name: _Token
@@ -442,6 +446,8 @@ def _read_modifier(modifier: _Tokens, term: _Tokens) -> float | None:
         value = float("".join(token.text for token in modifier))
         if not math.isfinite(value):
             _refuse(modifier[0], f"{_quote(term)} fixes a parameter to {value}; give a finite number.")
+        if abs(value) > _LARGEST:
+            _refuse(modifier[0], f"{_quote(term)} fixes a parameter beyond {_LARGEST:g}; change the unit.")
         return value
     if kinds in (["name"], ["string"]):
         _refuse_modifier("label", term)
