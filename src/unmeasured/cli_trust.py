@@ -11,7 +11,7 @@ import typer
 
 import unmeasured as um
 from unmeasured import cli
-from unmeasured.benchmark import calibration
+from unmeasured.benchmark import calibration, fuzz
 from unmeasured.cli import (
     ColumnsOption,
     CorOption,
@@ -147,3 +147,25 @@ def bench_calibration(
         warm_start=not cold,
     )
     typer.echo(str(result))
+
+
+@cli.bench.command("fuzz")
+def bench_fuzz(
+    entry: Annotated[
+        list[str] | None, typer.Option(help=f"Only this entry point ({', '.join(fuzz.ENTRIES)}); may be given again.")
+    ] = None,
+    inputs: Annotated[int, typer.Option(help="Inputs for each.")] = 2000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same inputs.")] = 0,
+    first: Annotated[int, typer.Option(help="The number to begin with, to make one input again.")] = 0,
+    limit: Annotated[float, typer.Option(help="Seconds after which an input counts as a hang.")] = 20.0,
+    trace: Annotated[bool, typer.Option("--trace", help="Print where every failure came from.")] = False,
+) -> None:
+    """Malformed input for every entry point: how much is answered, refused with a sentence, or fails otherwise."""
+    compile_kernels()
+    failed = False
+    for name in entry or fuzz.ENTRIES:
+        tally = fuzz.fuzz(name, inputs, seed, first=first, limit=limit, command=cli.main, verbose=trace)
+        typer.echo(str(tally))
+        failed |= not tally.ok
+    if failed:
+        raise typer.Exit(1)
