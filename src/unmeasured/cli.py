@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from io import BytesIO
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -703,6 +703,9 @@ importlib.import_module("unmeasured.cli_trust")
 
 def main() -> NoReturn:
     """Entry point: a user's mistake is one sentence on standard error, never a trace."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # names of files may hold what the terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = _called()
     except Interrupted as stopped:

@@ -15,6 +15,7 @@ import numpy as np
 
 from unmeasured.answer.runners import RunnerUp
 from unmeasured.data.matrices import checked_cov
+from unmeasured.data.rows import checked_names
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.files import parsed_json
@@ -22,6 +23,7 @@ from unmeasured.graphs import CPDAG, DAG
 from unmeasured.graphs import from_json as graph_from_json
 from unmeasured.precheck import Finding
 from unmeasured.remarks import Remark, Severity, severity_of
+from unmeasured.sem import kernels
 from unmeasured.sem.fit import Count, Fit
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.solve import Problem, Solution
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _DAMAGED = "This result in JSON is damaged"
+_ENDS = (kernels.CONVERGED, kernels.STEP_LIMIT, kernels.STALLED, kernels.BAD_START)
 T = TypeVar("T")
 _NEEDED = ("graph", "member", "sample", "solution", "remarks", "method", "options", "named", "count")
 _ARRAYS = ("x", "history", "lower")
@@ -126,6 +129,7 @@ def _graph_and_fit(record: dict[str, Any]) -> tuple[CPDAG, Fit]:
 
 def _sample(stored: Any, member: DAG) -> Sample:
     """The sample, its covariance checked as any that comes in."""
+    checked_names([_of(str, name) for name in member.names], len(member.names))
     names = tuple(_of(str, name) for name in stored["names"])
     if sorted(names) != sorted(member.observed):
         raise ValueError('the names under "sample" are not the observed variables of the graph')
@@ -144,6 +148,8 @@ def _solution(stored: Any, problem: Problem) -> Solution:
     n = problem.pattern.n_free
     if x.shape != (n,) or lower.shape != (n,) or not np.isfinite(x).all():
         raise ValueError(f'"x" and "lower" under "solution" are not {n} numbers each')
+    if stored["end"] not in _ENDS or not 0 <= _of(int, stored["steps"]) < 1_000_000:
+        raise ValueError(f'"end" under "solution" is {stored["end"]!r:.60}, "steps" {stored["steps"]!r:.60}')
     return Solution(
         x=x,
         discrepancy=float(stored["discrepancy"]),

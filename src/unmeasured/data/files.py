@@ -75,6 +75,7 @@ def read(
         is not there.
     """
     path = _existing(path)
+    _check_separator(separator)
     ending = _ending(path)
     if ending in _STATISTICS:
         frame = _read_statistics(path, ending)
@@ -146,6 +147,7 @@ def read_matrix(
     if isinstance(source, Path) or "\n" not in str(source):
         path = _existing(source)
         source = _decoded(path, encoding)
+    _check_separator(separator)
     lines = [line for line in str(source).splitlines() if line.strip() and not _AROUND.match(line)]
     if not lines:
         raise DataError("There is no matrix in this text: it is empty.")
@@ -194,6 +196,11 @@ def _decoded(path: Path, encoding: str) -> str:
             "encoding, such as encoding='utf-16'."
         )
     return text
+
+
+def _check_separator(separator: Any) -> None:
+    if separator is not None and not (isinstance(separator, str) and separator):
+        raise DataError(f"separator is what stands between values, such as ','; got {separator!r}.")
 
 
 def _separator(line: str) -> str | None:

@@ -424,7 +424,7 @@ class Fit:
         """Explained part of the variance of every variable that has causes."""
         caused = np.flatnonzero(np.isin(np.arange(len(self.F)), self.problem.pattern.target))
         noise, total = np.diag(self.Omega), np.diag(self.full_cov)
-        values = {self.causal_order[i]: 1.0 - noise[i] / total[i] for i in caused}
+        values = {self.causal_order[i]: 1.0 - noise[i] / total[i] if total[i] > 0 else math.nan for i in caused}
         return pd.Series({name: values[name] for name in self.model.names if name in values}, name="r2", dtype=float)
 
     def summary(self) -> str:

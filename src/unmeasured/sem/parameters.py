@@ -217,6 +217,8 @@ def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
     """The pattern of a graph, straight from its matrix: the same as that of :func:`model_of`, sooner."""
     if isinstance(graph, Model):
         return graph.pattern
+    if not isinstance(graph, DAG | CPDAG):
+        raise ModelError(f"A model is lavaan text, a DAG, a CPDAG or a Model; got a {type(graph).__name__}.")
     dag = graph.member() if isinstance(graph, CPDAG) else graph
     latent = np.array(dag.variables.latent, dtype=bool)
     order = np.array(dag.topological_order, dtype=np.int64)
