@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pandas as pd
 
@@ -117,7 +118,8 @@ def parsed_json(text: str | bytes) -> Any:
     Raises
     ------
     ValueError
-        Where it is no JSON, also for what Python's reader has other errors for: text nested too deeply.
+        Where it is no JSON, also for what Python's reader has another error for (text nested too deeply) or none (NaN,
+        infinity, numbers beyond 1e308).
 
     Examples
     --------
@@ -127,9 +129,20 @@ def parsed_json(text: str | bytes) -> Any:
     ValueError: it is nested too deeply
     """
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refused, parse_float=_finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"it holds {constant}, which is no number of JSON's")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"it holds {text[:40]}, which is beyond numbers")
+    return number
 
 
 def _checked(path: Path) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 _DAMAGED = "This result in JSON is damaged"
 _ENDS = (kernels.CONVERGED, kernels.STEP_LIMIT, kernels.STALLED, kernels.BAD_START)
+_LARGEST = 1e50  # estimates of variables of unit variance
 T = TypeVar("T")
 _NEEDED = ("graph", "member", "sample", "solution", "remarks", "method", "options", "named", "count")
 _ARRAYS = ("x", "history", "lower")
@@ -78,11 +79,11 @@ def from_json(text: str) -> dict[str, Any]:
             "graph": graph,
             "sem": sem,
             "runners": tuple(_runner(entry) for entry in record.get("runners", ())),  # unknown to earlier versions
-            "method": _of(str, record["method"]),
-            "options": _of(dict, record["options"]),
+            "method": checked_type(str, record["method"]),
+            "options": checked_type(dict, record["options"]),
             "findings": tuple(_finding(entry) for entry in record.get("check", ())),  # likewise
             "remarks": _remarks(record),
-            "named": tuple(_of(str, name) for name in record["named"]),
+            "named": tuple(checked_type(str, name) for name in record["named"]),
         }
     except UnmeasuredError as error:
         raise UnmeasuredError(f"{_DAMAGED}: {error}") from None
@@ -90,20 +91,21 @@ def from_json(text: str) -> dict[str, Any]:
         raise UnmeasuredError(f"{_DAMAGED} ({error!r}). Give the text that to_json wrote.") from None
 
 
-def _of(kind: type[T], value: Any) -> T:
+def checked_type(kind: type[T], value: Any) -> T:
+    """The value, which must be of that kind."""
     if not isinstance(value, kind):
         raise TypeError(f"{value!r:.60} is no {kind.__name__}")
     return value
 
 
 def _finding(entry: Any) -> Finding:
-    return Finding(_of(str, entry["topic"]), _of(bool, entry["ok"]), _of(str, entry["text"]))
+    return Finding(checked_type(str, entry["topic"]), checked_type(bool, entry["ok"]), checked_type(str, entry["text"]))
 
 
 def _remarks(record: dict[str, Any]) -> tuple[str, ...]:
     """The remarks with their severities, which earlier versions did not write."""
     severities = record.get("severities", [Severity.NOTE] * len(record["remarks"]))
-    remarks = [_of(str, text) for text in record["remarks"]]
+    remarks = [checked_type(str, text) for text in record["remarks"]]
     return tuple(Remark(text, Severity(level)) for text, level in zip(remarks, severities, strict=True))
 
 
@@ -129,8 +131,8 @@ def _graph_and_fit(record: dict[str, Any]) -> tuple[CPDAG, Fit]:
 
 def _sample(stored: Any, member: DAG) -> Sample:
     """The sample, its covariance checked as any that comes in."""
-    checked_names([_of(str, name) for name in member.names], len(member.names))
-    names = tuple(_of(str, name) for name in stored["names"])
+    checked_names([checked_type(str, name) for name in member.names], len(member.names))
+    names = tuple(checked_type(str, name) for name in stored["names"])
     if sorted(names) != sorted(member.observed):
         raise ValueError('the names under "sample" are not the observed variables of the graph')
     cov, n = np.array(stored["cov"], dtype=float), float(stored["n"])
@@ -146,20 +148,20 @@ def _sample(stored: Any, member: DAG) -> Sample:
 def _solution(stored: Any, problem: Problem) -> Solution:
     x, history, lower = (np.array([float(v) for v in stored[key]]) for key in _ARRAYS)
     n = problem.pattern.n_free
-    if x.shape != (n,) or lower.shape != (n,) or not np.isfinite(x).all():
+    if x.shape != (n,) or lower.shape != (n,) or not (np.abs(x) < _LARGEST).all():
         raise ValueError(f'"x" and "lower" under "solution" are not {n} numbers each')
-    if stored["end"] not in _ENDS or not 0 <= _of(int, stored["steps"]) < 1_000_000:
+    if stored["end"] not in _ENDS or not 0 <= checked_type(int, stored["steps"]) < 1_000_000:
         raise ValueError(f'"end" under "solution" is {stored["end"]!r:.60}, "steps" {stored["steps"]!r:.60}')
     return Solution(
         x=x,
         discrepancy=float(stored["discrepancy"]),
-        end=_of(int, stored["end"]),
-        steps=_of(int, stored["steps"]),
+        end=checked_type(int, stored["end"]),
+        steps=checked_type(int, stored["steps"]),
         promised=float(stored["promised"]),
         history=history,
         lower=lower,
-        n_starts=_of(int, stored["n_starts"]),
-        vanished=tuple(_of(str, name) for name in stored["vanished"]),
+        n_starts=checked_type(int, stored["n_starts"]),
+        vanished=tuple(checked_type(str, name) for name in stored["vanished"]),
     )
 
 

@@ -7,6 +7,7 @@ frequency of nothing. A file that holds anything else is refused too, and not a 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,6 +44,8 @@ class Replicate:
         """The replicate of a line; :class:`KeyError` or the like where it is none."""
         if not isinstance(record["replicate"], int) or record["replicate"] < 0:
             raise ValueError(f"a replicate is numbered from 0; got {record['replicate']!r}")
+        if not 0 <= float(record["seconds"]) < math.inf:
+            raise ValueError(f"a replicate takes some seconds; got {record['seconds']!r}")
         outline = Outline.from_record(dict(record), len(record["observed"])) if not record["failure"] else None
         return cls(int(record["replicate"]), outline, float(record["seconds"]), str(record["failure"]))
 

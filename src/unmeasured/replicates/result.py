@@ -123,7 +123,7 @@ class Stability:
                 "found": (seen_sizes > 0).mean(axis=0),
                 "consistency": exact.mean(axis=0),
                 "same_size": (seen_sizes == sizes).mean(axis=0),
-                "item_stability": (self.tally.loadings * wanted).sum(axis=1) / n_items,
+                "item_stability": (self.tally.loadings * wanted).sum(axis=1) / np.maximum(n_items, 1),
             }
         )
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
 from unmeasured.answer.compare import ModelComparison, compare_models
+from unmeasured.answer.records import checked_type
 from unmeasured.answer.result import Result
 from unmeasured.errors import GraphError, UnmeasuredError
 from unmeasured.files import parsed_json
@@ -143,16 +144,38 @@ def _plain(value: Any) -> Any:
 
 
 def _read(kept: Mapping[str, Any]) -> tuple[About, Trace, Comparison | None]:
-    about = About(**{**kept["about"], "notes": tuple(kept["about"]["notes"])})
-    trace = Trace(
-        Step(**{**step, **_numbers(step, ("score_before", "score_after", "tolerance"))}) for step in kept["trace"]
-    )
+    about = _about(kept["about"])
+    trace = Trace(_step(step) for step in kept["trace"])
     compared = kept["comparison"]
     if compared is None:
         return about, trace, None
     numbers = ("chi2", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic")
     rows, tests = ([{**row, **_numbers(row, numbers)} for row in compared[key]] for key in ("rows", "tests"))
-    return about, trace, Comparison(tuple(rows), tuple(tests), tuple(compared["notes"]))
+    return about, trace, Comparison(tuple(rows), tuple(tests), _strings(compared["notes"]))
+
+
+def _about(kept: Mapping[str, Any]) -> About:
+    words = {key: checked_type(str, kept[key]) for key in ("title", "data", "source", "command", "made")}
+    seconds = None if kept["seconds"] is None else float(kept["seconds"])
+    versions = checked_type(dict, kept["versions"])
+    return About(
+        **words,
+        notes=_strings(kept["notes"]),
+        seconds=seconds,
+        versions=dict(zip(_strings(versions), _strings(versions.values()), strict=True)),
+    )
+
+
+def _step(kept: Mapping[str, Any]) -> Step:
+    words, counts = ("phase", "what", "reason"), ("n_candidates", "n_bounded", "n_fitted", "n_remembered")
+    values: dict[str, Any] = {key: checked_type(str, kept[key]) for key in words}
+    values |= {key: checked_type(int, kept[key]) for key in counts}
+    values |= _numbers(kept, ("score_before", "score_after", "tolerance"))
+    return Step(**values, accepted=checked_type(bool, kept["accepted"]))
+
+
+def _strings(values: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(checked_type(str, value) for value in values)
 
 
 def _numbers(row: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, float]:
