@@ -150,6 +150,8 @@ def _solution(stored: Any, problem: Problem) -> Solution:
     n = problem.pattern.n_free
     if x.shape != (n,) or lower.shape != (n,) or not (np.abs(x) < _LARGEST).all():
         raise ValueError(f'"x" and "lower" under "solution" are not {n} numbers each')
+    if not (x[problem.pattern.is_variance] > 0).all():
+        raise ValueError('a variance under "solution" is not positive')
     if stored["end"] not in _ENDS or not 0 <= checked_type(int, stored["steps"]) < 1_000_000:
         raise ValueError(f'"end" under "solution" is {stored["end"]!r:.60}, "steps" {stored["steps"]!r:.60}')
     return Solution(
