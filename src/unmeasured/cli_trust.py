@@ -11,7 +11,6 @@ import typer
 
 import unmeasured as um
 from unmeasured import cli
-from unmeasured.benchmark import calibration
 from unmeasured.cli import (
     ColumnsOption,
     CorOption,
@@ -121,26 +120,3 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         raise um.UnmeasuredError(f"--penalties takes numbers with commas between them; got {text.strip()!r}.") from None
-
-
-@cli.bench.command("calibration")
-def bench_calibration(
-    graphs: Annotated[int, typer.Option(help="Graphs of the realistic suite.")] = 20,
-    replicates: Annotated[int, typer.Option(help="Replicates for each.")] = 50,
-    samples: Annotated[int, typer.Option(help="Rows of each data set.")] = 500,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same data.")] = 0,
-    n_jobs: Annotated[int, typer.Option("--n-jobs", help="Replicates at once; -1 for one per core.")] = 1,
-    method: Annotated[str, typer.Option(help="bootstrap or subsample.")] = "bootstrap",
-    cold: Annotated[bool, typer.Option("--cold", help="Search every replicate from scratch.")] = False,
-) -> None:
-    """Of the edges that come back in so many replicates, how many are right?"""
-    result = calibration.calibrate(
-        graphs,
-        replicates,
-        samples,
-        seed=seed,
-        n_jobs=n_jobs,
-        method=method,  # type: ignore[arg-type]
-        warm_start=not cold,
-    )
-    typer.echo(str(result))

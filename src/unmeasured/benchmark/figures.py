@@ -7,6 +7,7 @@ apart, one for each family of methods, dashed for its variants.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,8 +20,9 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from unmeasured.benchmark import experiment, paper
+from unmeasured.benchmark.atomic import write_whole
 from unmeasured.benchmark.experiment import Experiment, Method
-from unmeasured.benchmark.measures import MEASURES, Measure
+from unmeasured.benchmark.measures import MEASURES, OURS, Measure
 from unmeasured.benchmark.records import read_records
 from unmeasured.benchmark.tables import Cells, cells_of
 
@@ -33,7 +35,6 @@ _COLOURS = {
     "GIN": "#44AA99",
     "ExactSearch": "#882255",
 }
-OURS = "LGES (bic)"
 _INK, _PAPER = "#222222", "#777777"
 _DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
 # Heights of labels are kept apart by this part of a panel's height.
@@ -84,7 +85,9 @@ def _saved(figure: Figure, stem: Path) -> Iterator[Path]:
     for suffix, extra in ((".svg", {"metadata": {"Date": None}}), (".png", {"dpi": 160})):
         path = stem.with_suffix(suffix)
         with mpl.rc_context(_STYLE):
-            figure.savefig(path, bbox_inches="tight", facecolor="white", **extra)
+            drawn = io.BytesIO()
+            figure.savefig(drawn, format=suffix[1:], bbox_inches="tight", facecolor="white", **extra)
+        write_whole(path, drawn.getvalue())
         yield path
 
 
@@ -153,8 +156,8 @@ def _curves(cells: Cells, name: str) -> list[Line]:
                 Line(
                     method.label,
                     tuple(kept),
-                    tuple(cell.mean for cell in kept.values()),
-                    tuple(cell.error if cell.n > 1 else 0.0 for cell in kept.values()),
+                    tuple(cell.value for cell in kept.values()),
+                    tuple(cell.bar for cell in kept.values()),
                     _COLOURS.get(method.constructor, _INK),
                     _DASHES[variant % len(_DASHES)],
                     2.2 if is_ours else 1.3,
@@ -179,8 +182,8 @@ def _line_over(values: Mapping[Method, float], cells: Cells, measure: Measure) -
     return Line(
         "ours" if cells.layout.paper else "",
         tuple(value for value, _ in kept),
-        tuple(cell.mean for _, cell in kept),
-        tuple(cell.error if cell.n > 1 else 0.0 for _, cell in kept),
+        tuple(cell.value for _, cell in kept),
+        tuple(cell.bar for _, cell in kept),
         _COLOURS["LGES"],
         width=2.2,
     )
