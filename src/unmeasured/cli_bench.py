@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +12,7 @@ import unmeasured as um
 from unmeasured import cli
 from unmeasured.benchmark import (
     calibration,
+    claims,
     consistency,
     engine,
     experiment,
@@ -18,10 +20,12 @@ from unmeasured.benchmark import (
     page,
     records,
     runner,
+    studies,
     tables,
 )
 from unmeasured.benchmark import knowledge as worth
 from unmeasured.benchmark.atomic import write_whole
+from unmeasured.benchmark.studies import keep_study
 
 bench = cli.bench
 
@@ -42,15 +46,29 @@ def _jobs(n_jobs: int) -> int:
 JobsOption = Annotated[int, typer.Option("--n-jobs", callback=_jobs, help="Runs at once; -1 for one per core.")]
 
 
+KeepOption = Annotated[
+    bool, typer.Option("--keep", help="Keep the figures in benchmarks/records/studies.json; the README has them there.")
+]
+
+
+def _keep(name: str, figures: Mapping[str, Any], keep: bool) -> None:
+    if keep:
+        keep_study(studies.FILE, name, cli._command(), figures)
+        typer.echo(f"Kept in {studies.FILE}.", err=True)
+
+
 # Studies of their own ---------------------------------------------------------------------------------------
 
 
 @bench.command("fit")
 def bench_fit(
     repeats: Annotated[int, typer.Option(min=1, help="Fits per model and program; the median counts.")] = 31,
+    keep: KeepOption = False,
 ) -> None:
     """The published models in our engine, semopy and lavaan: seconds and chi-square."""
-    typer.echo(engine.describe_fits(engine.published_fits(repeats)))
+    timed = engine.published_fits(repeats)
+    typer.echo(engine.describe_fits(timed))
+    _keep("fit", engine.ratios(timed), keep)
 
 
 @bench.command("starts")
@@ -58,17 +76,26 @@ def bench_starts(
     models: Annotated[int, typer.Option(min=1, help="Random models of each kind.")] = 200,
     starts: Annotated[int, typer.Option(min=2, help="Starts of each, the default one among them.")] = 10,
     seed: SeedOption = 0,
+    keep: KeepOption = False,
 ) -> None:
     """How often the default start finds the best optimum of many starts."""
+    reached: dict[str, Any] = {"n_models": models}
     for suite in ("paper", "realistic"):
-        typer.echo(f"{suite}: {engine.default_starts(suite, models, starts, seed=seed)}")
+        found = engine.default_starts(suite, models, starts, seed=seed)
+        reached[suite] = found.n_reached
+        typer.echo(f"{suite}: {found}")
+    _keep("starts", reached, keep)
 
 
 @bench.command("population")
-def bench_population(graphs: GraphsOption = 300, seed: SeedOption = 0, criterion: str = "delta") -> None:
+def bench_population(
+    graphs: GraphsOption = 300, seed: SeedOption = 0, criterion: str = "delta", keep: KeepOption = False
+) -> None:
     """Population covariance in, true class out? Random factor models of 4 to 20 observed variables."""
     search = um.LGES(criterion=criterion)  # type: ignore[arg-type]
-    typer.echo(str(consistency.consistency(lambda p, rng: consistency.population(search, p), graphs, seed)))
+    found = consistency.consistency(lambda p, rng: consistency.population(search, p), graphs, seed)
+    typer.echo(str(found))
+    _keep("population", found.figures, keep)
 
 
 @bench.command("large-sample")
@@ -78,31 +105,42 @@ def bench_large_sample(
     seed: SeedOption = 0,
     criterion: str = "delta",
     n_jobs: JobsOption = 1,
+    keep: KeepOption = False,
 ) -> None:
     """The same with very large samples."""
     search = um.LGES(criterion=criterion, n_jobs=n_jobs)  # type: ignore[arg-type]
     result = consistency.consistency(lambda p, rng: consistency.large_sample(search, p, samples, rng), graphs, seed)
     typer.echo(str(result))
+    _keep(f"large-sample-{criterion}", result.figures | {"n_samples": samples}, keep)
 
 
 @bench.command("batch")
 def bench_batch(
     fits: Annotated[int, typer.Option(min=1, help="Fits in a batch.")] = 1000,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the batch.")] = 2,
+    keep: KeepOption = False,
 ) -> None:
     """A batch of fits on several threads against a loop of single fits."""
+    times = {}
     for n_observed in (9, 15, 30):
-        typer.echo(str(engine.batch_against_loop(n_observed, fits, threads)))
+        found = engine.batch_against_loop(n_observed, fits, threads)
+        times[f"times_{n_observed}"] = found.seconds_loop / found.seconds_batch
+        typer.echo(str(found))
+    _keep("batch", times, keep)
 
 
 @bench.command("knowledge")
 def bench_knowledge(
     samples: Annotated[int, typer.Option(min=1, help="Rows: one of the sample sizes of table 1.")] = 200,
     seeds: Annotated[int, typer.Option(min=1, help="Only so many seeds, the first ones.")] = 1,
+    keep: KeepOption = False,
 ) -> None:
     """What the true groups, given as knowledge, are worth on the rows of table 1."""
-    for accuracy in worth.worth_of_groups(samples, seeds):
-        typer.echo(str(accuracy))
+    without, given = worth.worth_of_groups(samples, seeds)
+    typer.echo(f"{without}\n{given}")
+    figures: dict[str, float] = {"n_samples": samples, "n_seeds": seeds, "n_runs": len(given.runs)}
+    figures |= {f"without_{key}": value for key, value in without.figures.items()}
+    _keep("knowledge", figures | {f"given_{key}": value for key, value in given.figures.items()}, keep)
 
 
 @bench.command("calibration")
@@ -252,6 +290,12 @@ def bench_docs(
     template: Annotated[Path, typer.Option(help="The page with its tables left out.")] = Path("benchmarks") / "page.md",
     out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("docs") / "benchmarks.md",
 ) -> None:
-    """Write the page of benchmarks from its template and the records. Runs nothing."""
+    """Write the page of benchmarks, and the figures of other pages, from templates and records. Runs nothing.
+
+    The README, docs/scaling.md and docs/knowledge.md of the working directory get their sections of figures anew.
+    """
     write_whole(out, page.filled(cli._text(template), folder, out.parent / "images"))
     typer.echo(f"Written: {out}", err=True)
+    for path, text in claims.sections(Path()):
+        write_whole(path, text)
+        typer.echo(f"Written: {path}", err=True)

@@ -117,10 +117,20 @@ def circumstances(task: Task, n_jobs: int) -> Circumstances:
         code=state_of(task.constructor),
         python=platform.python_version(),
         numpy=np.__version__,
-        machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        machine=machine(),
         n_jobs=n_jobs,
-        date=datetime.date.today().isoformat(),
+        date=today(),
     )
+
+
+def machine() -> str:
+    """The machine, in words."""
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+
+
+def today() -> str:
+    """The day."""
+    return datetime.date.today().isoformat()
 
 
 def installed_version() -> str:

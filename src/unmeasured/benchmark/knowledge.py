@@ -39,8 +39,13 @@ class Accuracy:
     label: str
     runs: tuple[Judged, ...]
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """Mean F1 over all edges, and over edges between latents."""
+        return {key: float(np.mean([getattr(run, key) for run in self.runs])) for key in ("f1", "latent_f1")}
+
     def __str__(self) -> str:
-        f1, latent = (np.mean([getattr(run, key) for run in self.runs]) for key in ("f1", "latent_f1"))
+        f1, latent = self.figures.values()
         shared, found, true = (sum(getattr(run, key) for run in self.runs) for key in ("shared", "found", "true"))
         together = Judged(0.0, shared, found, true)
         return (

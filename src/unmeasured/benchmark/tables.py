@@ -76,9 +76,11 @@ class Cell:
         return f"{measure.text(self.value, self.n)}{brackets}{missing}{DAGGER if mark and self.n_old else ''}"
 
     @property
-    def bar(self) -> float:
-        """The length of its error bar in a figure."""
-        return 0.0 if math.isnan(self.error) else self.error
+    def bars(self) -> tuple[float, float]:
+        """How far its bar in a figure reaches down and up: a standard error, or to the least and the most."""
+        if self.range is not None:
+            return self.value - self.range[0], self.range[1] - self.value
+        return (0.0, 0.0) if math.isnan(self.error) else (self.error, self.error)
 
 
 def clustered_error(values: Sequence[float], graphs: Sequence[str]) -> float:
@@ -236,6 +238,15 @@ class Cells:
             return Cell(statistics.median(values), math.nan, len(values), n_planned, ends, n_old)
         error = clustered_error(values, [record.task.graph for _, record in found])
         return Cell(statistics.fmean(values), error, len(values), n_planned, None, n_old)
+
+    def runs(self, row: Row, method: str) -> tuple[Record, ...]:
+        """The runs of a cell that have a result."""
+        return tuple(self._records.get((row, method), ()))
+
+    def seconds_by_size(self, method: Method) -> dict[int, float]:
+        """Median seconds by the number of observed variables."""
+        found = {row: self.cell(row, method, MEASURES["seconds"]).value for row in self.rows if isinstance(row, int)}
+        return {size: seconds for size, seconds in found.items() if seconds > 0}
 
     def _figure(self, record: Record, measure: Measure) -> float | None:
         """The figure of a run; times are against our run on the same graph, seed and sample size."""
@@ -422,8 +433,7 @@ def _exponents(cells: Cells) -> list[str]:
         return []
     notes = []
     for method in cells.methods:
-        means = {row: cells.cell(row, method, MEASURES["seconds"]).value for row in cells.rows if isinstance(row, int)}
-        known = {size: seconds for size, seconds in means.items() if seconds > 0}
+        known = cells.seconds_by_size(method)
         if len(known) > 2:
             notes.append(
                 f"{method.label}: seconds grow as the number of observed variables to the power "
