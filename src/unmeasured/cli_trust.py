@@ -11,7 +11,6 @@ import typer
 
 import unmeasured as um
 from unmeasured import cli
-from unmeasured.benchmark import calibration, fuzz
 from unmeasured.cli import (
     ColumnsOption,
     CorOption,
@@ -124,48 +123,3 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         raise um.UnmeasuredError(f"--penalties takes numbers with commas between them; got {text.strip()!r}.") from None
-
-
-@cli.bench.command("calibration")
-def bench_calibration(
-    graphs: Annotated[int, typer.Option(help="Graphs of the realistic suite.")] = 20,
-    replicates: Annotated[int, typer.Option(help="Replicates for each.")] = 50,
-    samples: Annotated[int, typer.Option(help="Rows of each data set.")] = 500,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same data.")] = 0,
-    n_jobs: Annotated[int, typer.Option("--n-jobs", help="Replicates at once; -1 for one per core.")] = 1,
-    method: Annotated[str, typer.Option(help="bootstrap or subsample.")] = "bootstrap",
-    cold: Annotated[bool, typer.Option("--cold", help="Search every replicate from scratch.")] = False,
-) -> None:
-    """Of the edges that come back in so many replicates, how many are right?"""
-    result = calibration.calibrate(
-        graphs,
-        replicates,
-        samples,
-        seed=seed,
-        n_jobs=n_jobs,
-        method=method,  # type: ignore[arg-type]
-        warm_start=not cold,
-    )
-    typer.echo(str(result))
-
-
-@cli.bench.command("fuzz")
-def bench_fuzz(
-    entry: Annotated[
-        list[str] | None, typer.Option(help=f"Only this entry point ({', '.join(fuzz.ENTRIES)}); may be given again.")
-    ] = None,
-    inputs: Annotated[int, typer.Option(help="Inputs for each.")] = 2000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same inputs.")] = 0,
-    first: Annotated[int, typer.Option(help="The number to begin with, to make one input again.")] = 0,
-    limit: Annotated[float, typer.Option(help="Seconds after which an input counts as a hang.")] = 20.0,
-    trace: Annotated[bool, typer.Option("--trace", help="Print where every failure came from.")] = False,
-) -> None:
-    """Malformed input for every entry point: how much is answered, refused with a sentence, or fails otherwise."""
-    compile_kernels()
-    failed = False
-    for name in entry or fuzz.ENTRIES:
-        tally = fuzz.fuzz(name, inputs, seed, first=first, limit=limit, command=cli.main, verbose=trace)
-        typer.echo(str(tally))
-        failed |= not tally.ok
-    if failed:
-        raise typer.Exit(1)
