@@ -9,7 +9,7 @@ from unmeasured.answer.result import Result
 from unmeasured.data import datasets
 from unmeasured.data.files import read, read_matrix
 from unmeasured.data.sample import Sample, as_sample
-from unmeasured.errors import DataError, GraphError, ModelError, UnmeasuredError, UnmeasuredWarning
+from unmeasured.errors import DataError, GraphError, ModelError, SearchStopped, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.ladder import PenaltyPath, penalty_path
@@ -58,6 +58,7 @@ __all__ = [
     "RankClusters",
     "Result",
     "Sample",
+    "SearchStopped",
     "Stability",
     "TwoStage",
     "UnmeasuredError",

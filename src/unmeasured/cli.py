@@ -30,8 +30,8 @@ from unmeasured.errors import listing, nearest
 from unmeasured.files import csv_text, write_bytes, write_folder, write_text
 from unmeasured.report.run import About, Comparison, Run, run_of
 from unmeasured.report.screen import screen
-from unmeasured.report.write import STABILITY, write_run
-from unmeasured.search.warm import compile_kernels
+from unmeasured.report.write import STABILITY, report_seconds, write_run
+from unmeasured.search.warm import are_on_disk, compile_kernels
 from unmeasured.sem.lavaan import parse
 
 app = typer.Typer(
@@ -43,6 +43,10 @@ app = typer.Typer(
 )
 bench = typer.Typer(no_args_is_help=True, help="Measure what we claim, anew.")
 app.add_typer(bench, name="bench")
+
+
+# Seconds by which a report may be late.
+_OVERTIME = 1.0
 
 
 class Interrupted(Exception):
@@ -121,6 +125,7 @@ def discover(
 
     Example: unmeasured discover answers.csv --columns 'q*' --cor auto --out report
     """
+    began = time.monotonic()
     sample = _sample(file, columns, n, cor, missing, header)
     search = um.LGES(
         penalty=penalty,
@@ -133,8 +138,11 @@ def discover(
     # Models that cannot be read should not wait for the search to say so.
     others = {path.stem: _model(path) for path in published or ()}
     about = About(title=title, data=file.name, command=_command())
-    run = _searched(search, sample, about, others, plain_names=plain_names, quiet=quiet or as_json)
-    _finish(run, out, as_json=as_json, quiet=quiet)
+    reserved = report_seconds(len(sample.names), is_written=out is not None)
+    run = _searched(
+        search.timed(began, reserved), sample, about, others, plain_names=plain_names, quiet=quiet or as_json
+    )
+    _finish(run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit)
 
 
 def _searched(
@@ -142,16 +150,23 @@ def _searched(
 ) -> Run:
     if quiet:
         logging.getLogger("unmeasured").setLevel(logging.ERROR)
-    # Before the clock of a search starts: with a time limit, little would be left of it.
-    compile_kernels()
     begun = time.perf_counter()
+    if not are_on_disk():  # which is not on the clock of a search
+        compile_kernels()
     # A bar is for people who watch, not for logs.
     watched = clone(search).set_params(verbose=not quiet and sys.stderr.isatty())
+    watched.timed(*search.timing(time.perf_counter() - begun))
+    begun = time.perf_counter()
     try:
         watched.fit(sample)
+    except um.SearchStopped as stopped:
+        if stopped.is_interrupted:
+            raise Interrupted(str(stopped)) from None
+        raise
     except KeyboardInterrupt:
         raise Interrupted(
-            "stopped before there was an answer; --time-limit ends a search with the best so far."
+            "interrupted before a first model was found: whether there are latents is not known yet. --time-limit ends "
+            "a search with the best model so far."
         ) from None
     about = replace(about, seconds=time.perf_counter() - begun)
     run = run_of(watched, about=about, published=others)
@@ -161,14 +176,18 @@ def _searched(
     return replace(run, result=result if plain_names else result.rename())
 
 
-def _finish(run: Run, out: Path | None, *, as_json: bool, quiet: bool) -> None:
+def _finish(run: Run, out: Path | None, *, as_json: bool, quiet: bool, until: float | None = None) -> None:
     """Write what was asked for, print the answer, and leave with a code that says whether there is one."""
-    page = write_run(run, out) if out is not None else None
+    n = len(run.result.graph.observed)
+    in_time = until is None or time.monotonic() + report_seconds(n, is_written=True) < until + _OVERTIME
+    page = write_run(run, out, with_page=in_time) if out is not None else None
     if as_json:
         typer.echo(run.to_json())
     elif not quiet:
         typer.echo(screen(run.result, run.about.seconds, elsewhere=_all_remarks(page)))
         typer.echo(f"\n{_where(page)}")
+    if run.result.stopped.startswith("Interrupted"):
+        sys.exit(130)
     if not run.result.graph.latents or not (run.result.sem.converged and run.result.sem.admissible):
         raise typer.Exit(1)
 
@@ -176,6 +195,8 @@ def _finish(run: Run, out: Path | None, *, as_json: bool, quiet: bool) -> None:
 def _where(page: Path | None) -> str:
     if page is None:
         return "Nothing was written; --out FOLDER makes a report."
+    if not page.name.endswith(".html"):
+        return f"Written: {page} and tables. There was no time for pictures and the page: unmeasured report {page}"
     return f"Report: {page} (open it in a browser); model, tables and pictures are beside it."
 
 

@@ -25,6 +25,7 @@ from unmeasured.benchmark import (
     tables,
 )
 from unmeasured.benchmark import knowledge as worth
+from unmeasured.benchmark.limits import time_limits
 from unmeasured.benchmark.studies import keep_study
 from unmeasured.files import write_folder, write_text
 from unmeasured.search.warm import compile_kernels
@@ -166,6 +167,23 @@ def bench_calibration(
         warm_start=not cold,
     )
     typer.echo(str(result))
+
+
+@bench.command("time-limits")
+def bench_time_limits(
+    sizes: Annotated[str, typer.Option(help="Observed variables.")] = "60,150,300",
+    limits: Annotated[str, typer.Option(help="Seconds.")] = "2,10,30",
+    report: Annotated[bool, typer.Option("--report", help="Write reports too.")] = False,
+) -> None:
+    """Whether time limits are kept, by the command line as a whole."""
+    try:
+        asked = [[float(part) for part in given.split(",")] for given in (sizes, limits)]
+    except ValueError:
+        raise um.UnmeasuredError(
+            f"--sizes and --limits take numbers such as 60,150; got {sizes!r}, {limits!r}."
+        ) from None
+    for kept in time_limits([int(size) for size in asked[0]], asked[1], is_written=report):
+        typer.echo(str(kept))
 
 
 @bench.command("fuzz")

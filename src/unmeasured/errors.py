@@ -26,6 +26,16 @@ class DataError(UnmeasuredError):
     """Data that cannot carry the analysis: not symmetric, not positive definite, constant, too few rows."""
 
 
+class SearchStopped(UnmeasuredError):
+    """A search that was interrupted, or ran out of time, before it had a first model to return."""
+
+    is_interrupted: bool = False  # by Ctrl-C; otherwise by a time limit
+
+
+class Stopped(Exception):
+    """Raised where work has to end now; whoever has something to return catches it. No caller ever sees it."""
+
+
 class UnmeasuredWarning(UserWarning):
     """Something the caller should know about an answer that was given all the same."""
 

@@ -17,7 +17,7 @@ from unmeasured.sem import kernels
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import Pattern, pattern_of
 from unmeasured.sem.savings import covariance_along, effects_along, foretold_graph
-from unmeasured.sem.solve import Problem, Solution, solve
+from unmeasured.sem.solve import Check, Problem, Solution, never, solve
 
 # Fits of a search stop once a step promises less than this in total log-likelihood.
 _SEARCH_GAIN = 1e-3
@@ -168,8 +168,11 @@ class LikelihoodScore:
     Scores are remembered by class; ``n_fitted`` and ``n_remembered`` count for the trace.
     """
 
-    def __init__(self, sample: Sample, *, n_threads: int | None = None, near: Fitted[Any] | None = None) -> None:
+    def __init__(
+        self, sample: Sample, *, n_threads: int | None = None, near: Fitted[Any] | None = None, check: Check = never
+    ) -> None:
         """``near``: the fit of a measurement model with all groups connected, to start from if states keep to it."""
+        self.check = check
         self.sample = sample
         self.n_threads = n_threads
         self.near = near
@@ -188,18 +191,20 @@ class LikelihoodScore:
         new = {s.key: s for s in states if s.key not in self._memory}
         self.n_fitted += len(new)
         self.n_remembered += len(states) - len(new)
-        self._states |= new
         problems, starts = self._problems(new.values())
         if math.isinf(self.sample.n):
-            solutions = self._insist(problems, solve(problems, starts, n_threads=self.n_threads))
+            solutions = self._insist(problems, solve(problems, starts, n_threads=self.n_threads, check=self.check))
         else:
             # A thousandth of a unit is far below any tolerance. Overfull states end at bounds as a rule, and other
             # starts change them by less than that; insisting on each made the search many times slower.
             max_steps = 2 * _STEPS if self.near is None else _STEPS
-            solutions = solve(problems, starts, gain=_SEARCH_GAIN, max_steps=max_steps, n_threads=self.n_threads)
+            solutions = solve(
+                problems, starts, gain=_SEARCH_GAIN, max_steps=max_steps, n_threads=self.n_threads, check=self.check
+            )
         for key, solution in zip(new, solutions, strict=True):
             # Rounding may put a perfect fit a hair above the saturated model.
             self._memory[key] = -0.5 * max(solution.discrepancy, 0.0)
+        self._states |= new
         return np.array([self._memory[state.key] for state in states])
 
     def _problems(self, states: Iterable[Scorable]) -> tuple[list[Problem], list[Floats]]:
@@ -220,7 +225,7 @@ class LikelihoodScore:
             if not doubtful:
                 break
             starts = [problems[b].other_start(rng) for b in doubtful]
-            again = solve([problems[b] for b in doubtful], starts, n_threads=self.n_threads)
+            again = solve([problems[b] for b in doubtful], starts, n_threads=self.n_threads, check=self.check)
             for b, other in zip(doubtful, again, strict=True):
                 if other.discrepancy < solutions[b].discrepancy:
                     solutions[b] = other
@@ -234,7 +239,10 @@ class BicScore(Generic[M]):
     (:mod:`unmeasured.sem.savings`). The constant of the saturated model is left out.
     """
 
-    def __init__(self, sample: Sample, *, penalty: float = 1.0, n_threads: int | None = None) -> None:
+    def __init__(
+        self, sample: Sample, *, penalty: float = 1.0, n_threads: int | None = None, check: Check = never
+    ) -> None:
+        self.check = check  # ends a batch where the time is over
         self.sample = sample
         self.penalty = penalty
         self.price = 0.5 * penalty * math.log(sample.n)
@@ -299,7 +307,9 @@ class BicScore(Generic[M]):
 
     def _solve(self, models: Sequence[M], starts: Sequence[Floats | Solution], max_steps: int) -> list[Solution]:
         problems = [Problem(model.pattern, self.sample) for model in models]
-        return solve(problems, starts, gain=_SEARCH_GAIN, max_steps=max_steps, n_threads=self.n_threads)
+        return solve(
+            problems, starts, gain=_SEARCH_GAIN, max_steps=max_steps, n_threads=self.n_threads, check=self.check
+        )
 
     def _fitted(self, model: M, solution: Solution, finished: bool) -> Fitted[M]:
         n = len(model.observed)

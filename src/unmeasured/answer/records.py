@@ -62,6 +62,7 @@ def to_json(result: Result) -> str:
         "count": fit.count,
         "remarks": result.remarks,
         "severities": [int(severity_of(remark)) for remark in result.remarks],
+        "stopped": result.stopped,
         "check": [asdict(finding) for finding in result.check.findings],
         "runners": [{**vars(runner), "graph": json.loads(runner.graph.to_json())} for runner in result.runners],
         "indices": {name: getattr(fit, name) for name in _INDICES},
@@ -84,6 +85,7 @@ def from_json(text: str) -> dict[str, Any]:
             "findings": tuple(_finding(entry) for entry in record.get("check", ())),  # likewise
             "remarks": _remarks(record),
             "named": tuple(checked_type(str, name) for name in record["named"]),
+            "stopped": checked_type(str, record.get("stopped", "")),  # likewise
         }
     except UnmeasuredError as error:
         raise UnmeasuredError(f"{_DAMAGED}: {error}") from None

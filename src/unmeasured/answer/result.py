@@ -66,6 +66,8 @@ class Result:
         Latents that got their name from :meth:`rename` or were given by name; the summary proposes names for others.
     findings : tuple of Finding
         What :attr:`check` said when the rows were at hand; empty: it looks now.
+    stopped : str
+        Why the search did not come to its end (Ctrl-C, a time limit), where it did not: the first line of the summary.
 
     Examples
     --------
@@ -85,6 +87,7 @@ class Result:
     named: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     runners: tuple[RunnerUp, ...] = ()
+    stopped: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:

@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats
-from unmeasured.sem.fit import Fit
+from unmeasured.sem.fit import Fit, inverse_root
 
 # Directions in which the scaled information is below this carry no information: not identified.
 _NO_INFORMATION = 1e-9
@@ -27,6 +27,8 @@ def standardised_errors(fit: Fit) -> Floats:
 
     Only loadings, paths and variances have one here; a covariance, which no graph of a search has, is missing.
     """
+    if fit.is_cut_short:
+        return np.full(len(fit.model.parameters), math.nan)
     gradient = _gradient(fit)
     root, null = covariance_root(fit)
     errors = np.sqrt((gradient @ root) ** 2 @ np.ones(root.shape[1]))
@@ -39,10 +41,12 @@ def covariance_root(fit: Fit) -> tuple[Floats, Floats]:
     """A root (p, r) of the covariance of the estimates, variables of unit variance, and the blind directions (p, q)."""
     H = fit.problem.derivatives(fit.solution.x)[2]
     unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
-    value, vector = np.linalg.eigh(H * np.outer(unit, unit))
-    blind: Bools = value < _NO_INFORMATION * max(float(value[-1]) if len(value) else 1.0, 1.0)
     # In a population the estimates are exact.
     spread = 0.0 if math.isinf(fit.sample.n) else math.sqrt(2.0 / fit.sample.n)
+    if (inverse := inverse_root(H * np.outer(unit, unit))) is not None:
+        return unit[:, None] * inverse * spread, np.zeros((len(H), 0))
+    value, vector = np.linalg.eigh(H * np.outer(unit, unit))
+    blind: Bools = value < _NO_INFORMATION * max(float(value[-1]) if len(value) else 1.0, 1.0)
     root = unit[:, None] * vector[:, ~blind] * spread / np.sqrt(value[~blind])
     return root, unit[:, None] * vector[:, blind]
 

@@ -33,6 +33,7 @@ def text_summary(result: Result) -> str:
     """The whole answer as text."""
     return "\n".join(
         [
+            *wrap(result.stopped, _WIDTH),
             title(result),
             "=" * _WIDTH,
             *wrap(_sizes(result), _WIDTH),
@@ -177,7 +178,8 @@ def html_summary(result: Result) -> str:
         ("Remarks", html_list(cautions(result))),
     ]
     body = "".join(f"<h4>{escape(heading)}</h4>{content}" for heading, content in sections if content)
-    return f"<div><h3>{escape(title(result))}</h3><p>{escape(_sizes(result))}</p>{body}</div>"
+    stopped = f"<p><strong>{escape(result.stopped)}</strong></p>" if result.stopped else ""
+    return f"<div>{stopped}<h3>{escape(title(result))}</h3><p>{escape(_sizes(result))}</p>{body}</div>"
 
 
 def _html_measurement(result: Result) -> str:

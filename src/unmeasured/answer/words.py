@@ -215,7 +215,7 @@ def cautions(result: Result) -> tuple[Remark, ...]:
 
 
 def _cautions(result: Result) -> Iterator[str]:
-    yield from result.remarks
+    yield from (remark for remark in result.remarks if remark != result.stopped)  # that one is the first line
     said = any(result.sem.status in remark for remark in result.remarks)
     if not said and not (result.sem.converged and result.sem.admissible):
         yield distrust(f"The fit is not a proper one: {result.sem.status}.")

@@ -38,12 +38,15 @@ def mardia(rows: Floats) -> Mardia:
     z = standardised(rows)[0]
     value, vector = np.linalg.eigh(z.T @ z / n)
     z = z @ vector / np.sqrt(np.maximum(value, 1e-12))
-    # The mean of (z_i'z_j)^3 over all pairs of rows is the sum of the squared third moments: no N x N matrix.
-    third = np.zeros((p * p, p))
-    for start in range(0, n, 1000):
-        block = z[start : start + 1000]
-        third += (block[:, :, None] * block[:, None, :]).reshape(len(block), -1).T @ block
-    skewness = float(((third / n) ** 2).sum())
+    if n < p * p:
+        skewness = sum(float(((z[start : start + 1000] @ z.T) ** 3).sum()) for start in range(0, n, 1000)) / n**2
+    else:
+        # The mean of (z_i'z_j)^3 over all pairs of rows is the sum of the squared third moments: no N x N matrix.
+        third = np.zeros((p * p, p))
+        for start in range(0, n, 1000):
+            block = z[start : start + 1000]
+            third += (block[:, :, None] * block[:, None, :]).reshape(len(block), -1).T @ block
+        skewness = float(((third / n) ** 2).sum())
     kurtosis = float(((z**2).sum(axis=1) ** 2).mean())
     expected = p * (p + 2)
     return Mardia(

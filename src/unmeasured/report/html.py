@@ -54,7 +54,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
     result, about = run.result, run.about
     return _template().render(
         title=about.title or about.data or "Latent variables found",
-        headline=summary_title(result),
+        headline=f"{result.stopped} {summary_title(result)}".strip(),
         about=about,
         facts=_facts(run),
         groups=[(node(group), items) for group, items in result.indicators.items()],

@@ -31,12 +31,12 @@ def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "re
     LGES(): 3 latent variables behind 9 observed variables
     <BLANKLINE>
     What measures what (standardised loadings; * also measures another)
-      AverageQus_Par  AverageQus_Par2 .82, AverageQus_Par3 .76, AverageQus_Par1 .93*
-      Error           Error_Letter .78, Error_Figure .72, Error_Number .67
       Speed           Speed_Figure .92, Speed_Letter .91, Speed_Number .87, AverageQus_Par1 −.29*
+      Error           Error_Letter .78, Error_Figure .72, Error_Number .67
+      AverageQus_Par  AverageQus_Par2 .82, AverageQus_Par3 .76, AverageQus_Par1 .93*
     <BLANKLINE>
     Paths between latents (→ told by the data, – direction open)
-      AverageQus_Par – Error .59; AverageQus_Par – Speed .73; Error – Speed −.23
+      Speed – Error .20; Speed – AverageQus_Par .50; Error – AverageQus_Par .49
     <BLANKLINE>
     Fit
       chi-square   45.00 on 23 df, p = 0.004  exact fit is rejected at 5%
@@ -53,6 +53,7 @@ def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "re
     took = "" if seconds is None else f"; {seconds:.1f} s"
     return "\n".join(
         [
+            *wrap(result.stopped, WIDTH),
             f"{title(result)}{took}",
             *_section("What measures what (standardised loadings; * also measures another)", _groups(result)),
             *_section(f"{paths_heading(result)} (→ {_by_whom(result)}, – direction open)", _paths(result)),

@@ -14,6 +14,7 @@ Options are only stored by ``__init__`` and looked at by ``fit``, as scikit-lear
 from __future__ import annotations
 
 import re
+import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from numbers import Integral
@@ -30,7 +31,7 @@ from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import DataError, UnmeasuredError
 from unmeasured.graphs import CPDAG
-from unmeasured.remarks import by_consequence
+from unmeasured.remarks import by_consequence, distrust
 from unmeasured.sem.fit import Fit
 
 # How Python writes a function; where it lies in memory is nothing to keep.
@@ -54,7 +55,10 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     runners_up_: list[RunnerUp] = []  # noqa: RUF012 (for searches that have none)
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
+    stopped_: str = ""  # why the search did not come to its end, where it did not
     _named: tuple[str, ...] = ()  # latents whose names were given
+    _began: float | None = None  # when the present fit began: time limits count from there
+    _reserved: float = 0.0
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Search the structure behind rows.
@@ -66,6 +70,7 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         y
             Not used; scikit-learn's pipelines pass it.
         """
+        self._begin()
         return self._fit(self.prepared(X), X)
 
     def prepared(self, X: Any) -> Sample:
@@ -85,7 +90,25 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         names : sequence of str, optional
             The variables, where the matrix does not name them.
         """
+        self._begin()
         return self._fit(as_sample(cov=cov, n_samples=n_samples, names=names), cov)
+
+    def timed(self, began: float, reserved: float = 0.0) -> Self:
+        """Have the time limit of the next fit count from an earlier moment (of ``time.monotonic``).
+
+        ``reserved`` seconds of it are left for what comes after the search, such as a report.
+        """
+        self._began, self._reserved = began, reserved
+        return self
+
+    def timing(self, excepted: float = 0.0) -> tuple[float, float]:
+        """What :meth:`timed` was told, ``excepted`` seconds later."""
+        return (time.monotonic() if self._began is None else self._began + excepted), self._reserved
+
+    def _begin(self) -> None:
+        """Time limits count from here, unless :meth:`timed` said otherwise."""
+        if self._began is None:
+            self._began = time.monotonic()
 
     def __sklearn_tags__(self) -> Any:
         """Missing values are welcome: their moments are estimated."""
@@ -98,8 +121,13 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         """Check the options, then set ``graph_``, ``sem_``, ``trace_``, ``remarks_`` and whatever else there is."""
 
     def _fit(self, sample: Sample, source: Any) -> Self:
-        self._search(sample)
-        self.remarks_ = by_consequence((*sample.remarks, *self.remarks_))
+        try:
+            self._search(sample)
+        finally:
+            self._began, self._reserved = None, 0.0
+        # That the search was stopped comes before all else; it is among the remarks of the search, too.
+        stopped = [distrust(self.stopped_)] if self.stopped_ else []
+        self.remarks_ = by_consequence((*stopped, *sample.remarks, *self.remarks_))
         self.sample_ = sample
         self.groups_ = self.graph_.groups
         self.n_features_in_ = len(sample.names)
@@ -114,6 +142,7 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             self._options(),
             self._named,
             runners=tuple(self.runners_up_),
+            stopped=self.stopped_,
         )
         return self
 

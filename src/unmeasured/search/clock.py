@@ -1,41 +1,65 @@
-"""When a search has to come to an end: its time is over, or somebody pressed Ctrl-C."""
+"""When a search has to end: its time is over, or somebody pressed Ctrl-C.
+
+One :class:`Clock` is made where a search begins and handed down to everything that takes long. Long work calls one
+of its checks every tenth of a second or so; a check raises :class:`~unmeasured.errors.Stopped` where that stage has had
+its time. Whoever has something to return catches it (:meth:`Clock.ending_a_stage`), so that the best model so far
+goes on to the next stage::
+
+    0 ──── measurement model ──── 65% ── latent graph ── 85% ── last fit ── 100% of the time limit
+"""
 
 from __future__ import annotations
 
 import math
+import signal
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from numbers import Real
+from types import FrameType
+from typing import Any
 
-from unmeasured.errors import UnmeasuredError
+from unmeasured.errors import Stopped, UnmeasuredError
 
-# Most of the time is for the measurement model; without some for the latent graph it would stay as it is foretold.
-_FOR_MEASURING = 0.7
-_BY_KEYBOARD = "Stopped by the keyboard"
-# Before this part of the work is done, what it took says little of what is to come.
+# When the stages have to end, as parts of the time limit.
+_MEASURED, _CONNECTED = 0.65, 0.85
+# The part of the limit that a search has, whatever else is to be done.
+_LEAST = 0.3
+# Seconds beyond the limit for a first model, without which there is no answer at all.
+_FOR_FIRST = 1.0
+# Seconds the last fit may take after Ctrl-C, and whatever the limit says.
+_GRACE, _MOMENT = 2.0, 0.5
+# Before this part of the work is done, the time it took says little about the rest.
 _TELLING = 0.2
-# What the measurement model takes of the time in a search that comes to its end by itself, about.
+# The part of its time that a search spends on the measurement model where nothing stops it, about.
 _MEASURING = 0.9
 
 
 class Clock:
-    """Tells when to stop, and afterwards why.
+    """Says when to stop, and afterwards why.
 
     >>> clock = Clock(None)
-    >>> clock.is_over(), clock.stopped
-    (False, '')
+    >>> clock.check(), clock.stopped
+    (None, '')
     """
 
-    def __init__(self, time_limit: float | None) -> None:
-        if time_limit is not None and not time_limit > 0:
-            raise UnmeasuredError(f"time_limit is a positive number of seconds; got {time_limit!r}.")
-        self._began, self._limit = time.monotonic(), time_limit
-        self.stopped = ""  # why, in words; empty while nothing has stopped the search
-        self._done = 0.0  # the part of the work that is behind us
+    def __init__(self, time_limit: float | None, began: float | None = None, reserved: float = 0.0) -> None:
+        """``began``: what ``time.monotonic`` said when the work began, or now; ``reserved``: seconds to leave."""
+        limit = checked_time_limit(time_limit)
+        self._said = limit
+        self._limit = None if limit is None else max(limit - reserved, _LEAST * limit)
+        self._began = time.monotonic() if began is None else began
+        self._interrupted: float | None = None  # seconds from the beginning to Ctrl-C
+        self._is_late = False
+        self._last_fit: float | None = None  # when it began
+        self._done = 0.0  # the part of the work that is done
         self._lap = (0.0, 1.0)
 
+    # Progress -----------------------------------------------------------------------------------------------
+
     def lap(self, begins: float, ends: float) -> None:
-        """What is told from here on is of the work between these parts of the whole."""
+        """What is reported from here on concerns the work between these parts of the whole."""
         self._lap = begins, ends
 
     def measured(self, part: float) -> None:
@@ -51,15 +75,14 @@ class Clock:
         self._done = begins + (ends - begins) * part
 
     def left(self) -> str:
-        """About how much longer, in words; empty where nobody can tell.
+        """About how much longer, in words; empty where that is not known.
 
-        >>> clock = Clock(None)
-        >>> clock.left()
+        >>> Clock(None).left()
         ''
         >>> Clock(90.0).left()
         'at most 1.5 min left'
         """
-        spent = time.monotonic() - self._began
+        spent = self.seconds
         expected = spent * (1.0 - self._done) / self._done if self._done >= _TELLING else math.inf
         allowed = max(self._limit - spent, 0.0) if self._limit is not None else math.inf
         if math.isinf(expected) and math.isinf(allowed):
@@ -67,30 +90,124 @@ class Clock:
         return f"about {in_words(expected)} left" if expected < allowed else f"at most {in_words(allowed)} left"
 
     @property
+    def seconds(self) -> float:
+        """Seconds since the work began."""
+        return time.monotonic() - self._began
+
+    # Ends ---------------------------------------------------------------------------------------------------
+
+    @property
+    def stopped(self) -> str:
+        """Why the search was stopped, in words; empty while nothing has stopped it."""
+        if self._interrupted is not None:
+            return f"Interrupted after {self._interrupted:.3g} s"
+        return f"Stopped at the time limit of {self._said:g} s" if self._is_late else ""
+
+    @property
     def is_interrupted(self) -> bool:
         """Whether it was Ctrl-C that ended the search."""
-        return self.stopped == _BY_KEYBOARD
+        return self._interrupted is not None
 
-    def is_over(self, part: float = 1.0) -> bool:
-        """Whether that part of the time is over."""
-        if self.is_interrupted:
-            return True
-        is_over = self._limit is not None and time.monotonic() > self._began + part * self._limit
-        if is_over:
-            self.stopped = "The time limit was reached"
-        return is_over
+    def interrupt(self) -> None:
+        """End the work at its next check, as Ctrl-C does."""
+        if self._interrupted is None:
+            self._interrupted = self.seconds
 
+    def check_first_model(self) -> None:
+        """Raise Stopped where the time for a first model is over, which is a little more than there is."""
+        self._check(1.0, _FOR_FIRST)
+
+    def check_measuring(self) -> None:
+        """Raise Stopped where the time for the measurement model is over."""
+        self._check(_MEASURED)
+
+    def check(self) -> None:
+        """Raise Stopped where the time for the search is over and only the last fit is left to do."""
+        self._check(_CONNECTED)
+
+    def check_last_fit(self) -> None:
+        """Raise Stopped where all the time is over, or the moments that the last fit has in any case."""
+        if self._last_fit is None:
+            self._last_fit = self.seconds
+        spent = self.seconds - self._last_fit
+        if self._interrupted is not None and spent > _GRACE:
+            raise Stopped
+        if spent > _MOMENT:
+            self._check_limit(1.0)
+
+    def _check(self, part: float, more: float = 0.0) -> None:
+        if self._interrupted is not None:
+            raise Stopped
+        self._check_limit(part, more)
+
+    def _check_limit(self, part: float, more: float = 0.0) -> None:
+        if self._limit is not None and self.seconds > part * self._limit + more:
+            self._is_late = True
+            raise Stopped
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time for the search is over."""
+        return _stops(self.check)
+
+    @property
     def measuring_is_over(self) -> bool:
         """Whether the time for the measurement model is over."""
-        return self.is_over(_FOR_MEASURING)
+        return _stops(self.check_measuring)
 
     @contextmanager
-    def heeding_the_keyboard(self) -> Iterator[None]:
-        """Ctrl-C inside ends what is inside; what was found before is kept."""
+    def ending_a_stage(self) -> Iterator[None]:
+        """The end of the time, or Ctrl-C, inside ends what is inside; what was found before is kept."""
+        with suppress(Stopped):
+            try:
+                yield
+            except KeyboardInterrupt:  # where nobody listens to the signal itself
+                self.interrupt()
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """A first Ctrl-C inside ends the search at its next check, a second one at once.
+
+        Only in the main thread, and only where nobody else has asked for the signal.
+        """
+        is_ours = threading.current_thread() is threading.main_thread()
+        if not is_ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+
+        def on_signal(number: int, frame: FrameType | None) -> Any:
+            if self.is_interrupted:
+                return signal.default_int_handler(number, frame)
+            return self.interrupt()
+
+        signal.signal(signal.SIGINT, on_signal)
         try:
             yield
-        except KeyboardInterrupt:
-            self.stopped = _BY_KEYBOARD
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _stops(check: Callable[[], None]) -> bool:
+    try:
+        check()
+    except Stopped:
+        return True
+    return False
+
+
+def checked_time_limit(seconds: float | None) -> float | None:
+    """A time limit that makes sense, or None.
+
+    >>> checked_time_limit("x")
+    Traceback (most recent call last):
+    ...
+    unmeasured.errors.UnmeasuredError: time_limit must be a positive number of seconds or None; got 'x'.
+    """
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not float(seconds) > 0:
+        raise UnmeasuredError(f"time_limit must be a positive number of seconds or None; got {seconds!r}.")
+    return None if math.isinf(seconds) else float(seconds)
 
 
 def in_words(seconds: float) -> str:

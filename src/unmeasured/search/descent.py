@@ -33,20 +33,22 @@ def best_from_above(search: BicSearch, penalty: float, steps: Steps) -> Best | N
     first = search.best(penalty, steps)
     if first is None or not is_asked:
         return first
-    (fit,) = fit_many([with_isolated(first.state.cpdag, sample.names)], sample, n_threads=search.n_threads)
+    (fit,) = fit_many(
+        [with_isolated(first.state.cpdag, sample.names)], sample, n_threads=search.n_threads, check=clock.check
+    )
     if not is_rejected(fit):
         return first
     best, way = first, list[Step]()
     top = _price_of_few_rows(sample.n)
     stages = [top, math.sqrt(top * penalty), penalty]
     for done, price in enumerate(stages):
-        if clock.measuring_is_over():
+        if clock.measuring_is_over:
             return first
         clock.lap(*(_FIRST + (1.0 - _FIRST) * part / len(stages) for part in (done, done + 1)))
         start = measurement_of(with_isolated(best.state.cpdag, sample.names), sample.names)
         near, lap = replace(search, guidance=replace(search.guidance, starts=[start])), steps.lap()
         found = near.best(price, lap)
-        if found is None:
+        if found is None or clock.measuring_is_over:
             return first
         best = found
         way += [replace(step, phase=f"At penalty {price:.3g}: {step.phase}") for step in lap]

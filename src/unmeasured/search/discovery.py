@@ -36,6 +36,7 @@ class Discovery:
     remarks: tuple[str, ...] = ()
     runners_up: tuple[RunnerUp, ...] = ()
     named: tuple[str, ...] = ()  # latents whose names were given
+    stopped: str = ""  # why the search did not come to its end, where it did not
     interrupted: bool = False  # by Ctrl-C: the best so far
 
 
@@ -81,11 +82,15 @@ def with_isolated(cpdag: CPDAG, observed: Sequence[str]) -> CPDAG:
     return CPDAG(whole.variables, A, cpdag.groups)
 
 
-def remarks_on(cpdag: CPDAG) -> list[str]:
-    """What to tell of variables that belong nowhere."""
+def remarks_on(cpdag: CPDAG, is_stopped: bool = False) -> list[str]:
+    """What to say of variables that load on no latent; a search that was stopped has not looked at them to the end."""
     member = cpdag.member()
-    alone = [x for x in member.observed if not member.parents(x)]
-    return [f"Independent of all others, and so without a latent cause: {', '.join(alone)}."] if alone else []
+    alone = ", ".join(x for x in member.observed if not member.parents(x))
+    if not alone:
+        return []
+    if is_stopped:
+        return [f"Not assigned to a latent before the search was stopped: {alone}."]
+    return [f"Independent of all others, and so without a latent cause: {alone}."]
 
 
 def remarks_on_leftover(leftover: Sequence[str]) -> list[str]:

@@ -42,7 +42,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -53,7 +53,9 @@ from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import DataError, UnmeasuredError, UnmeasuredWarning
 from unmeasured.remarks import distrust
+from unmeasured.search import options
 from unmeasured.search.base import Search
+from unmeasured.search.clock import checked_time_limit
 from unmeasured.search.enumerate import (
     Measurement,
     MeasurementTable,
@@ -745,14 +747,13 @@ class ExactSearch(Search):
             )
 
     def _check_options(self) -> None:
-        if self.criterion != "bic":
-            raise UnmeasuredError(f"criterion must be 'bic'; got {self.criterion!r}.")
-        if not self.penalty > 0:
-            raise UnmeasuredError(f"penalty must be positive; got {self.penalty}. The ordinary BIC has 1.0.")
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise UnmeasuredError(f"time_limit is a positive number of seconds; got {self.time_limit}.")
-        if self.n_best < 1:
-            raise UnmeasuredError(f"n_best must be at least 1, the best class itself; got {self.n_best}.")
+        options.one_of("criterion", self.criterion, ("bic",))
+        options.one_of("cor", self.cor, get_args(Cor))
+        options.one_of("missing", self.missing, get_args(Missing))
+        options.positive("penalty", self.penalty, "The ordinary BIC has 1.")
+        checked_time_limit(self.time_limit)
+        options.whole("n_best", self.n_best)
+        options.flag("verbose", self.verbose)
 
 
 def _checked_size(sample: Sample) -> int:

@@ -16,9 +16,12 @@ from itertools import pairwise
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Marks
+from unmeasured.errors import Stopped
 from unmeasured.graphs import cpdag_of
 from unmeasured.search.operators import DeleteLL, candidate_deletions
 from unmeasured.search.state import State
+from unmeasured.sem.savings import rough_savings
+from unmeasured.sem.solve import Check, never
 
 # A total score has to rise by more than rounding.
 _LEAST_RISE = 1e-9
@@ -43,15 +46,32 @@ class LatentBic:
         n_paths = self._sizes[group] * sum(self._sizes[h] for h in parents)
         return -0.5 * self._n_samples * explained - self._price * n_paths
 
+    def rough_graph(self) -> Marks:
+        """A graph (G, G) from one look at each pair of groups, in the order they have."""
+        arcs = np.zeros((self.n_groups,) * 2, dtype=np.uint8)
+        rough_savings(self._Phi, np.array(self._sizes), self._n_samples, self._price, arcs)
+        return arcs
+
     def _log_det_of(self, groups: frozenset[int]) -> float:
         columns = [i for g in sorted(groups) for i in self._columns[g]]
         return float(np.linalg.slogdet(self._Phi[np.ix_(columns, columns)])[1]) if columns else 0.0
 
 
-def latent_class(state: State, score: LatentBic) -> State:
-    """The state with the class over its groups that is best by ``score``, forwards and backwards."""
-    state = replace(state, between=cpdag_of(climbed_graph(score)))
+def latent_class(state: State, score: LatentBic, check: Check = never) -> State:
+    """The state with the class over its groups that is best by ``score``, forwards and backwards.
+
+    Where ``check`` says that the time is over, the best so far, or a graph from one look at each pair of groups.
+    """
+    try:
+        arcs = climbed_graph(score, check=check)
+    except Stopped:
+        return replace(state, between=cpdag_of(score.rough_graph()))
+    state = replace(state, between=cpdag_of(arcs))
     while True:
+        try:
+            check()
+        except Stopped:
+            return state
         rises = {move: _rise_of_deletion(score, state, move) for move in candidate_deletions(state)}
         best = max(rises, key=rises.__getitem__, default=None)
         if best is None or rises[best] <= _LEAST_RISE:
@@ -64,7 +84,7 @@ def _rise_of_deletion(score: LatentBic, state: State, move: DeleteLL) -> float:
     return score(move.second, given) - score(move.second, given | {move.first})
 
 
-def climbed_graph(score: LatentBic, start: Marks | None = None) -> Marks:
+def climbed_graph(score: LatentBic, start: Marks | None = None, check: Check = never) -> Marks:
     """The graph (G, G) where no single move raises the score, from a DAG or from no edges.
 
     >>> Phi = 0.8 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))  # a chain
@@ -74,8 +94,13 @@ def climbed_graph(score: LatentBic, start: Marks | None = None) -> Marks:
     """
     arcs = np.zeros((score.n_groups,) * 2, dtype=np.uint8) if start is None else start.copy()
     # A move changes the parents of one group, or two, and only what their terms would gain has to be asked again.
-    rises = np.column_stack([_rises(score, arcs, h) for h in range(score.n_groups)])
+    columns = []
+    for group in range(score.n_groups):
+        check()
+        columns.append(_rises(score, arcs, group))
+    rises = np.column_stack(columns)
     while True:
+        check()
         toggled, turned = _legal(arcs)
         options = np.stack([np.where(toggled, rises, -np.inf), np.where(turned, rises + rises.T, -np.inf)], axis=-1)
         # Both directions of an edge often gain the same; which of them is taken is not for rounding to say.

@@ -11,24 +11,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from unmeasured.answer.runners import RunnerUp
+from unmeasured.arrays import Floats
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
-from unmeasured.errors import UnmeasuredError
+from unmeasured.errors import SearchStopped, UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.knowledge.known import Knowledge
+from unmeasured.knowledge.rules import Rules
 from unmeasured.knowledge.satisfy import rules_of
+from unmeasured.remarks import distrust
 from unmeasured.score import LikelihoodScore, default_delta
+from unmeasured.search import options
 from unmeasured.search.base import Search
-from unmeasured.search.bic import Best, BicSearch
-from unmeasured.search.clock import Clock
+from unmeasured.search.bic import MANY_VARIABLES, Best, BicSearch
+from unmeasured.search.canonical import canonical, in_order_of
+from unmeasured.search.clock import Clock, checked_time_limit
 from unmeasured.search.descent import best_from_above
 from unmeasured.search.discovery import (
     Discovery,
@@ -44,10 +51,13 @@ from unmeasured.search.measurement import measurement_of
 from unmeasured.search.observed import questioned
 from unmeasured.search.phase1 import run_phase1
 from unmeasured.search.phase2 import run_phase2
-from unmeasured.search.refine import Guidance, Move
+from unmeasured.search.refine import Found, Guidance, Move
 from unmeasured.search.state import State, initial_state
 from unmeasured.search.trace import Step, Steps, Trace
+from unmeasured.search.warm import are_on_disk, compile_kernels
 from unmeasured.sem.fit import fit_many
+from unmeasured.sem.parameters import pattern_of
+from unmeasured.sem.savings import effects_along
 
 # With more variables than this a search takes long, and is not made a second time to tell the price of knowledge.
 _FEW_VARIABLES = 34
@@ -71,54 +81,109 @@ def discover(
     starts: Sequence[CPDAG] = (),
     n_runners: int = 0,
     knowledge: Knowledge | None = None,
+    clock: Clock | None = None,
 ) -> Discovery:
     """Recover the CPDAG over latent groups and observed variables.
 
     ``starts``: answers to similar data, which "bic" climbs from instead of most of its own proposals. ``n_runners``:
-    how many runners-up it hands back at most. ``knowledge``: the answer agrees with it.
+    how many runners-up it hands back at most. ``knowledge``: the answer agrees with it. ``clock``: one that
+    runs already.
+
+    Raises
+    ------
+    SearchStopped
+        Where the search was interrupted, or its time was over, before there was a first model.
     """
     initial_state(sample.names)  # refuses what no factor model can describe
+    largest = min(max_group_size or len(sample.names), len(sample.names) // 2)
+    data = canonical(sample)
     # Contradictions are refused before the search.
-    rules = rules_of(knowledge, sample.names, max_group_size) if knowledge else None
-    clock = Clock(time_limit)
+    rules = rules_of(knowledge, data.names, max_group_size) if knowledge else None
+    clock = Clock(time_limit) if clock is None else clock
     steps = Steps(verbose, clock)
     best: Best | None = None
     leftover: tuple[str, ...] = ()
-    # In a population the price of a dimension vanishes against the likelihood: what is left is the paper's rule.
-    if criterion == "delta" or math.isinf(sample.n):
-        tolerance = default_delta(sample.n) if delta is None else delta
-        state, leftover = by_tolerance(sample, tolerance, max_group_size, prune, n_threads, steps)
-    else:
-        models = [measurement_of(graph, sample.names) for graph in starts if graph.groups]
-        guidance = Guidance(max_group_size or len(sample.names) // 2, moves, models, rules)
-        best = best_from_above(BicSearch(sample, guidance, clock, n_threads, n_runners), penalty, steps)
-        state = best.state if best else None
-    steps.close()
-    if state is None:
-        empty = nothing_latent(sample, Trace(steps))
+    with clock.listening():
+        # In a population the penalty vanishes against the likelihood: what is left is the paper's rule.
+        if criterion == "delta" or math.isinf(sample.n):
+            tolerance = default_delta(sample.n) if delta is None else delta
+            state, leftover = by_tolerance(data, tolerance, largest, prune, n_threads, steps, clock)
+        else:
+            models = [measurement_of(graph, data.names) for graph in starts if graph.groups]
+            guidance = Guidance(largest, moves, models, rules)
+            best = best_from_above(BicSearch(data, guidance, clock, n_threads, n_runners), penalty, steps)
+            state = best.state if best else None
+        steps.close()
+        if state is None:
+            return _nothing_found(sample, clock, Trace(steps), knowledge, rules)
+        ordered, latents = in_order_of(state, sample.names)
+        cpdag = with_isolated(ordered.cpdag, sample.names)
+        named: tuple[str, ...] = ()
         if knowledge and rules:
-            informed(empty.cpdag, knowledge, rules)  # refuses to find nothing where something is known
-        return empty
-    # Names that were given are expected in the order of their items.
-    cpdag = with_isolated((state.by_indicators() if rules else state).cpdag, sample.names)
-    named: tuple[str, ...] = ()
-    if knowledge and rules:
-        cpdag, named = informed(cpdag, knowledge, rules)
-    (fit,) = fit_many([cpdag], sample, n_threads=n_threads)
-    remarks = [*remarks_on(cpdag), *remarks_on_leftover(leftover), *remarks_on_fit(fit)]
+            cpdag, named = informed(cpdag, knowledge, rules_of(knowledge, sample.names, max_group_size))
+        # With many variables a fit takes long, and begins where the search has come to.
+        near = best.near if best and len(sample.names) > MANY_VARIABLES else None
+        start = None if near is None else start_near(cpdag, near, dict(zip(cpdag.latents, latents, strict=True)))
+        (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=n_threads, check=clock.check_last_fit)
+    remarks = [*remarks_on(cpdag, bool(clock.stopped)), *remarks_on_leftover(leftover)]
+    remarks += remarks_on_fit(fit) if fit.converged or not clock.stopped else []
+    stopped = ""
     if clock.stopped:
-        remarks.append(f"{clock.stopped}: this is the best found so far, not the end of the search.")
+        stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
+        if not fit.converged:
+            stopped += " Its estimates have not converged."
+        remarks = [distrust(stopped), *remarks]
     found = Discovery(
         cpdag,
         fit,
         Trace(steps),
         tuple(remarks),
-        best.met.runners_up(state) if best else (),
+        best.met.runners_up(state, sample.names) if best else (),
         named,
+        stopped,
         clock.is_interrupted,
     )
-    # The paper's rule is left as it is, and whoever gives knowledge of latents knows that there are some.
-    return found if criterion == "delta" or math.isinf(sample.n) or rules else questioned(found, sample, penalty)
+    # The paper's rule is left as it is, whoever gives knowledge of latents knows that there are some, and the best
+    # factor model may not have been found yet where the search was stopped.
+    if criterion == "delta" or math.isinf(sample.n) or rules or stopped:
+        return found
+    return questioned(found, sample, data, penalty)
+
+
+def _nothing_found(
+    sample: Sample, clock: Clock, trace: Trace, knowledge: Knowledge | None, rules: Rules | None
+) -> Discovery:
+    """The answer that there are no latents; refused where the search did not come to its end."""
+    if clock.stopped:
+        error = SearchStopped(
+            f"{clock.stopped}, before a first model was found: whether there are latents behind these variables is not "
+            "known yet. Give the search more time, or fewer variables."
+        )
+        error.is_interrupted = clock.is_interrupted
+        raise error
+    empty = nothing_latent(sample, trace)
+    if knowledge and rules:
+        informed(
+            empty.cpdag, knowledge, rules_of(knowledge, sample.names)
+        )  # refuses to find nothing where something is known
+    return empty
+
+
+def start_near(cpdag: CPDAG, near: Found, latents: Mapping[str, int]) -> Floats:
+    """Starting values for a class from the fit of its measurement model; ``latents``: their positions in that fit."""
+    pattern, m = pattern_of(cpdag), len(near.effects)
+    position = {**latents, **{name: m + j for j, name in enumerate(near.model.observed)}}
+    at = np.array([position[name] for name in pattern.names])
+    source, target = at[pattern.source], at[pattern.target]
+    causes, between = np.zeros((m, m), dtype=np.uint8), target < m
+    causes[source[between], target[between]] = 1
+    effects = np.empty_like(near.effects)
+    effects_along(near.effects, near.latent_cov, causes, effects)
+    x = np.empty(pattern.n_free)
+    x[pattern.slot] = effects[source, target]
+    is_free = pattern.slot2 >= 0
+    x[pattern.slot2[is_free]] = near.noise[at[pattern.first[is_free]] - m]
+    return x
 
 
 def discover_knowing(sample: Sample, knowledge: Knowledge, price: bool | None = None, **options: Any) -> Discovery:
@@ -130,23 +195,39 @@ def discover_knowing(sample: Sample, knowledge: Knowledge, price: bool | None = 
     found = discover(sample, knowledge=knowledge, **options)
     told = f"Knowledge given: {'; '.join(map(str, knowledge.statements))}."
     if options.get("criterion") == "delta" or math.isinf(sample.n):
-        return replace(found, remarks=(told, *found.remarks))
+        return _remarking(found, told)
     is_cheap = options.get("time_limit") is None and len(sample.names) <= _FEW_VARIABLES
-    if not (is_cheap if price is None else price):
-        return replace(found, remarks=(told, NO_PRICE, *found.remarks))
-    free = discover(sample, **options)
+    if found.stopped or not (is_cheap if price is None else price):
+        return _remarking(found, told, NO_PRICE)
+    try:
+        free = discover(sample, **options)
+    except SearchStopped:
+        return _remarking(found, told, NO_PRICE)
+    if free.stopped:
+        return _remarking(found, told, NO_PRICE)
     rules = rules_of(knowledge, sample.names, options.get("max_group_size"))
     # Better by more than rounding: the same class in another order of its latents is not.
     if free.fit.bic < found.fit.bic - 1e-3 and (better := agreeing(free.cpdag, knowledge, rules)) is not None:
         cpdag, named = better
         (fit,) = fit_many([cpdag], sample, n_threads=options.get("n_threads"))
         found = replace(free, cpdag=cpdag, fit=fit, named=named)
-    cost = price_in_words(knowledge, found.fit.bic, free.fit.bic, free.cpdag)
-    return replace(found, remarks=(told, cost, *found.remarks))
+    return _remarking(found, told, price_in_words(knowledge, found.fit.bic, free.fit.bic, free.cpdag))
+
+
+def _remarking(found: Discovery, *remarks: str) -> Discovery:
+    """The discovery with more remarks, after the one that it was stopped."""
+    n_first = 1 if found.stopped else 0
+    return replace(found, remarks=(*found.remarks[:n_first], *remarks, *found.remarks[n_first:]))
 
 
 def by_tolerance(
-    sample: Sample, delta: float, max_group_size: int | None, prune: bool, n_threads: int | None, steps: list[Step]
+    sample: Sample,
+    delta: float,
+    max_group_size: int | None,
+    prune: bool,
+    n_threads: int | None,
+    steps: list[Step],
+    clock: Clock,
 ) -> tuple[State | None, tuple[str, ...]]:
     """The paper's search, to the letter where its letters hold; and the variables it could not settle."""
     alone = independent_variables(sample)
@@ -154,7 +235,7 @@ def by_tolerance(
     if len(linked) < 2:
         return None, ()
     data = sample.select(linked)
-    score = LikelihoodScore(data, n_threads=n_threads)
+    score = LikelihoodScore(data, n_threads=n_threads, check=clock.check)
     start = initial_state(data.names)  # S_init, Definition 3
     measured, leftover = run_phase1(start, score, delta, max_group_size=max_group_size, prune=prune)  # Algorithm 1
     steps += measured.trace
@@ -202,7 +283,9 @@ class LGES(Search):
         Moves of your own for "bic": each takes a measurement model and gives others, which are tried beside ours. See
         ``examples/your_own_move.py``.
     time_limit : float, optional
-        Seconds after which "bic" returns the best found so far, and says so.
+        Seconds within which the best model so far is returned, and said to be that (``stopped_``); from the beginning
+        of ``fit``, but for compiling the kernels in the first run on a machine. Where there is no model yet,
+        :class:`~unmeasured.SearchStopped` is raised. Ctrl-C ends a search in the same way.
 
     Attributes
     ----------
@@ -219,6 +302,9 @@ class LGES(Search):
         One record per step.
     runners_up_ : list of RunnerUp
         With "bic", the classes that came closest, best first; ``result_`` has them as a table.
+    stopped_ : str
+        Why the search did not come to its end, in words, where Ctrl-C or the time limit ended it: then all else is of
+        the best model so far, and this is the first of the remarks. Empty: it came to its end.
     remarks_ : tuple of str
         What the user should know, in words.
     n_features_in_ : int
@@ -276,24 +362,30 @@ class LGES(Search):
         found = self.discover(sample, n_runners=_N_RUNNERS)
         self.graph_, self.sem_, self.runners_up_ = found.cpdag, found.fit, list(found.runners_up)
         self.trace_, self.remarks_, self._named = found.trace, found.remarks, found.named
+        self.stopped_ = found.stopped
 
     def discover(self, sample: Sample, starts: Sequence[CPDAG] = (), n_runners: int = 0) -> Discovery:
         """The search with these options on a sample, nothing kept; ``starts``: answers to similar data."""
-        if self.criterion not in ("bic", "delta"):
-            raise UnmeasuredError(f"criterion must be 'bic' or 'delta'; got {self.criterion!r}.")
-        if self.moves and self.criterion == "delta":
+        options.one_of("criterion", self.criterion, get_args(Criterion))
+        options.one_of("cor", self.cor, get_args(Cor))
+        options.one_of("missing", self.missing, get_args(Missing))
+        options.seed("random_state", self.random_state)
+        moves = options.functions("moves", self.moves)
+        price = options.flag("price_knowledge", self.price_knowledge, or_none=True)
+        if moves and self.criterion == "delta":
             raise UnmeasuredError('moves are for criterion="bic"; the paper\'s rule has its own. Leave them out.')
-        Clock(self.time_limit)  # a limit that makes no sense is refused before anything is done
-        options: dict[str, Any] = {
+        clock = self._clock()
+        checked: dict[str, Any] = {
             "criterion": self.criterion,
             "delta": _checked_delta(self.delta, sample.n),
-            "penalty": _checked_penalty(self.penalty),
-            "max_group_size": _checked_group_size(self.max_group_size),
-            "prune": self.prune,
+            "penalty": options.positive("penalty", self.penalty, "1 is BIC's."),
+            "max_group_size": options.whole("max_group_size", self.max_group_size, or_none=True),
+            "prune": options.flag("prune", self.prune),
             "n_threads": self._n_threads,
             "time_limit": self.time_limit,
-            "moves": self.moves,
-            "verbose": self.verbose,
+            "clock": clock,
+            "moves": moves,
+            "verbose": options.flag("verbose", self.verbose),
             "starts": starts,
             "n_runners": n_runners,
         }
@@ -301,8 +393,17 @@ class LGES(Search):
         # Threads of BLAS round differently from run to run, which can turn a search elsewhere; the matrices are small.
         with _libraries().limit(limits=1, user_api="blas"):
             if known:
-                return discover_knowing(sample, known, self.price_knowledge, **options)
-            return discover(sample, **options)
+                return discover_knowing(sample, known, price, **checked)
+            return discover(sample, **checked)
+
+    def _clock(self) -> Clock:
+        """The clock of this fit; compiling the kernels, which the first run on a machine does, is not counted."""
+        began = time.monotonic() if self._began is None else self._began
+        if checked_time_limit(self.time_limit) is not None and not are_on_disk():
+            before = time.monotonic()
+            compile_kernels()
+            began += time.monotonic() - before
+        return Clock(self.time_limit, began, self._reserved)
 
 
 @cache
@@ -320,24 +421,7 @@ def _checked_knowledge(knowledge: Knowledge | None) -> Knowledge | None:
     )
 
 
-def _checked_penalty(penalty: float) -> float:
-    if not isinstance(penalty, int | float) or not penalty > 0 or math.isinf(penalty):
-        raise UnmeasuredError(f"penalty must be a positive number; got {penalty!r}. 1 is BIC's.")
-    return float(penalty)
-
-
 def _checked_delta(delta: float | None, n_samples: float) -> float:
     default = default_delta(n_samples)
-    if delta is None:
-        return default
-    if not isinstance(delta, int | float) or math.isnan(delta) or delta <= 0:
-        raise UnmeasuredError(
-            f"delta must be positive; got {delta!r}. Leave it out to use 0.25·log(n)/n, here {default:.3g}."
-        )
-    return float(delta)
-
-
-def _checked_group_size(size: int | None) -> int | None:
-    if size is not None and (not isinstance(size, int) or size < 1):
-        raise UnmeasuredError(f"max_group_size must be a positive whole number or None; got {size!r}.")
-    return size
+    hint = f"Leave it out to use 0.25·log(n)/n, here {default:.3g}."
+    return default if delta is None else options.positive("delta", delta, hint)

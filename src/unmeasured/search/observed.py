@@ -46,15 +46,18 @@ class Rival:
     value: float
 
 
-def questioned(found: Discovery, sample: Sample, penalty: float) -> Discovery:
-    """The discovery, with a remark where observed variables alone explain more; or their graph, where it is poor."""
+def questioned(found: Discovery, sample: Sample, data: Sample, penalty: float) -> Discovery:
+    """The discovery, with a remark where observed variables alone explain more; or their graph, where it is poor.
+
+    ``data``: the same sample in the order of the search.
+    """
     fit, n = found.fit, len(sample.names)
     rejected = is_rejected(fit)
     if n > (_MOST_VARIABLES if rejected else _EXACT):
         return found
     if penalty < 1.0:
         return found  # at such prices both have too many edges, and which has more of them says nothing of latents
-    rival = best_rival(sample, penalty)
+    rival = best_rival(data, penalty)
     lead = rival.value - extended_bic(found.cpdag, fit, penalty)
     if lead < _MARGIN:
         return found
@@ -66,13 +69,14 @@ def questioned(found: Discovery, sample: Sample, penalty: float) -> Discovery:
             "um.GES shows that graph."
         )
         return replace(found, remarks=(*found.remarks, distrust(remark)))
-    (alone,) = fit_many([rival.cpdag], sample)
+    cpdag = DAG.from_edges(rival.cpdag.member().edges, names=sample.names).cpdag()
+    (alone,) = fit_many([cpdag], sample)
     how = f"describes the data badly (RMSEA {fit.rmsea:.3f})" if rejected else "describes the data"
     remark = (
         f"No latents are reported: the best factor model found {how}, {'and' if rejected else 'but'} a graph among the "
         f"observed variables is {better}. Its edges are those told here."
     )
-    return replace(found, cpdag=rival.cpdag, fit=alone, remarks=(distrust(remark),), runners_up=())
+    return replace(found, cpdag=cpdag, fit=alone, remarks=(distrust(remark),), runners_up=())
 
 
 def best_rival(sample: Sample, penalty: float) -> Rival:

@@ -12,6 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from unmeasured.arrays import Floats
+from unmeasured.errors import Stopped
 from unmeasured.score import LikelihoodScore
 from unmeasured.search.operators import DeleteLX
 from unmeasured.search.state import Group, State
@@ -89,11 +90,16 @@ def run_phase1(
     k = 1
     # Line 4 ends the loop once k > |X_t| / 2, and so never tests a common child left alone in X_t. Mended: the
     # common-child test goes on while X_t is not empty and k is at most |L_d|.
-    while open_items and (2 * k <= len(open_items) or k <= n_claimed(phase.state)):
-        settle_common_children(phase, open_items, k)  # lines 5 to 11
-        if 2 * k <= len(open_items) and k <= (max_group_size or k):
-            find_groups(phase, open_items, k)  # lines 12 to 21
-        k += 1
+    try:
+        while open_items and (2 * k <= len(open_items) or k <= n_claimed(phase.state)):
+            settle_common_children(phase, open_items, k)  # lines 5 to 11
+            if 2 * k <= len(open_items) and k <= (max_group_size or k):
+                find_groups(phase, open_items, k)  # lines 12 to 21
+            k += 1
+    except Stopped:
+        # The time is over: what was not looked at to the end has no parents yet.
+        phase.state = phase.state.without_parents(open_items)
+        open_items = []
     phase.state = phase.state.without_spare()
     return phase, tuple(open_items)
 
@@ -118,6 +124,7 @@ def candidate_parents(state: State, k: int) -> Iterator[Group]:
 def settle_common_children(phase: Phase, open_items: list[int], k: int) -> None:
     """Lines 5 to 11: give variables k latents already found as their only parents."""
     state, before = phase.state, phase.value()
+    phase.score.check()
     pairs = [(parents, x) for parents in candidate_parents(state, k) for x in open_items]
     moves = [DeleteLX.keeping(state, parents, (x,)) for parents, x in pairs]
     bounds = np.array([_common_child_bound(phase, parents, x, before) for parents, x in pairs])

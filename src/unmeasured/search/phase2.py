@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice, permutations
 
 import numpy as np
 
 from unmeasured.arrays import Floats, Marks
+from unmeasured.errors import Stopped
 from unmeasured.graphs import consistent_extension
 from unmeasured.graphs.bitsets import bits, mask_of, row_masks, topological_order
 from unmeasured.knowledge.rules import Paths
@@ -32,7 +34,15 @@ def run_phase2(start: State, score: LikelihoodScore, delta: float, *, prune: boo
     Its last lines delete the edges inside groups; our states have none (see :class:`State`).
     """
     phase = Phase(start, score, delta, prune)
+    with suppress(Stopped):  # where the time is over, the state so far
+        _delete(phase)
+    return phase
+
+
+def _delete(phase: Phase) -> None:
+    score, delta, prune = phase.score, phase.delta, phase.prune
     while True:
+        score.check()
         moves = list(candidate_deletions(phase.state))  # lines 5 to 9
         if not moves:
             break
@@ -50,7 +60,6 @@ def run_phase2(start: State, score: LikelihoodScore, delta: float, *, prune: boo
         if not accepted:
             break
         phase.state = moves[best].apply(phase.state)  # line 13
-    return phase
 
 
 def polish_edges(
@@ -58,7 +67,6 @@ def polish_edges(
     score: LikelihoodScore,
     price: float,
     latent_cov: Floats,
-    out_of_time: Callable[[], bool] = lambda: False,
     paths: Paths | None = None,
 ) -> Phase:
     """Past the paper: delete, add or turn edges one at a time while that improves the score.
@@ -66,11 +74,20 @@ def polish_edges(
     ``price`` is that of a dimension, per sample. The deletions are those of Algorithm 2, with every set H; the backward
     phase never takes one back, this does. ``latent_cov`` (m, m) foretells which of them cost little, and only those are
     fitted: there are thousands beyond seven groups or so. Every class visited has a member that agrees with what is
-    known of ``paths``; ``start`` must have one.
+    known of ``paths``; ``start`` must have one. Where the score's ``check`` ends the work, the best so far.
     """
     phase, foretold = Phase(start, score, price), Foretold(start.groups, latent_cov, price)
     paths = paths or Paths.free(len(start.groups))
-    while not out_of_time():
+    phase.value()  # without that there is nothing to return
+    with suppress(Stopped):
+        _polish(phase, foretold, paths)
+    return phase
+
+
+def _polish(phase: Phase, foretold: Foretold, paths: Paths) -> None:
+    score, price = phase.score, phase.delta
+    while True:
+        score.check()
         state, before = phase.state, phase.value()
         moves = [*_deletions(state, foretold, paths), *_neighbours(state, foretold, paths)]
         if not moves:
@@ -88,7 +105,6 @@ def polish_edges(
             if rise > rises[best] and paths.restricted(everything.between) is not None:
                 what, phase.state = "all edges that improve", everything
         phase.record("Phase 2", what, len(moves), 0, before, before - phase.value(), True, math.inf)
-    return phase
 
 
 def _all_that_improve(state: State, moves: Sequence[tuple[str, State]], rises: Floats) -> State:

@@ -16,16 +16,17 @@ fitted by :mod:`unmeasured.sem.factors`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats
+from unmeasured.errors import Stopped
 from unmeasured.score import BicScore, Fitted, surprise, surprises
 from unmeasured.search.clock import Clock
 from unmeasured.search.measurement import Measurement
-from unmeasured.search.propose import ChanceGains, RankGains, assemble, find_clusters
+from unmeasured.search.propose import ChanceGains, Cluster, RankGains, assemble, candidate_clusters, find_clusters
 from unmeasured.search.refine import Guidance, Refinement
 from unmeasured.search.relocate import stepwise_relocations
 from unmeasured.search.trace import Step
@@ -63,32 +64,46 @@ class Pieces:
     def search(self) -> Placed | None:
         """The best measurement model found; None where nothing clusters."""
         for model in self.starts():
-            start = self.housed(self.place(self.fitted(model)))
-            if self.best is None or start.value > self.best.value:
-                self.best = start
-        while self.best is not None and not self.clock.measuring_is_over():
-            other = self.housed(self.place(self.work(self.best)))
+            self.housed(self.place(self.fitted(model)))
+        while (before := self.best) is not None:
+            self.check()
+            other = self.housed(self.place(self.work(before)))
             # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
-            if other.value <= self.best.value + _LEAST_RISE:
+            if other.value <= before.value + _LEAST_RISE:
+                self.best = before
                 break
-            self.best = other
         return self.best
 
-    def starts(self) -> list[Measurement]:
+    def starts(self) -> Iterator[Measurement]:
         """What closed forms find, by strict tests and lenient ones: of real data no constraint holds exactly."""
-        gains = ChanceGains(self.score.sample, self.score.price)
-        models = {model.key: model for model in self.guidance.starts}
+        gains = ChanceGains(self.score.sample, self.score.price, self.check)
+        yield from self.guidance.starts
+        seen = {model.key for model in self.guidance.starts}
         for rate in _RATES:
-            clusters, left = find_clusters(gains, range(gains.n), rate, self.guidance.max_group_size)
+            clusters: list[Cluster] = []
+            try:
+                for cluster in candidate_clusters(gains, range(gains.n), rate, self.guidance.max_group_size):
+                    clusters.append(cluster)  # noqa: PERF402 (those found before the time is over count)
+            except Stopped:
+                # Before there is any other model, the clusters found so far are one.
+                if self.best is None and clusters:
+                    self.fitted(assemble(gains, clusters, self._unplaced(clusters)))
+                raise
             if clusters:
-                model = assemble(gains, clusters, dict.fromkeys(left, 0))
-                models[model.key] = model
-        return list(models.values())
+                model = assemble(gains, clusters, self._unplaced(clusters))
+                if model.key not in seen:
+                    seen.add(model.key)
+                    yield model
+
+    def _unplaced(self, clusters: Sequence[Cluster]) -> dict[int, int]:
+        """Variables outside the clusters, without parents."""
+        taken = {j for _, items in clusters for j in items}
+        return {j: 0 for j in range(len(self.score.sample.names)) if j not in taken}
 
     def housed(self, found: Placed) -> Placed:
         """Variables that no group wants get groups of their own, where that is better."""
         orphans = [j for j, mask in enumerate(found.model.parents) if not mask]
-        gains = ChanceGains(self.score.sample, self.score.price)
+        gains = ChanceGains(self.score.sample, self.score.price, self.check)
         clusters, _ = find_clusters(gains, orphans, _RATES[0], self.guidance.max_group_size)
         if not clusters:
             return found
@@ -103,21 +118,34 @@ class Pieces:
     # The whole --------------------------------------------------------------------------------------------
 
     def fitted(self, model: Measurement, near: Factors | None = None) -> Placed:
-        """The model fitted to all variables."""
+        """The model fitted to all variables; the best of all is kept, also where the time is over during its fit."""
         sample = self.score.sample
         m = sum(model.sizes)
         loads = model.mask[:, m:]
         start = first_factors(sample.corr, model) if near is None else near
-        factors, objective = fit_factors(sample.corr, loads, start, tolerance=_LEAST_RISE / sample.n)
+        factors, objective = fit_factors(
+            sample.corr, loads, start, tolerance=_LEAST_RISE / sample.n, check=self.check
+        )  # fmt: skip
         value = -0.5 * sample.n * (objective - sample.log_det_corr - len(sample.names))
         n_parents = [mask.bit_count() for mask in model.parents]
         value -= self.score.price * model.n_parameters
         value -= self.score.penalty * surprise(n_parents, len(model.sizes))
-        return Placed(model, factors, value)
+        placed = Placed(model, factors, value)
+        if self.best is None or value > self.best.value:
+            self.best = placed
+        return placed
+
+    def check(self) -> None:
+        """Raise Stopped where the time for the measurement model is over; a first model gets a little more."""
+        if self.best is None:
+            self.clock.check_first_model()
+        else:
+            self.clock.check_measuring()
 
     def place(self, found: Placed) -> Placed:
         """Other parents for the variables until that improves nothing."""
-        while not self.clock.measuring_is_over():
+        while True:
+            self.check()
             best, rise = self.other_parents(found)
             order = [int(j) for j in np.argsort(-rise) if rise[j] > _LEAST_RISE]
             better = self.moved(found, best, order)
@@ -138,7 +166,7 @@ class Pieces:
         first = np.concatenate([[0], np.cumsum(model.sizes)])
         return stepwise_relocations(
             score.sample.corr, factors.loadings, factors.Phi, factors.noise, first, current, prices,
-            float(score.sample.n),
+            float(score.sample.n), self.check,
         )  # fmt: skip
 
     def moved(self, found: Placed, best: Bools, order: Sequence[int]) -> Placed | None:
@@ -162,8 +190,7 @@ class Pieces:
         for centre in range(len(found.model.sizes)):
             # Most of the work is in the first round, and nobody knows how many there will be.
             self.clock.measured(1.0 - 0.4 ** (self.n_rounds + centre / len(found.model.sizes)))
-            if self.clock.measuring_is_over():
-                break
+            self.check()
             chosen = self._piece(found.model, near, centre)
             # Pieces overlap: where an earlier one has changed one of these groups, that comes first.
             here = [_group_of(model, found.model.pure(g)) for g in chosen]
@@ -190,10 +217,13 @@ class Pieces:
         if (part.observed, part.key) in self.done:
             return None
         score: BicScore[Measurement] = BicScore(
-            self.score.sample.select(part.observed), penalty=self.score.penalty, n_threads=self.score.n_threads
+            self.score.sample.select(part.observed),
+            penalty=self.score.penalty,
+            n_threads=self.score.n_threads,
+            check=self.check,
         )
-        gains = RankGains(score.sample, score.price)
-        search = Refinement(score, gains, self.guidance, self.steps, self.clock.measuring_is_over)
+        gains = RankGains(score.sample, score.price, self.check)
+        search = Refinement(score, gains, self.guidance, self.steps)
         other = search.climb(part).model
         self.done |= {(part.observed, part.key), (part.observed, other.key)}
         return None if other.key == part.key or not other.is_valid else replaced(model, chosen, items, other)

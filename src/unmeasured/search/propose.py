@@ -18,6 +18,7 @@ from unmeasured.arrays import Floats, Ints
 from unmeasured.data.sample import Sample
 from unmeasured.search.measurement import Measurement
 from unmeasured.sem.rank import rank_codimension, rank_shortfalls
+from unmeasured.sem.solve import Check, never
 
 # How much of the price of a dimension a set is paid for meeting its rank constraint.
 RATES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -35,7 +36,8 @@ Cluster = tuple[int, tuple[int, ...]]  # number of latents, observed variables
 class RankGains:
     """Gains of rank constraints on one sample, with a memory for the seeds that come again and again."""
 
-    def __init__(self, sample: Sample, price: float) -> None:
+    def __init__(self, sample: Sample, price: float, check: Check = never) -> None:
+        self.check = check  # ends the work where the time is over
         self.names = sample.names
         self.n = len(sample.names)
         self.price = price  # of one dimension, in total log-likelihood
@@ -145,23 +147,22 @@ def find_clusters(
     """Clusters among the items, smallest ranks first, and the items left over; remembered."""
     key = tuple(items), rate, max_group_size
     if key not in gains.clusters:
-        gains.clusters[key] = _found_clusters(gains, items, rate, max_group_size)
+        found = list(candidate_clusters(gains, items, rate, max_group_size))
+        taken = {j for _, cluster in found for j in cluster}
+        gains.clusters[key] = found, [j for j in items if j not in taken]
     return gains.clusters[key]
 
 
-def _found_clusters(
-    gains: RankGains, items: Sequence[int], rate: float, max_group_size: int
-) -> tuple[list[Cluster], list[int]]:
+def candidate_clusters(gains: RankGains, items: Sequence[int], rate: float, max_group_size: int) -> Iterator[Cluster]:
+    """The same one by one, so that those found so far are there when the time is over."""
     left = list(items)
-    clusters: list[Cluster] = []
-    for k in range(1, max_group_size + 1):
+    for k in range(1, min(max_group_size, len(left) // 2) + 1):
         while len(left) >= 2 * k:
             cluster = _best_cluster(gains, tuple(left), k, rate)
             if cluster is None:
                 break
-            clusters.append((k, cluster))
+            yield k, cluster
             left = [j for j in left if j not in cluster]
-    return clusters, left
 
 
 def _best_cluster(gains: RankGains, left: tuple[int, ...], k: int, rate: float) -> tuple[int, ...] | None:
@@ -174,6 +175,7 @@ def _best_cluster(gains: RankGains, left: tuple[int, ...], k: int, rate: float) 
         return None
     cluster = subsets[seed].tolist()
     while True:
+        gains.check()
         others = gains.kin(cluster, [j for j in left if j not in cluster], k, rate)
         if not others:
             break

@@ -32,6 +32,7 @@ from unmeasured.search.propose import RankGains, rebuilds, splits
 from unmeasured.search.relocate import Relocations, latents_of, promised_rise, relocated
 from unmeasured.search.trace import Step
 from unmeasured.sem.indices import p_value, rmsea
+from unmeasured.sem.solve import never
 
 Found = Fitted[Measurement]
 Change = list[tuple[int, int]]  # variables and the column of their new parents
@@ -105,7 +106,6 @@ class Refinement:
     gains: RankGains
     guidance: Guidance
     steps: list[Step]
-    out_of_time: Callable[[], bool]
     n_settled: int = _N_SETTLED
     has_starts: bool = False  # near an answer already: less is tried
     choices: dict[Hashable, tuple[Ints, Bools, Floats]] = field(default_factory=dict)  # sets of parents
@@ -116,7 +116,8 @@ class Refinement:
         """To an optimum that no move improves, that of rebuilding groups among them or not."""
         (found,) = self.score([model])
         self.n_climbs += 1
-        while not self.out_of_time():
+        while True:
+            self.score.check()
             found = self.settle(found) or found
             if found.model.key in self.summits:
                 break  # an earlier climb was here
@@ -144,8 +145,7 @@ class Refinement:
         """
         best = found
         for _ in count() if trial is None else range(_TRIAL_ROUNDS):
-            if self.out_of_time():
-                break
+            self.score.check()
             table, rise = self._rises(best)
             if trial is not None and trial.is_over(best.value, promise(best, rise)):
                 break
@@ -459,15 +459,19 @@ def parent_sets(most: int, n_groups: int, in_use: Iterable[int]) -> Ints:
 
 def refine(score: BicScore[Measurement], guidance: Guidance, steps: list[Step], clock: Clock) -> list[Found]:
     """The best measurement models found from several proposals, best first; none where nothing can be proposed."""
-    gains, starts, rules = RankGains(score.sample, score.price), guidance.starts, guidance.rules
+    # With few variables the proposals are a matter of a moment, and there is always a first model.
+    is_small = len(score.sample.names) <= _FEW_VARIABLES
+    gains = RankGains(score.sample, score.price, never if is_small else score.check)
+    starts, rules = guidance.starts, guidance.rules
+    n_climbs = _N_CLIMBS if is_small else _N_CLIMBS // 2
     n_settled, n_close = (_N_SETTLED_NEAR, _N_CLOSE_NEAR) if starts else (_N_SETTLED, _N_CLOSE)
-    search = Refinement(score, gains, guidance, steps, clock.measuring_is_over, n_settled, has_starts=bool(starts))
-    own = guided_proposals(gains, guidance.max_group_size, rules)
-    if not own and not starts:
-        return []
-    ranked = [found.model for found in sorted(score(own), key=lambda found: -found.value)]
-    n_climbs = _N_CLIMBS if len(score.sample.names) <= _FEW_VARIABLES else _N_CLIMBS // 2
-    with clock.heeding_the_keyboard():
+    search = Refinement(score, gains, guidance, steps, n_settled, has_starts=bool(starts))
+    with clock.ending_a_stage():
+        own = guided_proposals(gains, guidance.max_group_size, rules)
+        if not own and not starts:
+            return []
+        fitted = _unhurried(score, own) if is_small else score(own)
+        ranked = [found.model for found in sorted(fitted, key=lambda found: -found.value)]
         climbs = [*ranked[:_N_OWN_CLIMBS], *starts] if starts else ranked[:n_climbs]
         ends: list[Hashable] = []
         for done, model in enumerate(climbs, start=1):
@@ -483,28 +487,38 @@ def refine(score: BicScore[Measurement], guidance: Guidance, steps: list[Step], 
         if starts and (better := search.rebuild(_best_of(score, rules))):
             search.climb(better.model)
         # A later start may have shown that a model passed by is better than all that were climbed from.
-        while (top := _best_of(score, rules)).model.key not in search.summits and not search.out_of_time():
+        while (top := _best_of(score, rules)).model.key not in search.summits:
+            score.check()
             search.climb(top.model)
             search.summits.add(top.model.key)
     return _closest(score, rules, n_close)
+
+
+def _unhurried(score: BicScore[Measurement], models: Sequence[Measurement]) -> list[Found]:
+    """Models fitted whatever the clock says."""
+    check, score.check = score.check, never
+    try:
+        return score(models)
+    finally:
+        score.check = check
 
 
 def refine_from(
     model: Measurement, score: BicScore[Measurement], guidance: Guidance, steps: list[Step], clock: Clock
 ) -> list[Found]:
     """The best measurement models found from one that is good already, best first."""
-    gains = RankGains(score.sample, score.price)
-    search = Refinement(score, gains, guidance, steps, clock.measuring_is_over, _N_SETTLED_NEAR)
-    with clock.heeding_the_keyboard():
+    gains = RankGains(score.sample, score.price, score.check)
+    search = Refinement(score, gains, guidance, steps, _N_SETTLED_NEAR)
+    with clock.ending_a_stage():
         search.climb(model, rebuilding=False)
     return _closest(score, guidance.rules, _N_CLOSE_NEAR)
 
 
 def _closest(score: BicScore[Measurement], rules: Rules | None, most: int) -> list[Found]:
     """The best model met and those near it, so many at most."""
-    best = _best_of(score, rules).value
-    close = [found for found in score.met if found.value > best - _CLOSE and is_allowed(found.model, rules)]
-    return sorted(close, key=lambda found: -found.value)[:most]
+    allowed = [found for found in score.met if is_allowed(found.model, rules)]
+    best = max((found.value for found in allowed), default=0.0)  # none where it was stopped before the first fit
+    return sorted((found for found in allowed if found.value > best - _CLOSE), key=lambda found: -found.value)[:most]
 
 
 def _best_of(score: BicScore[Measurement], rules: Rules | None) -> Found:

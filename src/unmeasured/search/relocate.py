@@ -23,12 +23,15 @@ import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.sem.kernels import compiled, inner
+from unmeasured.sem.solve import Check, never
 
 # Noise a variable keeps where a regression leaves it less than none (a Heywood case in the making).
 _LEAST_NOISE = 1e-3
 _LEAST_SHARE = 1e-4
 # Single groups that are tried with every other one.
 _N_PARTNERS = 4
+# Variables between two looks at the clock.
+_AT_ONCE = 16
 
 
 @inner
@@ -371,12 +374,12 @@ def best_parents(
 @compiled
 def all_best_parents(
     V: Floats, moment: Floats, cross: Floats, pull: Floats, spread: Floats, scalars: Floats, current: Bools,
-    first: Ints, n_samples: float, prices: Floats, best: Bools, rise: Floats,
+    first: Ints, n_samples: float, prices: Floats, begin: int, end: int, best: Bools, rise: Floats,
 ) -> None:  # fmt: skip
-    """:func:`best_parents` of every variable: ``best`` (n, G) and ``rise`` (n,)."""
-    n, m = cross.shape
+    """:func:`best_parents` of the variables from ``begin`` to ``end``: ``best`` (n, G) and ``rise`` (n,)."""
+    m = cross.shape[1]
     own_moment, own_cross, own_V = np.empty((m, m)), np.empty(m), np.empty((m, m))
-    for j in range(n):
+    for j in range(begin, end):
         leave_out(j, V, moment, cross, pull, spread, scalars, own_moment, own_cross, own_V)
         rise[j] = best_parents(
             current[j], first, own_moment, own_cross, own_V, scalars[j, 3], n_samples, prices, best[j]
@@ -392,6 +395,7 @@ def stepwise_relocations(
     current: Bools,
     prices: Floats,
     n_samples: float,
+    check: Check = never,
 ) -> tuple[Bools, Floats]:
     """(n, G) the parents that closed forms like best for each variable, and (n,) by how much the score would rise.
 
@@ -399,5 +403,9 @@ def stepwise_relocations(
     parent, of a first group, and of each further one. Latents have unit variance.
     """
     best, rise = np.empty_like(current), np.empty(len(S))
-    all_best_parents(*predictions(S, Loading, Phi, noise), current, first, n_samples, prices, best, rise)
+    predicted = predictions(S, Loading, Phi, noise)
+    for begin in range(0, len(S), _AT_ONCE):
+        check()
+        end = min(begin + _AT_ONCE, len(S))
+        all_best_parents(*predicted, current, first, n_samples, prices, begin, end, best, rise)
     return best, rise

@@ -133,13 +133,28 @@ class State:
         np.fill_diagonal(marks, 0)
         return replace(self, groups=(*self.groups, group), between=marks)
 
-    def by_indicators(self) -> State:
-        """The same class with its groups in the order of their first pure children, wherever the search began."""
-        order = sorted(range(len(self.groups)), key=lambda g: self.pure_children(self.groups[g]))
+    def by_indicators(self) -> tuple[State, tuple[int, ...]]:
+        """The same class with its groups in the order of their first indicators, pure ones if there are any.
+
+        Also where each latent was before. All latents belong to groups.
+        """
+
+        def indicators(g: int) -> tuple[int, ...]:
+            group = self.groups[g]
+            return self.pure_children(group) or tuple(np.flatnonzero(self.measures[list(group)].any(axis=0)).tolist())
+
+        order = sorted(range(len(self.groups)), key=indicators)
         latents = [latent for g in order for latent in self.groups[g]]
         ends = np.cumsum([0, *(len(self.groups[g]) for g in order)]).tolist()
         groups = tuple(tuple(range(a, b)) for a, b in pairwise(ends))
-        return replace(self, measures=self.measures[latents], groups=groups, between=self.between[np.ix_(order, order)])
+        between = self.between[np.ix_(order, order)]
+        return replace(self, measures=self.measures[latents], groups=groups, between=between), tuple(latents)
+
+    def without_parents(self, items: Sequence[int]) -> State:
+        """The same class with no causes for some observed variables."""
+        measures = self.measures.copy()
+        measures[:, list(items)] = False
+        return replace(self, measures=measures)
 
     def without_spare(self) -> State:
         """Algorithm 1, last line: latents that were never claimed are removed."""

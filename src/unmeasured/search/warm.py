@@ -16,7 +16,7 @@ import numpy as np
 from unmeasured.arrays import Floats, Ints
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.search.measurement import Measurement
-from unmeasured.search.relocate import latents_of, promised_rise, relocations
+from unmeasured.search.relocate import latents_of, promised_rise, relocations, stepwise_relocations
 from unmeasured.sem import batch
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import pattern_of
@@ -32,7 +32,7 @@ def compile_kernels() -> None:
     >>> len(batch.score_batch.signatures) > 0
     True
     """
-    helper = _helper() if n_cores() > 1 and not _are_on_disk() else None
+    helper = _helper() if n_cores() > 1 and not are_on_disk() else None
     try:
         with compilation_announced():
             compile_scores()
@@ -53,9 +53,9 @@ def compile_starts() -> None:
 def compile_scores() -> None:
     """The other half: Fisher scoring, derivatives and closed forms."""
     sample, (sizes, ints, floats) = _sample(), _no_problems()
-    history = np.empty((0, 1))
+    history, paces = np.empty((0, 1)), np.empty((0, 4))
     batch.score_batch(
-        sample.corr, sizes, ints, floats, floats, floats, 1, 1.0, floats, ints, ints, history, history
+        sample.corr, sizes, ints, floats, floats, floats, 1, 1.0, floats, ints, ints, paces, history
     )  # fmt: skip
     model = Measurement(sample.names, (1,), (1,) * len(sample.names))
     pattern = pattern_of(model.member)
@@ -71,6 +71,8 @@ def compile_scores() -> None:
     relocations(sample.corr, *fit, model.sizes, masks)
     allowed, now = latents_of(masks, model.sizes), np.searchsorted(masks, model.parents)
     promised_rise(sample.corr, *fit, allowed, np.zeros(2), now, sample.n)
+    current = np.ones((len(sample.names), 1), dtype=bool)
+    stepwise_relocations(sample.corr, *fit, np.array([0, 1]), current, np.zeros(3), sample.n)
 
 
 def _helper() -> subprocess.Popen[bytes] | None:
@@ -82,7 +84,8 @@ def _helper() -> subprocess.Popen[bytes] | None:
         return None
 
 
-def _are_on_disk() -> bool:
+def are_on_disk() -> bool:
+    """Whether the kernels were compiled before."""
     folder = batch.start_batch.stats.cache_path  # type: ignore[attr-defined]
     return folder is None or any(Path(folder).glob("batch.*start_batch*.nbi"))
 

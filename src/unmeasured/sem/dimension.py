@@ -21,6 +21,9 @@ from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem import kernels
 from unmeasured.sem.parameters import Model, Pattern, pattern_of
 
+# With more free parameters than this whole numbers are given up where floating point is clear enough.
+_MANY = 400
+
 
 class Dimension(int):
     """The generic dimension, an ``int`` that can explain itself."""
@@ -63,37 +66,67 @@ def dimension(graph: DAG | CPDAG | Model) -> Dimension:
     """
     pattern = pattern_of(graph)
     n = len(pattern.observed)
+    n_rotations = 0 if isinstance(graph, Model) else _rotations(graph)
     return Dimension.of(
-        jacobian_rank(pattern),
+        jacobian_rank(pattern, n_rotations),
         n_free=pattern.n_free,
         n_moments=n * (n + 1) // 2,
-        n_rotations=0 if isinstance(graph, Model) else _rotations(graph),
+        n_rotations=n_rotations,
     )
 
 
-def jacobian_rank(pattern: Pattern) -> int:
-    """Rank of dSigma/dparameters at random points, exact but for once in 10^12."""
+def jacobian_rank(pattern: Pattern, n_rotations: int = 0) -> int:
+    """Rank of dSigma/dparameters at random points, exact but for once in 10^12.
+
+    ``n_rotations``: directions that are known to change nothing; the rank is at most what they leave.
+    """
     # The seed is fixed: the same graph has the same dimension in every run.
     rng = np.random.default_rng(20_261_115)
     n = len(pattern.observed)
-    if pattern.n_free <= n * (n + 1) // 2 and _is_clearly_full(pattern, rng):
-        return pattern.n_free
+    most = pattern.n_free - n_rotations
+    if most <= n * (n + 1) // 2:
+        G = _inner_products(pattern, rng)
+        if n_rotations == 0 and _has_large_pivots(G):
+            return most
+        values = np.linalg.eigvalsh(G)  # squared singular values
+        # A zero would come out at 1e-15.
+        is_clear = most > 0 and bool(values[-most] > 1e-9) and (n_rotations == 0 or bool(values[-most - 1] < 1e-12))
+        if is_clear:
+            return most
+        # Whole numbers take minutes with hundreds of variables; a gap this wide is no rounding.
+        if pattern.n_free > _MANY and not ((values > 1e-12) & (values < 1e-6)).any():
+            return int((values >= 1e-6).sum())
     return max(_rank_at(pattern, rng) for _ in range(2))
 
 
-def _is_clearly_full(pattern: Pattern, rng: np.random.Generator) -> bool:
-    """Whether the rows of the Jacobian are independent beyond any rounding."""
-    x = rng.uniform(0.5, 1.0, pattern.n_free) * np.where(pattern.is_variance, 2.0, rng.choice([-1, 1], pattern.n_free))
+def _has_large_pivots(G: Floats) -> bool:
+    """Whether a matrix of inner products is far from singular; much sooner than its eigenvalues tell."""
+    try:
+        return bool(len(G) and np.diag(np.linalg.cholesky(G)).min() ** 2 > 1e-6)
+    except np.linalg.LinAlgError:
+        return False
+
+
+def _inner_products(pattern: Pattern, rng: np.random.Generator) -> Floats:
+    """(p, p) of the rows of the Jacobian, of unit length, at a random point.
+
+    The inner product of two rows is read from that of the rows of Z, as the Hessian is (:mod:`unmeasured.sem.kernels`).
+    """
+    x = rng.uniform(0.5, 1.0, pattern.n_free) * np.where(pattern.is_variance, 1.0, rng.choice([-1, 1], pattern.n_free))
+    # Small effects: where variances grow along the graph, rounding hides most of what tells rows apart.
+    target = pattern.ends[:, 1]
+    n_causes = np.maximum(np.bincount(target[pattern.is_path], minlength=pattern.n_nodes), 1)
+    share = np.where(pattern.is_observed[target], 1.0, 0.5) / np.sqrt(n_causes[target])
+    x *= np.where(pattern.is_path, share, 1.0)
     F, Omega = pattern.matrices(np.append(x, 0.0))
     E = np.linalg.inv(np.eye(len(F)) - F)
     T = E[:, pattern.observed]
     Z = np.concatenate([T, E.T @ Omega @ T])
     u, v = pattern.rows
-    J = Z[u, :, None] * Z[v, None, :]
-    J = (J + J.transpose(0, 2, 1)).reshape(len(u), -1)
-    J /= np.linalg.norm(J, axis=1, keepdims=True) + 1e-300
-    # Squared singular values; a zero one would come out at 1e-15.
-    return bool(np.linalg.eigvalsh(J @ J.T)[0] > 1e-9)
+    K = Z @ Z.T
+    G = K[np.ix_(u, u)] * K[np.ix_(v, v)] + K[np.ix_(u, v)] * K[np.ix_(v, u)]
+    unit = np.sqrt(np.maximum(np.diag(G), 1e-200))
+    return np.asarray(G / np.outer(unit, unit))
 
 
 def _rank_at(pattern: Pattern, rng: np.random.Generator) -> int:

@@ -22,6 +22,8 @@ from functools import cached_property
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Ints
+from unmeasured.errors import Stopped
+from unmeasured.sem.solve import Check, never
 
 # Variables keep this much noise at least; below, a latent would become one of them.
 _LEAST_NOISE = 1e-5
@@ -42,11 +44,13 @@ class Factors:
         return np.asarray(self.loadings.T @ self.Phi @ self.loadings + np.diag(self.noise))
 
 
-def fit_factors(S: Floats, loads: Bools, start: Factors, *, tolerance: float) -> tuple[Factors, float]:
+def fit_factors(
+    S: Floats, loads: Bools, start: Factors, *, tolerance: float, check: Check = never
+) -> tuple[Factors, float]:
     """Maximise the likelihood over the loadings in ``loads`` (m, n); also the objective reached.
 
     The objective is ``log det Sigma + tr(Sigma^-1 S)``, as in :mod:`unmeasured.sem.kernels`; rounds end when one lowers
-    it by less than ``tolerance``.
+    it by less than ``tolerance``, or where ``check`` says that the time is over.
 
     >>> S = np.full((4, 4), 0.64) + 0.36 * np.eye(4)  # one factor, loadings of 0.8
     >>> start = Factors(np.full((1, 4), 0.5), np.eye(1), np.full(4, 0.5))
@@ -59,6 +63,10 @@ def fit_factors(S: Floats, loads: Bools, start: Factors, *, tolerance: float) ->
     for _ in range(_ROUNDS):
         value, B, C = _imagined(S, now)
         if before - value < tolerance:
+            break
+        try:
+            check()
+        except Stopped:
             break
         before = value
         now = _regressed(S, B @ S, C, members)

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import lapack
 from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
@@ -29,10 +30,12 @@ from unmeasured.sem import indices, kernels
 from unmeasured.sem.dimension import Dimension, dimension
 from unmeasured.sem.lavaan import parse
 from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of, pattern_of
-from unmeasured.sem.solve import Problem, Solution, solve_with_restarts
+from unmeasured.sem.solve import Check, Problem, Solution, never, solve_with_restarts
 
 # Directions in which the scaled information is below this carry no information: not identified.
 _NO_INFORMATION = 1e-9
+# With so many parameters, and so much information on each given the others, nothing else is looked at.
+_MANY_PARAMETERS, _CLEARLY_IDENTIFIED = 300, 1e-4
 
 Count = Literal["dimension", "parameters"]
 
@@ -95,6 +98,7 @@ def fit_many(
     starts: Sequence[Floats | None] | None = None,
     n_restarts: int = 6,
     n_threads: int | None = None,
+    check: Check = never,
 ) -> list[Fit]:
     """Fit many models to one sample in compiled batches, on all cores unless ``n_threads`` says otherwise.
 
@@ -104,6 +108,8 @@ def fit_many(
         Where to start each model, as the ``solution.x`` of an earlier fit of the same pattern; None: from the data.
     n_restarts
         How many other starts a fit gets that looks trapped.
+    check
+        Raises :class:`~unmeasured.errors.Stopped` where the time is over; fits are returned as far as they have come.
     """
     patterns = [pattern_of(m) for m in models]
     # One batch shares one matrix: models over different variables go in different batches.
@@ -122,10 +128,28 @@ def fit_many(
         common = sample.select(patterns[members[0]].observed_names)
         problems = [Problem.of(patterns[b], common) for b in members]
         chosen = [starts[b] for b in members] if starts is not None else None
-        solutions = solve_with_restarts(problems, starts=chosen, n_restarts=n_restarts, n_threads=n_threads)
+        solutions = solve_with_restarts(
+            problems, starts=chosen, n_restarts=n_restarts, n_threads=n_threads, check=check
+        )
         for b, problem, solution in zip(members, problems, solutions, strict=True):
             fits[b] = Fit(models[b], common, problem, solution)
     return [fits[b] for b in range(len(models))]
+
+
+def inverse_root(H: Floats) -> Floats | None:
+    """A root R (p, p) of the inverse of a large information matrix, ``R R' = H^-1``; None where that is not safe.
+
+    Eigenvalues, which tell what is not identified, take ten times as long, which matters with thousands of parameters.
+    """
+    if len(H) < _MANY_PARAMETERS:
+        return None
+    try:
+        L = np.linalg.cholesky(H)
+    except np.linalg.LinAlgError:
+        return None
+    # The diagonal of H is one: no parameter is close to a combination of others.
+    is_safe = float(np.diag(L).min()) ** 2 > _CLEARLY_IDENTIFIED
+    return np.asarray(lapack.dtrtri(L, lower=1)[0].T) if is_safe else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +202,8 @@ class Fit:
             kernels.STALLED: f"no step improves after {s.steps} steps, yet {s.promised:.1e} per sample is promised",
             kernels.BAD_START: "the covariance implied by the starting values is not positive definite",
         }[s.end]
+        if s.end == kernels.STEP_LIMIT and not s.steps:
+            went = "stopped before its first step"
         if s.n_starts > 1:
             went += f", best of {s.n_starts} starts"
         return "; ".join([went, *(f"not admissible: {reason}" for reason in self._improper)])
@@ -356,14 +382,23 @@ class Fit:
         """(p, p) expected Hessian of the objective at the solution, variables of unit variance."""
         return self.problem.derivatives(self.solution.x)[2]
 
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether a large fit was stopped before its optimum: it has no standard errors, which would take long."""
+        return self.solution.end == kernels.STEP_LIMIT and len(self.solution.x) >= _MANY_PARAMETERS
+
     @cached_property
     def _uncertainty(self) -> tuple[Floats, Bools]:
         """Standard errors (p,) on the scale of the data, NaN where there is none, and who is identified."""
         H = self._information
         p = len(H)
-        if not p or not np.isfinite(H).all():
-            return np.full(p, np.nan), np.zeros(p, dtype=bool)
+        if not p or not np.isfinite(H).all() or self.is_cut_short:
+            return np.full(p, np.nan), np.full(p, self.is_cut_short)
         unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+        root = inverse_root(H * np.outer(unit, unit))
+        if root is not None:
+            errors = np.sqrt((root**2).sum(axis=1) * 2.0 / self.sample.n) * unit
+            return errors * self.problem.pattern.unit(self.problem.scale), np.ones(p, dtype=bool)
         value, vector = np.linalg.eigh(H * np.outer(unit, unit))
         null = value < _NO_INFORMATION * max(value[-1], 1.0)
         identified = ~(np.abs(vector[:, null]) > 1e-4).any(axis=1)

@@ -483,8 +483,8 @@ def fisher_scoring(
 ) -> tuple[float, int, int]:
     """Minimise the objective from ``x`` (changed in place) by damped Fisher scoring above ``lower`` bounds.
 
-    Returns the objective, the number of steps and how it ended. ``pace`` (3,) is what to go on with: the decrease the
-    last step promised, damping and its growth; infinite and zeros at first.
+    Returns the objective, the number of steps and how it ended. ``pace`` (4,) is what to go on with: the predicted
+    decrease of the last step, damping, its growth and the stretch of the next step; infinite and zeros at first.
     """  # fmt: skip
     n = S.shape[0]
     p = x.shape[0]
@@ -518,12 +518,11 @@ def fisher_scoring(
     if not np.isfinite(value):
         return value, 0, BAD_START
 
-    promised, damping, growth = pace
+    promised, damping, growth, stretch = pace
     if damping == 0.0:
-        damping, growth = _DAMPING, 2.0
+        damping, growth, stretch = _DAMPING, 2.0, 1.0
     fill_tables(S, P, T, C, row, Z, PS, K, Q, D)
     slopes(u, v, w, K, D, gradient, diagonal)
-    stretch = 1.0
     for iteration in range(1, max_steps + 1):
         # A variance at its bound that wants to go further is held there for this step.
         for i in range(p):
@@ -542,6 +541,7 @@ def fisher_scoring(
             hold(A, diagonal, held, damping)
             if not cholesky(A, RA):
                 damping = max(10.0 * damping, 1e-8)
+                pace[1] = damping
                 history[iteration] = value
                 continue
         for i in range(p):
@@ -592,7 +592,7 @@ def fisher_scoring(
             if damping > _DAMPING_MOST:
                 return value, iteration - 1, STALLED
         history[iteration] = value
-        pace[1], pace[2] = damping, growth
+        pace[1], pace[2], pace[3] = damping, growth, stretch
     return value, max_steps, STEP_LIMIT
 
 

@@ -169,7 +169,7 @@ def foretold_graph(Phi: Floats, sizes: tuple[int, ...], n_samples: float, price:
     """
     arcs = np.zeros((len(sizes), len(sizes)), dtype=np.uint8)
     if len(sizes) > EXACT:
-        return arcs, _rough_savings(Phi, np.array(sizes), n_samples, price, arcs)
+        return arcs, rough_savings(Phi, np.array(sizes), n_samples, price, arcs)
     log_det = log_dets_of(Phi, sizes)
     best = best_graph(log_det, np.array(sizes), n_samples, price, arcs)
     n_paths = (sum(sizes) ** 2 - sum(size * size for size in sizes)) // 2
@@ -195,7 +195,7 @@ def log_dets_of(Phi: Floats, sizes: Sequence[int]) -> Floats:
     return out
 
 
-def _rough_savings(Phi: Floats, sizes: Ints, n_samples: float, price: float, arcs: Marks) -> float:
+def rough_savings(Phi: Floats, sizes: Ints, n_samples: float, price: float, arcs: Marks) -> float:
     """In the order given: each path by itself, given all earlier groups, where that costs less than it saves."""
     ends = np.concatenate([[0], sizes.cumsum()])
     total = 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,6 +22,7 @@ from joblib.parallel import ThreadingBackend, get_active_backend
 
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Sample
+from unmeasured.errors import Stopped
 from unmeasured.sem import batch, kernels, start
 from unmeasured.sem.indices import rmsea
 from unmeasured.sem.parameters import Pattern
@@ -33,12 +34,24 @@ _TOLERANCE = 1e-12
 # At the limit of steps, a total log-likelihood that is right to this counts as converged too.
 _GAIN = 1e-8
 _FIRST_STEPS, _MAX_STEPS = 60, 500
-# What a fit that has not begun yet is told of its last step, damping and growth.
-_FIRST_PACE = (math.inf, 0.0, 0.0)
+# What a fit that has not begun yet is told of its last step, damping, growth and stretch.
+_FIRST_PACE = (math.inf, 0.0, 0.0, 0.0)
+# Between two looks at the clock: so many seconds of work, on a machine that does so many operations in a second. Short,
+# since a busy machine may take ten times as long.
+_SLICE, _SPEED = 0.1, 1e9
+# Steps most fits take.
+_USUAL_STEPS = 20
 # Beyond this RMSEA a fit gets other starts: with correlations near 1 some end a thousand units above the optimum.
 _FAR_RMSEA = 0.1
 # Loading compiled kernels from disk takes less than this many seconds.
 _PATIENCE = 3.0
+
+
+Check = Callable[[], None]  # raises Stopped where work has to end
+
+
+def never() -> None:
+    """The check of work that nothing ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +67,7 @@ class Solution:
     lower: Floats  # (p,) bounds
     n_starts: int = 1
     vanished: tuple[str, ...] = ()  # latents whose noise variance ran to zero
-    pace: tuple[float, float] = (0.0, 0.0)  # damping and its growth where this ended
+    pace: tuple[float, float, float] = (0.0, 0.0, 0.0)  # damping, its growth and the stretch where this ended
 
     @property
     def converged(self) -> bool:
@@ -143,26 +156,33 @@ def solve_with_restarts(
     n_restarts: int = 6,
     gain: float = 0.0,
     n_threads: int | None = None,
+    check: Check = never,
 ) -> list[Solution]:
     """Fit every problem from its start (default: made from the data); where that looks trapped, try others.
+
+    Where ``check`` raises :class:`~unmeasured.errors.Stopped`, every fit is returned as far as it has come.
 
     A start looks trapped if it did not converge, or ended with a variance at its bound, or far from the data: real
     Heywood cases and bad models exist, but so do valleys that end there.
     """
     given = starts or [None] * len(problems)
     first = [problem.unknown if x is None else x for problem, x in zip(problems, given, strict=True)]
-    solutions = solve(problems, first, gain=gain, n_threads=n_threads)
+    solutions = solve(problems, first, gain=gain, n_threads=n_threads, check=check, partial=True)
     suspects = [
         b
         for b, (problem, s) in enumerate(zip(problems, solutions, strict=True))
         if not s.converged or s.vanished or s.at_bound.any() or problem.misfits(s)
     ]
-    if suspects and n_restarts:
+    if suspects and n_restarts and _goes_on(check, partial=True):
         # The seed is fixed and the draws are one problem's own: a fit does not depend on its batch.
         draws = {b: np.random.default_rng(problems[b].pattern.n_free) for b in suspects}
         tries = [b for b in suspects for _ in range(n_restarts)]
         others = solve(
-            [problems[b] for b in tries], [problems[b].other_start(draws[b]) for b in tries], n_threads=n_threads
+            [problems[b] for b in tries],
+            [problems[b].other_start(draws[b]) for b in tries],
+            n_threads=n_threads,
+            check=check,
+            partial=True,
         )
         for b, other in zip(tries, others, strict=True):
             count = solutions[b].n_starts + 1
@@ -179,6 +199,8 @@ def solve(
     gain: float = 0.0,
     max_steps: int = _FIRST_STEPS,
     n_threads: int | None = None,
+    check: Check = never,
+    partial: bool = False,
 ) -> list[Solution]:
     """Fit every problem from its start, in compiled batches on several threads; all share one sample.
 
@@ -190,13 +212,18 @@ def solve(
     Most problems end within twenty steps. Those that do not are almost always those where the noise of a
     latent runs to zero: with that variance fixed to 1 for scale, the coefficients run to infinity instead and
     never arrive. They go on with a loading fixed and the variance free and bounded, where they do arrive.
+
+    ``check`` is called every tenth of a second or so, and may raise :class:`~unmeasured.errors.Stopped` to end the
+    work; with ``partial`` every fit is then returned as far as it has come.
     """
     tolerance = max(_TOLERANCE, 2.0 * gain / problems[0].sample.n) if problems else _TOLERANCE
-    solutions = _solve_all(problems, starts, max_steps, tolerance, n_threads)
+    solutions = _solve_all(problems, starts, max_steps, tolerance, n_threads, check, partial)
     slow = [b for b, solution in enumerate(solutions) if solution.end == kernels.STEP_LIMIT and not gain]
-    if slow:
+    if slow and _goes_on(check, partial):
         turned = [Rescaled.of(problems[b], solutions[b]) for b in slow]
-        again = _solve_all([r.problem for r in turned], [r.x for r in turned], _MAX_STEPS, tolerance, n_threads)
+        again = _solve_all(
+            [r.problem for r in turned], [r.x for r in turned], _MAX_STEPS, tolerance, n_threads, check, partial
+        )
         for b, rescaled, solution in zip(slow, turned, again, strict=True):
             solutions[b] = replace(
                 solution,
@@ -281,11 +308,81 @@ def _solve_all(
     max_steps: int,
     tolerance: float,
     n_threads: int | None,
+    check: Check,
+    partial: bool,
 ) -> list[Solution]:
+    """All problems, slice by slice; the clock is looked at between slices."""
     if not problems:
         return []
+    solutions: list[Solution] = []
     with compilation_announced():
-        return _solve_chunks(problems, starts, max_steps, tolerance, n_threads)
+        for a, b in _slices(problems, max_steps, _n_workers(n_threads)):
+            # What is left when the time is over stays where it starts.
+            allowed = max_steps if _goes_on(check, partial) else 0
+            solutions += _solve_slice(problems[a:b], starts[a:b], allowed, tolerance, n_threads, check, partial)
+    return solutions
+
+
+def _goes_on(check: Check, partial: bool) -> bool:
+    """Whether there is time; where there is none and partial answers are not wanted, the work ends here."""
+    try:
+        check()
+    except Stopped:
+        if not partial:
+            raise
+        return False
+    return True
+
+
+def _seconds_per_step(problem: Problem) -> float:
+    """About how long a step takes: a Cholesky factorisation over parameters, tables over variables."""
+    p, n = problem.pattern.n_free, len(problem.sample.names)
+    return (p**3 / 3 + 10 * p**2 + 3 * n**3) / _SPEED
+
+
+def _slices(problems: Sequence[Problem], max_steps: int, n_workers: int) -> Iterator[tuple[int, int]]:
+    """Where to cut a batch so that the parts take about as long as they may."""
+    begin, work = 0, 0.0
+    for b, problem in enumerate(problems):
+        own = min(max_steps, _USUAL_STEPS) * _seconds_per_step(problem)
+        if b > begin and work + own > _SLICE * n_workers:
+            yield begin, b
+            begin, work = b, 0.0
+        work += own
+    yield begin, len(problems)
+
+
+def _solve_slice(
+    problems: Sequence[Problem],
+    starts: Sequence[Floats | Solution],
+    max_steps: int,
+    tolerance: float,
+    n_threads: int | None,
+    check: Check,
+    partial: bool,
+) -> list[Solution]:
+    """A few problems; where a step takes long, a few steps at a time, which changes nothing in the end."""
+    few = min(max(int(_SLICE / _seconds_per_step(problems[0])), 1), max_steps)
+    solutions = _solve_chunks(problems, starts, few, tolerance, n_threads)
+    done = few
+    while done < max_steps:
+        slow = [b for b, solution in enumerate(solutions) if solution.end == kernels.STEP_LIMIT]
+        if not slow or not _goes_on(check, partial):
+            break
+        few = min(few, max_steps - done)
+        more = _solve_chunks(
+            [problems[b] for b in slow], [solutions[b] for b in slow], few, tolerance, n_threads
+        )  # fmt: skip
+        for b, solution in zip(slow, more, strict=True):
+            before = solutions[b]
+            history = np.concatenate([before.history, solution.history[1:]])
+            solutions[b] = replace(solution, steps=before.steps + solution.steps, history=history)
+        done += few
+    return solutions
+
+
+def _n_workers(n_threads: int | None) -> int:
+    return 1 if n_threads == 1 else effective_n_jobs(n_threads or -1)
 
 
 def _solve_chunks(
@@ -295,7 +392,7 @@ def _solve_chunks(
     tolerance: float,
     n_threads: int | None,
 ) -> list[Solution]:
-    n_workers = 1 if n_threads == 1 or len(problems) == 1 else effective_n_jobs(n_threads or -1)
+    n_workers = 1 if len(problems) == 1 else _n_workers(n_threads)
     n_chunks = 1 if n_workers == 1 else min(len(problems), 8 * n_workers)
     if n_chunks == 1:
         return _solve_chunk(problems, starts, max_steps, tolerance)
@@ -344,7 +441,7 @@ def _solve_chunk(
         out.append(
             Solution(
                 x[mine], float(values[b]) - least, int(ends[b]), n_steps, float(paces[b, 0]),
-                history[b, : n_steps + 1].copy(), lower[mine], pace=(float(paces[b, 1]), float(paces[b, 2])),
+                history[b, : n_steps + 1].copy(), lower[mine], pace=tuple(paces[b, 1:].tolist()),
             )
         )  # fmt: skip
         at += pattern.n_free

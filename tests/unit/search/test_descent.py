@@ -73,7 +73,7 @@ def test_a_search_out_of_time_keeps_what_it_has():
         def lap(self, begins, ends):
             super().lap(begins, ends)
             if begins:  # the first search is behind us
-                self.stopped = "Stopped by the keyboard"
+                self.interrupt()
 
     sample = traits("EN")
     best = best_from_above(search_of(sample, Stopping(None)), 1.0, Steps())

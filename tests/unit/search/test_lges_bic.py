@@ -115,7 +115,9 @@ def test_a_larger_penalty_gives_fewer_dimensions():
 def test_a_time_limit_returns_the_best_so_far_and_says_so():
     _, rows = truth_and_rows(9, sizes=(1, 1, 1, 1), n_observed=14)
     model = um.LGES(time_limit=1e-6).fit(rows)
-    assert model.remarks_[-1].startswith("The time limit was reached")
+    assert model.remarks_[0] == model.stopped_
+    assert model.stopped_.startswith("Stopped at the time limit of 1e-06 s: this is the best model found so far")
+    assert model.result_.summary().startswith("Stopped at the time limit")
     assert model.graph_.latents
 
 
@@ -123,7 +125,8 @@ def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
     _, rows = truth_and_rows(9, sizes=(1, 1, 1, 1), n_observed=14)
     monkeypatch.setattr(Refinement, "restructure", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     model = um.LGES().fit(rows)
-    assert model.remarks_[-1].startswith("Stopped by the keyboard: this is the best found so far")
+    assert model.remarks_[0].startswith("Interrupted after")
+    assert "best model found so far" in model.remarks_[0]
     assert model.graph_.latents
 
 
@@ -301,8 +304,27 @@ def test_closed_forms_propose_the_clusters_of_a_clean_sample():
     [
         ({"penalty": -1.0}, "penalty must be a positive number; got -1.0"),
         ({"penalty": math.nan}, "penalty must be a positive number; got nan"),
-        ({"time_limit": 0}, "time_limit is a positive number of seconds; got 0"),
-        ({"criterion": "aic"}, "criterion must be 'bic' or 'delta'; got 'aic'"),
+        ({"time_limit": 0}, "time_limit must be a positive number of seconds or None; got 0"),
+        ({"time_limit": "x"}, "time_limit must be a positive number of seconds or None; got 'x'"),
+        ({"time_limit": True}, "time_limit must be a positive number of seconds or None; got True"),
+        ({"criterion": "aic"}, "criterion must be one of 'bic', 'delta'; got 'aic'"),
+        ({"criterion": ["bic"]}, "criterion must be one of 'bic', 'delta'; got ['bic']"),
+        ({"criterion": np.array(["bic", "bic"])}, "criterion must be one of"),
+        ({"penalty": "1"}, "penalty must be a positive number; got '1'"),
+        ({"delta": "x", "criterion": "delta"}, "delta must be a positive number; got 'x'"),
+        ({"delta": [1.0]}, "delta must be a positive number; got [1.0]"),
+        ({"max_group_size": 1.5}, "max_group_size must be a whole number from 1 or None; got 1.5"),
+        ({"max_group_size": 0}, "max_group_size must be a whole number from 1 or None; got 0"),
+        ({"knowledge": "a"}, "knowledge is a um.Knowledge; got 'a'"),
+        ({"price_knowledge": "x"}, "price_knowledge must be True or False or None; got 'x'"),
+        ({"prune": "x"}, "prune must be True or False; got 'x'"),
+        ({"cor": 5}, "cor must be one of"),
+        ({"missing": None}, "missing must be one of"),
+        ({"n_jobs": 0}, "n_jobs is a number of threads"),
+        ({"random_state": "x"}, "random_state must be a whole number, a random generator or None; got 'x'"),
+        ({"moves": 5}, "moves must be a list of functions; got 5"),
+        ({"moves": [5]}, "moves must be a list of functions; got [5]"),
+        ({"verbose": "loud"}, "verbose must be True or False; got 'loud'"),
     ],
 )
 def test_mistakes_get_a_sentence(options, words):

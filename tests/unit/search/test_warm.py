@@ -39,7 +39,7 @@ def test_where_no_second_process_can_be_had_this_one_does_it_all(monkeypatch):
     def refused(*_, **__):
         raise OSError("no more processes")
 
-    monkeypatch.setattr(warm, "_are_on_disk", lambda: False)
+    monkeypatch.setattr(warm, "are_on_disk", lambda: False)
     monkeypatch.setattr(warm, "n_cores", lambda: 2)
     monkeypatch.setattr(warm.subprocess, "Popen", refused)
     warm.compile_kernels()
@@ -49,5 +49,5 @@ def test_where_no_second_process_can_be_had_this_one_does_it_all(monkeypatch):
 def test_what_is_on_disk_needs_no_second_process(monkeypatch):
     warm.compile_kernels()
     monkeypatch.setattr(warm, "_helper", lambda: (_ for _ in ()).throw(AssertionError))
-    assert warm._are_on_disk()
+    assert warm.are_on_disk()
     warm.compile_kernels()
