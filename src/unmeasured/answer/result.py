@@ -28,7 +28,7 @@ from unmeasured.answer import records
 from unmeasured.answer.drawing import picture_of
 from unmeasured.answer.naming import suggest_names
 from unmeasured.answer.runners import RunnerUp, edge_probabilities, runners_table
-from unmeasured.answer.standard import covariance_root, standardised_errors
+from unmeasured.answer.standard import standardised_errors
 from unmeasured.answer.summary import html_summary, text_summary
 from unmeasured.answer.turn import Anchors, member_of, turned, zero_loadings
 from unmeasured.diagram.picture import View
@@ -36,6 +36,7 @@ from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
 from unmeasured.precheck import Check, Finding
+from unmeasured.sem.delta import covariance_root
 from unmeasured.sem.fit import Fit
 from unmeasured.sem.parameters import Model, pattern_of
 from unmeasured.sem.solve import Problem

@@ -25,7 +25,8 @@ from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
-from unmeasured.sem import indices, kernels
+from unmeasured.sem import indices, kernels, local_fit
+from unmeasured.sem.defined import defined_rows
 from unmeasured.sem.dimension import Dimension, dimension
 from unmeasured.sem.lavaan import parse
 from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of, pattern_of
@@ -376,14 +377,15 @@ class Fit:
 
         Fixed parameters have a standard error of 0; a free one that is not identified has none. That of a
         variance at its bound is computed as if there were no bound, as lavaan does: do not lean on it.
-        ``std`` is the estimate with all variables of unit variance (lavaan's std.all).
+        ``std`` is the estimate with all variables of unit variance (lavaan's std.all). What the model text defines by
+        ``:=`` comes last.
         """
         rows = self.model.parameters
         values = dict(zip(self._free, zip(self.estimates, self._uncertainty[0], strict=True), strict=True))
         est, se = np.array([values[p] if p.fixed is None else (p.fixed, 0.0) for p in rows]).reshape(-1, 2).T
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(se > 0, est / se, np.nan)
-        return pd.DataFrame(
+        table = pd.DataFrame(
             {
                 "lhs": [p.lhs for p in rows],
                 "op": [p.op for p in rows],
@@ -395,6 +397,7 @@ class Fit:
                 "std": [self._standardised(p, value) for p, value in zip(rows, est, strict=True)],
             }
         )
+        return pd.concat([table, defined_rows(self, table)], ignore_index=True) if self.model.defined else table
 
     @cached_property
     def _sd(self) -> Mapping[str, float]:
@@ -419,6 +422,55 @@ class Fit:
         noise, total = np.diag(self.Omega), np.diag(self.full_cov)
         values = {self.causal_order[i]: 1.0 - noise[i] / total[i] for i in caused}
         return pd.Series({name: values[name] for name in self.model.names if name in values}, name="r2", dtype=float)
+
+    # Local fit --------------------------------------------------------------------------------------------
+
+    def residuals(self, kind: local_fit.Residual = "correlation") -> pd.DataFrame:
+        """What the model leaves of each covariance: observed less implied, variables by variables.
+
+        Parameters
+        ----------
+        kind : "correlation", "raw" or "standardised"
+            Residuals over the standard deviations in the data (lavaan's ``cor.bentler``), in the units of the data, or
+            each over its standard error, which is beyond 2 by chance in one of twenty (lavaan's ``lavResiduals``). A
+            residual that is zero by construction has no standard error and is missing there.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("holzinger_swineford")
+        >>> text = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9"
+        >>> fit = um.fit(text, cov=data.frame(), n_samples=data.n_samples)
+        >>> [float(fit.residuals(kind).loc["x7", "x8"].round(3)) for kind in ("correlation", "standardised")]
+        [0.075, 4.823]
+        """
+        return local_fit.residuals(self, kind)
+
+    def modification_indices(self, least: float = 0.0) -> pd.DataFrame:
+        """By how much chi-square would fall if one more parameter were free: ``lhs op rhs mi epc sepc.all``.
+
+        One row for each loading, covariance and path that the model fixes or leaves out, the largest first. ``epc`` is
+        the change of the parameter to expect, ``sepc.all`` the same with all variables of unit variance. Figures and
+        rows are those of lavaan's ``modindices``. A list of what would improve the fit of these data is not a list of
+        what is true: with many candidates some are large by chance.
+
+        Parameters
+        ----------
+        least
+            Leave out rows with a smaller index; 3.84 is the 5% point of chi-square on one df.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("holzinger_swineford")
+        >>> text = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9"
+        >>> fit = um.fit(text, cov=data.frame(), n_samples=data.n_samples)
+        >>> fit.modification_indices(30).round(2)
+              lhs  op rhs     mi   epc  sepc.all
+        0  visual  =~  x9  36.41  0.51      0.52
+        1      x7  ~~  x8  34.15  0.49      0.86
+        """
+        return local_fit.modification_indices(self, least)
 
     def summary(self) -> str:
         """The fit as text: status, indices, parameters, notes."""

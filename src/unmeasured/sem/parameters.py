@@ -47,11 +47,17 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Model:
-    """A directed linear model with latents: names, roles, and one row for every entry that is not zero."""
+    """A directed linear model with latents: names, roles, and one row for every entry that is not zero.
+
+    ``labels`` are names of rows, as ``(label, op, source, target)``; ``defined`` are quantities computed from labelled
+    rows, as ``(name, expression)``.
+    """
 
     names: tuple[str, ...]
     latents: tuple[str, ...]
     parameters: tuple[Parameter, ...]
+    labels: tuple[tuple[str, Operator, str, str], ...] = ()
+    defined: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def observed(self) -> tuple[str, ...]:

@@ -1,0 +1,47 @@
+"""The delta method: standard errors of functions of the estimates.
+
+A function ``g`` of the free parameters has, to first order, the variance ``J V J'`` with ``J`` its gradient and ``V``
+the covariance of the estimates. Where the data do not determine a function of the parameters, it has no standard error.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unmeasured.arrays import Bools, Floats
+
+if TYPE_CHECKING:
+    from unmeasured.sem.fit import Fit
+
+# Directions in which the scaled information is below this carry no information: not identified.
+NO_INFORMATION = 1e-9
+
+
+def covariance_root(fit: Fit) -> tuple[Floats, Floats]:
+    """A root (p, r) of the covariance of the estimates, variables of unit variance, and the blind directions (p, q)."""
+    H = fit.problem.derivatives(fit.solution.x)[2]
+    unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+    value, vector = np.linalg.eigh(H * np.outer(unit, unit))
+    blind: Bools = value < NO_INFORMATION * max(float(value[-1]) if len(value) else 1.0, 1.0)
+    # In a population the estimates are exact.
+    spread = 0.0 if math.isinf(fit.sample.n) else math.sqrt(2.0 / fit.sample.n)
+    root = unit[:, None] * vector[:, ~blind] * spread / np.sqrt(value[~blind])
+    return root, unit[:, None] * vector[:, blind]
+
+
+def delta_errors(fit: Fit, gradient: Floats) -> Floats:
+    """Standard errors (m,) of m functions, from their gradient (m, p) by the parameters on unit variance.
+
+    Missing where a function moves along a direction the data are blind to, or has no gradient.
+    """
+    if not len(gradient):
+        return np.zeros(0)
+    root, null = covariance_root(fit)
+    finite: Bools = np.asarray(np.isfinite(gradient).all(axis=1))
+    gradient = np.where(finite[:, None], gradient, 0.0)
+    errors = np.sqrt(((gradient @ root) ** 2).sum(axis=1))
+    blind = np.abs(gradient @ null).max(axis=1, initial=0.0) > 1e-4 * np.abs(gradient).max(axis=1, initial=1e-300)
+    return np.where(blind | ~finite, math.nan, errors)
