@@ -197,6 +197,50 @@ def test_defined_parameters_are_lavaans(name: str) -> None:
             assert ours.loc[key, ours_column] == pytest.approx(theirs.loc[key, theirs_column], rel=5e-5)
 
 
+# Factor scores ------------------------------------------------------------------------------------------------
+
+
+@cache
+def rows_of(name: str) -> pd.DataFrame:
+    if name == "structural":
+        return structural_rows()
+    return pd.read_csv(ROWS / f"{name}.csv")[list(um.datasets.load(name).names)]
+
+
+@pytest.mark.parametrize("method", ["regression", "bartlett"])
+@pytest.mark.parametrize("part", ["rows", "missing"])
+@pytest.mark.parametrize(
+    "name",
+    ["structural", *(pytest.param(x, marks=needs_rows) for x in ("holzinger_swineford", "political_democracy"))],
+)
+def test_scores_are_lavaans(name: str, part: str, method: str) -> None:
+    rows = rows_of(name)
+    fit = um.fit(model_and_cov(name)[0], rows)
+    asked = rows if part == "rows" else with_missing(rows)
+    theirs, errors = (table(name, f"{key}_{method}_{part}") for key in ("scores", "errors"))
+    ours = fit.scores(asked, method, errors=True).iloc[: len(theirs)]
+    names = list(theirs.columns)
+    sign = np.array([oriented(fit, name)[x] for x in names])
+    # lavaan's latents have the mean their predictors give them, ours zero.
+    mean = np.array([_mean_of(fit, x) for x in names])
+    difference = np.abs(ours[names].to_numpy() * sign + mean - theirs.to_numpy())
+    difference = np.hstack([difference, np.abs(ours[[f"{x}_se" for x in names]].to_numpy() - errors.to_numpy())])
+    if name == "structural" and method == "bartlett":
+        # Where the predictor is missing, lavaan's Bartlett scores take a generalised inverse of what is not determined.
+        difference = difference[asked["z"].notna()[: len(theirs)].to_numpy()]
+    assert np.nanmax(difference) < 1e-6
+    assert np.isnan(ours[names].to_numpy()).sum() == theirs.isna().to_numpy().sum()
+    assert np.isfinite(difference).mean() > 0.95
+
+
+def _mean_of(fit: um.Fit, latent: str) -> float:
+    place = {name: k for k, name in enumerate(fit.causal_order)}
+    total = np.linalg.inv(np.eye(len(fit.F)) - fit.F)
+    sources = [x for x in fit.model.observed if (fit.F[place[x]] != 0).any()]
+    means = dict(zip(fit.sample.names, fit.sample.mean))
+    return sum(float(total[place[x], place[latent]] * means[x]) for x in sources)
+
+
 # Making the stored answers ------------------------------------------------------------------------------------
 
 

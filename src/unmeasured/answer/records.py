@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unmeasured.answer.runners import RunnerUp
+from unmeasured.data import margins
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.graphs import CPDAG, DAG
@@ -46,9 +47,17 @@ def to_json(result: Result) -> str:
         "method": result.method,
         "options": dict(result.options),
         "named": result.named,
+        "heads": dict(result.heads),
         "graph": json.loads(result.graph.to_json()),
         "member": json.loads(result.member.to_json()),
-        "sample": {"names": sample.names, "n": sample.n, "cov": sample.cov.tolist()},
+        "sample": {
+            "names": sample.names,
+            "n": sample.n,
+            "cov": sample.cov.tolist(),
+            "mean": None if sample.mean is None else sample.mean.tolist(),
+            "kinds": sample.kinds,
+            "margins": margins.to_record(margins.margins_of(sample)),
+        },
         "solution": solution,
         "count": fit.count,
         "remarks": result.remarks,
@@ -75,6 +84,7 @@ def from_json(text: str) -> dict[str, Any]:
     fields = {key: record[key] for key in ("method", "options")}
     # Records written before there was a check have none.
     fields["findings"] = tuple(Finding(**finding) for finding in record.get("check", []))
+    fields["heads"] = dict(record.get("heads", {}))
     return {"graph": graph, "sem": sem, "runners": runners, **fields} | {
         key: tuple(record[key]) for key in ("remarks", "named")
     }
@@ -93,12 +103,25 @@ def _graph_and_fit(record: dict[str, Any]) -> tuple[CPDAG, Fit]:
         raise UnmeasuredError('In a result "graph" is a cpdag and "member" a dag. Give the text that to_json wrote.')
     cov = np.array(record["sample"]["cov"], dtype=float)
     cov.setflags(write=False)
-    sample = Sample(tuple(record["sample"]["names"]), cov, float(record["sample"]["n"]))
+    sample = _sample(record["sample"], cov)
     stored: dict[str, Any] = dict(record["solution"])
     stored |= {key: np.array([float(v) for v in stored[key]]) for key in _ARRAYS}
     stored |= {key: float(stored[key]) for key in ("discrepancy", "promised")}
     solution = Solution(**stored | {"vanished": tuple(stored["vanished"])})
     return graph, Fit(member, sample, Problem.of(pattern_of(member), sample), solution, record["count"])
+
+
+def _sample(record: dict[str, Any], cov: Any) -> Sample:
+    # Earlier versions kept neither means nor kinds.
+    mean = record.get("mean")
+    return Sample(
+        tuple(record["names"]),
+        cov,
+        float(record["n"]),
+        None if mean is None else np.array([float(value) for value in mean]),
+        tuple(record.get("kinds", ())),
+        margins=margins.from_record(record.get("margins", {})),
+    )
 
 
 def _checked(text: str) -> dict[str, Any]:

@@ -65,6 +65,9 @@ class Result:
         Classes that came close, best first; read them in :attr:`runners_up`.
     named : tuple of str
         Latents that got their name from :meth:`rename` or were given by name; the summary proposes names for others.
+    heads : mapping of str to str
+        For latents that were named before the search the first item they were given: they point its way. Others point
+        the way of their strongest indicator.
     findings : tuple of Finding
         What :attr:`check` said when the rows were at hand; empty: it looks now.
 
@@ -86,6 +89,7 @@ class Result:
     named: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     runners: tuple[RunnerUp, ...] = ()
+    heads: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:
@@ -109,7 +113,7 @@ class Result:
 
     @cached_property
     def _held(self) -> tuple[Fit, Anchors]:
-        return turned(self.sem, self.graph.groups)
+        return turned(self.sem, self.graph.groups, self.heads)
 
     @property
     def fit(self) -> Fit:
@@ -241,7 +245,9 @@ class Result:
         sem = replace(sem, graph=member, problem=problem, solution=solution)
         graph = self.graph.rename(names)
         chosen = {*names.values(), *(names.get(name, name) for name in self.named)}
-        return replace(self, graph=graph, sem=sem, named=tuple(name for name in graph.latents if name in chosen))
+        heads = {names.get(latent, latent): item for latent, item in self.heads.items()}
+        named = tuple(name for name in graph.latents if name in chosen)
+        return replace(self, graph=graph, sem=sem, named=named, heads=heads)
 
     # Reading ----------------------------------------------------------------------------------------------
 

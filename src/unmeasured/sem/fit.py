@@ -25,9 +25,10 @@ from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
-from unmeasured.sem import indices, kernels, local_fit
+from unmeasured.sem import indices, kernels, local_fit, scoring
 from unmeasured.sem.defined import defined_rows
 from unmeasured.sem.dimension import Dimension, dimension
+from unmeasured.sem.finish import first_indicators_positive, polished
 from unmeasured.sem.lavaan import parse
 from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of, pattern_of
 from unmeasured.sem.solve import Problem, Solution, solve_with_restarts
@@ -86,7 +87,7 @@ def fit(
             scale_latents=scale_latents,
             correlate_outcomes=correlate_outcomes,
         )
-    return replace(fit_many([model], sample)[0], count=count)
+    return first_indicators_positive(polished(replace(fit_many([model], sample)[0], count=count)))
 
 
 def fit_many(
@@ -422,6 +423,68 @@ class Fit:
         noise, total = np.diag(self.Omega), np.diag(self.full_cov)
         values = {self.causal_order[i]: 1.0 - noise[i] / total[i] for i in caused}
         return pd.Series({name: values[name] for name in self.model.names if name in values}, name="r2", dtype=float)
+
+    # Factor scores ----------------------------------------------------------------------------------------
+
+    def scores(
+        self, rows: Any, method: scoring.Method = "regression", *, errors: bool = False, mean: Any = None
+    ) -> pd.DataFrame:
+        """Where each row stands on each latent: one column per latent, aligned with the rows given.
+
+        Parameters
+        ----------
+        rows : DataFrame or array
+            Rows the model was fitted to, or new ones; other columns are left alone. A missing value is left out: the
+            score is that given what the row shows. A row without any value has none.
+        method : "regression" or "bartlett"
+            The expectation of the latents given the row, which has the least error; or unbiased estimates from the
+            indicators. Both are lavaan's ``lavPredict``. With ordinal items the expectation is that given the
+            categories.
+        errors
+            Add a column ``NAME_se`` for each latent: the standard error of its score, the estimates taken as given.
+        mean
+            Of the observed variables, where the model was fitted to a matrix: a Series, a mapping, or numbers in order.
+
+        Raises
+        ------
+        DataError
+            When the rows lack variables of the model, or the model has no means to compare them with.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> rows = um.simulate.sample(um.simulate.random_gnfm(n_latents=2, n_observed=6, rng=0), 200, rng=1)
+        >>> fit = um.fit("f =~ x1 + x2 + x3; g =~ x4 + x5 + x6", rows)
+        >>> fit.scores(rows).shape, list(fit.scores(rows[:3], errors=True))
+        ((200, 2), ['f', 'g', 'f_se', 'g_se'])
+        """
+        return scoring.scores(self, rows, method, errors=errors, mean=mean)
+
+    def score_weights(self, method: scoring.Method = "regression") -> pd.DataFrame:
+        """Weights of factor scores, observed x latents: ``scores = (rows - rows.mean()) @ weights``.
+
+        All that is needed to score rows that are elsewhere, and all there is for a model fitted to a matrix. Rows
+        must be complete and in the units of that matrix; with ordinal items use :meth:`scores`.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("holzinger_swineford")
+        >>> text = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9"
+        >>> fit = um.fit(text, cov=data.frame(), n_samples=data.n_samples)
+        >>> fit.score_weights().shape
+        (9, 3)
+        """
+        return scoring.score_weights(self, method)
+
+    def determinacy(self, method: scoring.Method = "regression") -> pd.DataFrame:
+        """How well scores of complete rows tell the latents: ``determinacy se minimal``, one row per latent.
+
+        ``determinacy`` is the correlation of score and latent, ``se`` the standard error of a score. Two sets of scores
+        that fit the model equally well may correlate as little as ``minimal``; below a determinacy of .71 that is
+        negative, and scores should not be used (Grice 2001 asks for .80, and .90 to decide about people).
+        """
+        return scoring.determinacy(self, method)
 
     # Local fit --------------------------------------------------------------------------------------------
 
