@@ -10,7 +10,8 @@ import typer
 
 import unmeasured as um
 from unmeasured import cli
-from unmeasured.cli import FileArgument, ModelArgument, QuietOption
+from unmeasured.answer.effects import class_effects
+from unmeasured.cli import FileArgument, JsonOption, ModelArgument, QuietOption, ResultArgument
 
 
 @cli.app.command("scores")
@@ -58,6 +59,39 @@ def scores(
     sure = fit.determinacy(method)["determinacy"]  # type: ignore[arg-type]
     told = ", ".join(f"{name} {value:.2f}" for name, value in sure.items())
     cli._say(f"{len(table)} rows: {out}. Correlation of the scores with their latents (determinacy): {told}.", quiet)
+
+
+@cli.app.command("effects")
+def effects(
+    result: ResultArgument,
+    cause: Annotated[str | None, typer.Option(help="Effects of this variable.")] = None,
+    effect: Annotated[str | None, typer.Option(help="Effects on this variable.")] = None,
+    level: Annotated[float, typer.Option(help="Of the confidence intervals.")] = 0.95,
+    member: Annotated[
+        bool, typer.Option("--member", help="Direct and indirect effects too, in the one graph that was fitted.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A CSV file for the table.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """How strongly latents affect one another, in every graph that the data cannot tell apart.
+
+    One number where all graphs of the class agree; else all possible values, and the edge whose direction would decide.
+
+    Example: unmeasured effects report/result.json --cause Speed --effect Error
+    """
+    found = cli._run(result).result
+    if member:
+        table = found.fit.effects(cause, effect, level=level)
+        text = table.to_string(index=False, float_format=lambda value: f"{value:.3f}", na_rep="")
+    else:
+        over = class_effects(found, cause, effect, level=level)
+        table, text = over.table, str(over.pairs[0] if len(over.pairs) == 1 else over)
+    if out is not None:
+        table.to_csv(out, index=False)
+    if as_json:
+        typer.echo(cli._as_json({"effects": table.to_dict(orient="records")}))
+    else:
+        typer.echo(text if out is None else f"{text}\n\nTable: {out}")
 
 
 def _fitted(model: Path, rows: pd.DataFrame) -> um.Fit:

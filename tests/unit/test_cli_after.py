@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import subprocess
 import sys
 
@@ -70,6 +71,18 @@ def test_scores_of_model_text_and_of_a_matrix(folder):
     assert abs(np.corrcoef(ours.iloc[:, 0], theirs.iloc[:, 0])[0, 1]) > 0.99
 
 
+def test_effects_over_the_class_and_in_the_member(folder):
+    result = um.Result.from_json((folder / "run" / "result.json").read_text())
+    a, b = result.graph.latents
+    done = run("effects", "run/result.json", "--cause", a, "--effect", b, cwd=folder)
+    assert done.stdout.strip() == str(result.effects(a, b))
+    every = run("effects", "run/result.json", "--out", "effects.csv", cwd=folder)
+    assert "Total effects in all members (2 in the class)" in every.stdout
+    assert list(pd.read_csv(folder / "effects.csv")["values"]) == [2, 2]
+    member = run("effects", "run/result.json", "--member", "--json", cwd=folder)
+    assert {row["kind"] for row in json.loads(member.stdout)["effects"]} == {"total", "direct", "indirect"}
+
+
 def test_mistakes_are_sentences_and_files_stay_whole(folder):
     before = (folder / "rows.csv").read_bytes()
     cases = [
@@ -77,6 +90,8 @@ def test_mistakes_are_sentences_and_files_stay_whole(folder):
         (("scores", "run/result.json", "rows.csv", "--method", "best"), "method must be one of"),
         (("scores", "run/result.json", "rows.csv", "--keep", "nam"), "No column is called 'nam'"),
         (("scores", "run/result.json", "scores.csv"), "do not have these variables of the model"),
+        (("effects", "run/result.json", "--cause", "Anger"), "'Anger' is no variable of the graph"),
+        (("effects", "run/result.json", "--level", "95"), "level is a probability between 0 and 1"),
     ]
     for arguments, sentence in cases:
         done = run(*arguments, cwd=folder, ok=False)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from scipy.linalg import qr
 
 from unmeasured.answer import records
 from unmeasured.answer.drawing import picture_of
+from unmeasured.answer.effects import ClassEffect, ClassEffects, class_effects
 from unmeasured.answer.naming import suggest_names
 from unmeasured.answer.runners import RunnerUp, edge_probabilities, runners_table
 from unmeasured.answer.standard import standardised_errors
@@ -197,6 +198,49 @@ class Result:
         That of an observed variable is the same for every rotation; that of a latent in a group of several is not.
         """
         return self.fit.r2
+
+    @overload
+    def effects(self, cause: str, effect: str, *, level: float = ...) -> ClassEffect: ...
+
+    @overload
+    def effects(self, cause: None = ..., effect: str | None = ..., *, level: float = ...) -> ClassEffects: ...
+
+    @overload
+    def effects(self, cause: str, effect: None = ..., *, level: float = ...) -> ClassEffects: ...
+
+    def effects(
+        self, cause: str | None = None, effect: str | None = None, *, level: float = 0.95
+    ) -> ClassEffect | ClassEffects:
+        """Total effects over the class: what every graph that the data cannot tell apart says, standardised.
+
+        Of one pair: one number where all members agree, else all possible values with their intervals, the smallest and
+        the largest, and the edge whose direction would decide. Without arguments: of all pairs of latents, as a
+        ``table`` and as a ``matrix`` of causes by effects. Effects in the member that was fitted, direct and indirect
+        ones too, are in ``result.fit.effects()``.
+
+        Parameters
+        ----------
+        cause, effect
+            Latents or observed variables. A latent of a group of several has no effect of its own: the answer says so.
+        level
+            Of the confidence intervals, which take the class as given.
+
+        Raises
+        ------
+        UnmeasuredError
+            For a variable the graph does not have, or a class too large to enumerate.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("multitasking")
+        >>> result = um.LGES().fit_cov(data.frame(), data.n_samples).result_.rename()
+        >>> print(result.effects("Error", "Speed"))
+        The effect of Error on Speed depends on directions the data do not tell: -0.23 (-0.42 to -0.04); 0; 0.20
+        (0.05 to 0.36). The direction of Error – AverageQus_Par would tell most.
+        """
+        found = class_effects(self, cause, effect, level=level)
+        return found.pairs[0] if cause is not None and effect is not None else found
 
     # Names ------------------------------------------------------------------------------------------------
 

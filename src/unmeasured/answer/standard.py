@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from unmeasured.arrays import Floats
-from unmeasured.sem.delta import delta_errors
+from unmeasured.sem.delta import delta_errors, deviation_changes
 from unmeasured.sem.fit import Fit
 
 
@@ -35,10 +35,7 @@ def _gradient(fit: Fit) -> Floats:
     E = np.linalg.inv(np.eye(len(F)) - F)
     C = E.T @ Omega @ E
     sd = np.sqrt(np.diag(C))
-    a, b = pattern.ends.T
-    by_noise = np.where((a == b)[:, None], 1.0, 2.0) * E[a] * E[b]
-    # (p, d) relative change of each standard deviation
-    change = np.where(pattern.is_path[:, None], 2.0 * E[b] * C[a], by_noise) / (2.0 * np.diag(C))
+    change = deviation_changes(fit)
     node = {name: k for k, name in enumerate(pattern.names)}
     i, j = np.array([(node[p.source], node[p.target]) for p in rows]).reshape(-1, 2).T
     path = np.array([p.op != "~~" for p in rows], dtype=bool)

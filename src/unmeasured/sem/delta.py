@@ -32,14 +32,28 @@ def covariance_root(fit: Fit) -> tuple[Floats, Floats]:
     return root, unit[:, None] * vector[:, blind]
 
 
+def deviation_changes(fit: Fit) -> Floats:
+    """(p, d) relative change of the standard deviation of each variable by each parameter, on unit variance."""
+    pattern, scale = fit.problem.pattern, fit.problem.scale
+    F, Omega = fit.F * scale[:, None] / scale, fit.Omega / np.outer(scale, scale)
+    E = np.linalg.inv(np.eye(len(F)) - F)
+    C = E.T @ Omega @ E
+    a, b = pattern.ends.T
+    by_noise = np.where((a == b)[:, None], 1.0, 2.0) * E[a] * E[b]
+    change = np.where(pattern.is_path[:, None], 2.0 * E[b] * C[a], by_noise)
+    return np.asarray(change / (2.0 * np.diag(C)))
+
+
 def delta_errors(fit: Fit, gradient: Floats) -> Floats:
     """Standard errors (m,) of m functions, from their gradient (m, p) by the parameters on unit variance.
 
     Missing where a function moves along a direction the data are blind to, or has no gradient.
     """
-    if not len(gradient):
-        return np.zeros(0)
-    root, null = covariance_root(fit)
+    return errors_along(*covariance_root(fit), gradient) if len(gradient) else np.zeros(0)
+
+
+def errors_along(root: Floats, null: Floats, gradient: Floats) -> Floats:
+    """The same from a root of the covariance and the blind directions (:func:`covariance_root`)."""
     finite: Bools = np.asarray(np.isfinite(gradient).all(axis=1))
     gradient = np.where(finite[:, None], gradient, 0.0)
     errors = np.sqrt(((gradient @ root) ** 2).sum(axis=1))

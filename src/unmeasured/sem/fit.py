@@ -25,7 +25,7 @@ from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
-from unmeasured.sem import indices, kernels, local_fit, scoring
+from unmeasured.sem import effects, indices, kernels, local_fit, scoring
 from unmeasured.sem.defined import defined_rows
 from unmeasured.sem.dimension import Dimension, dimension
 from unmeasured.sem.finish import first_indicators_positive, polished
@@ -424,6 +424,51 @@ class Fit:
         values = {self.causal_order[i]: 1.0 - noise[i] / total[i] for i in caused}
         return pd.Series({name: values[name] for name in self.model.names if name in values}, name="r2", dtype=float)
 
+    # Effects ----------------------------------------------------------------------------------------------
+
+    def effects(
+        self,
+        cause: str | None = None,
+        effect: str | None = None,
+        *,
+        level: float = 0.95,
+        bootstrap: int = 0,
+        rng: int | np.random.Generator = 0,
+    ) -> pd.DataFrame:
+        """Total, direct and indirect effects, one row for each: ``cause effect kind est se z pvalue lower upper std
+        ...``.
+
+        For every pair of variables that a directed path leads from one to the other, in the graph as it was fitted;
+        what other members of a class say is in :meth:`unmeasured.Result.effects`. An effect is what a unit of the
+        cause adds to the effect, the other causes of the cause left as they are; ``std``, with ``std_se std_lower
+        std_upper``, is the same in standard deviations.
+
+        Parameters
+        ----------
+        cause, effect
+            Only effects of this variable, only those on this one.
+        level
+            Of the confidence intervals.
+        bootstrap
+            Make intervals from so many replicates of the rows (of a matrix: parametric ones) instead of the delta
+            method. A thousand give stable ends.
+        rng
+            For the replicates.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("political_democracy")
+        >>> text = "ind60 =~ x1 + x2 + x3; dem60 =~ y1 + y2 + y3 + y4; dem65 =~ y5 + y6 + y7 + y8"
+        >>> fit = um.fit(f"{text}; dem60 ~ ind60; dem65 ~ ind60 + dem60", cov=data.frame(), n_samples=data.n_samples)
+        >>> fit.effects("ind60", "dem65")[["kind", "std", "std_se"]].round(2)
+               kind   std  std_se
+        0     total  0.55    0.09
+        1    direct  0.15    0.07
+        2  indirect  0.41    0.09
+        """
+        return effects.effects(self, cause, effect, level=level, bootstrap=bootstrap, rng=rng)
+
     # Factor scores ----------------------------------------------------------------------------------------
 
     def scores(
@@ -454,7 +499,7 @@ class Fit:
         --------
         >>> import unmeasured as um
         >>> rows = um.simulate.sample(um.simulate.random_gnfm(n_latents=2, n_observed=6, rng=0), 200, rng=1)
-        >>> fit = um.fit("f =~ x1 + x2 + x3; g =~ x4 + x5 + x6", rows)
+        >>> fit = um.fit("f =~ X1 + X2 + X3; g =~ X4 + X5 + X6", rows)
         >>> fit.scores(rows).shape, list(fit.scores(rows[:3], errors=True))
         ((200, 2), ['f', 'g', 'f_se', 'g_se'])
         """
