@@ -83,6 +83,19 @@ def test_effects_over_the_class_and_in_the_member(folder):
     assert {row["kind"] for row in json.loads(member.stdout)["effects"]} == {"total", "direct", "indirect"}
 
 
+def test_discover_confirms_in_other_rows(folder):
+    done = run(
+        "discover", "rows.csv", "--columns", "a*,b*", "--confirm", "0.5", "--seed", "3", "--out", "half", cwd=folder
+    )
+    assert "Confirmed in other rows" in done.stdout
+    assert "the loss is" in done.stdout
+    result = um.Result.from_json((folder / "half" / "result.json").read_text())
+    assert result.sem.sample.n == 200
+    assert "found in other data (N = 200)" in result.confirmed
+    again = run("discover", "rows.csv", "--columns", "a*,b*", "--confirm", "0.5", "--seed", "3", cwd=folder)
+    assert again.stdout.split("Fit")[0].split(";")[0] == done.stdout.split("Fit")[0].split(";")[0]
+
+
 def test_mistakes_are_sentences_and_files_stay_whole(folder):
     before = (folder / "rows.csv").read_bytes()
     cases = [
@@ -92,6 +105,9 @@ def test_mistakes_are_sentences_and_files_stay_whole(folder):
         (("scores", "run/result.json", "scores.csv"), "do not have these variables of the model"),
         (("effects", "run/result.json", "--cause", "Anger"), "'Anger' is no variable of the graph"),
         (("effects", "run/result.json", "--level", "95"), "level is a probability between 0 and 1"),
+        (("discover", "matrix.csv", "--n", "400", "--confirm", "0.5"), "a matrix (--n) cannot be split"),
+        (("discover", "rows.csv", "--confirm", "2"), "between 0 and 1, such as 0.5; got 2.0"),
+        (("discover", "rows.csv", "--confirm-by", "name"), "Give --confirm 0.5 with it"),
     ]
     for arguments, sentence in cases:
         done = run(*arguments, cwd=folder, ok=False)

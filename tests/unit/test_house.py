@@ -31,6 +31,7 @@ ORDER = [
     "diagram",
     "answer",
     "search",
+    "confirmation",
     "replicates",
     "ladder",
     "report",

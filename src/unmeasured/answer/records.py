@@ -48,6 +48,7 @@ def to_json(result: Result) -> str:
         "options": dict(result.options),
         "named": result.named,
         "heads": dict(result.heads),
+        "confirmed": result.confirmed,
         "graph": json.loads(result.graph.to_json()),
         "member": json.loads(result.member.to_json()),
         "sample": {
@@ -85,6 +86,7 @@ def from_json(text: str) -> dict[str, Any]:
     # Records written before there was a check have none.
     fields["findings"] = tuple(Finding(**finding) for finding in record.get("check", []))
     fields["heads"] = dict(record.get("heads", {}))
+    fields["confirmed"] = str(record.get("confirmed", ""))
     return {"graph": graph, "sem": sem, "runners": runners, **fields} | {
         key: tuple(record[key]) for key in ("remarks", "named")
     }

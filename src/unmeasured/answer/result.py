@@ -15,6 +15,7 @@ members fit alike, and so do all rotations of a group. What the data tell beyond
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -40,6 +41,7 @@ from unmeasured.precheck import Check, Finding
 from unmeasured.sem.delta import covariance_root
 from unmeasured.sem.fit import Fit
 from unmeasured.sem.parameters import Model, pattern_of
+from unmeasured.sem.reliability import Reliability
 from unmeasured.sem.solve import Problem
 
 if TYPE_CHECKING:
@@ -69,6 +71,8 @@ class Result:
     heads : mapping of str to str
         For latents that were named before the search the first item they were given: they point its way. Others point
         the way of their strongest indicator.
+    confirmed : str
+        Where estimates are of other rows than the graph was found in, a sentence that says so.
     findings : tuple of Finding
         What :attr:`check` said when the rows were at hand; empty: it looks now.
 
@@ -91,6 +95,7 @@ class Result:
     findings: tuple[Finding, ...] = ()
     runners: tuple[RunnerUp, ...] = ()
     heads: Mapping[str, str] = field(default_factory=dict)
+    confirmed: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:
@@ -241,6 +246,23 @@ class Result:
         """
         found = class_effects(self, cause, effect, level=level)
         return found.pairs[0] if cause is not None and effect is not None else found
+
+    def reliability(self) -> Reliability:
+        """Omega, alpha, AVE, HTMT and Fornell-Larcker of the latents, as :meth:`unmeasured.Fit.reliability`.
+
+        Without the latents of groups of several, whose loadings depend on the rotation.
+        """
+        return Reliability(self.fit, tuple(group[0] for group in self.graph.groups if len(group) == 1))
+
+    def what_the_model_misses(self, most: int = 10) -> pd.DataFrame:
+        """The largest modification indices: ``lhs op rhs mi epc sepc.all``, which loading, covariance or path would
+        help.
+
+        None for a population, and none below 3.84, the 5% point of chi-square on one df.
+        """
+        if math.isinf(self.sem.sample.n):
+            return pd.DataFrame(columns=["lhs", "op", "rhs", "mi", "epc", "sepc.all"])
+        return self.fit.modification_indices(3.84).head(most)
 
     # Names ------------------------------------------------------------------------------------------------
 

@@ -222,7 +222,9 @@ def cautions(result: Result) -> Iterator[str]:
     n, n_free = result.sem.sample.n, result.fit.model.n_free
     if n < n_free:
         yield f"{n:.0f} samples for {n_free} free parameters: estimates will not hold up."
-    if result.graph.latents and not math.isinf(result.sem.sample.n):
+    if result.confirmed:
+        yield result.confirmed
+    elif result.graph.latents and not math.isinf(result.sem.sample.n):
         yield (
             "Standard errors and p-values take the graph as given. It was chosen with the same data, so they are too "
             "small: confirm it on new data."

@@ -31,6 +31,7 @@ from unmeasured.sem.dimension import Dimension, dimension
 from unmeasured.sem.finish import first_indicators_positive, polished
 from unmeasured.sem.lavaan import parse
 from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of, pattern_of
+from unmeasured.sem.reliability import Reliability
 from unmeasured.sem.solve import Problem, Solution, solve_with_restarts
 
 # Directions in which the scaled information is below this carry no information: not identified.
@@ -530,6 +531,14 @@ class Fit:
         negative, and scores should not be used (Grice 2001 asks for .80, and .90 to decide about people).
         """
         return scoring.determinacy(self, method)
+
+    def reliability(self) -> Reliability:
+        """Omega, alpha and average variance extracted of each latent, HTMT and Fornell-Larcker, with words.
+
+        ``table``, ``htmt``, ``fornell_larcker`` and ``correlations`` are data frames, ``sentences`` what the
+        conventional cuts say; ``print`` shows the table and the sentences.
+        """
+        return Reliability(self)
 
     # Local fit --------------------------------------------------------------------------------------------
 
