@@ -111,8 +111,7 @@ def _value(node: ast.expr, values: Mapping[str, complex]) -> Any:
 def defined_rows(fit: Fit, parameters: pd.DataFrame) -> pd.DataFrame:
     """Rows for :attr:`Fit.parameters`, one for each ``:=`` of the model; ``std`` is that of standardised estimates."""
     model = fit.model
-    rows = {(p.op, p.source, p.target): k for k, p in enumerate(model.parameters)}
-    at = {label: rows[op, source, target] for label, op, source, target in model.labels}
+    at = {p.label: k for k, p in enumerate(model.parameters) if p.label is not None}
     est, std = parameters["est"].to_numpy(dtype=float), parameters["std"].to_numpy(dtype=float)
     values = _defined(model.defined, {label: est[k] for label, k in at.items()})
     standardised = _defined(model.defined, {label: std[k] for label, k in at.items()})

@@ -34,7 +34,7 @@ import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby, pairwise
 from typing import NoReturn, get_args
@@ -110,7 +110,7 @@ def parse(
     >>> [(row.lhs, row.op, row.rhs) for row in model.parameters if row.fixed is None][:4]
     [('f', '=~', 'x1'), ('f', '=~', 'x2'), ('f', '=~', 'x3'), ('y', '~', 'f')]
     >>> model.parameters[-1]
-    Parameter(op='~~', source='f', target='f', fixed=1.0)
+    Parameter(op='~~', source='f', target='f', fixed=1.0, label=None)
     >>> parse("f =~ x1 + x2 + x33", observed=["x1", "x2", "x3"])
     Traceback (most recent call last):
         ...
@@ -163,8 +163,7 @@ def write(model: Model, *, correlate_exogenous: bool = True, correlate_outcomes:
     f ~~ 1*f
     """
     _check_writable(model)
-    labels = {_entry(op, source, target): label for label, op, source, target in model.labels}
-    lines = _write_rows(_as_measured(model), model.latents, labels)
+    lines = _write_rows(_as_measured(model), model.latents)
     rows, _ = _read_rows("\n".join(lines))
     options = _Defaults(correlate_exogenous, "variance", correlate_outcomes)
     read_back = _complete(rows, _Roles.of(rows), model.observed, options)
@@ -257,7 +256,7 @@ class _Row:
     right: _Token
     fixed: float | None
     explicit: bool
-    label: str = ""
+    label: str | None = None
 
     @property
     def lhs(self) -> str:
@@ -317,8 +316,8 @@ def _labelled(rows: Iterable[_Row]) -> list[_Row]:
             result.append(row)
     named: dict[str, _Row] = {}
     for row in result:
-        other = named.setdefault(row.label, row)
-        if row.label and other is not row:
+        other = named.setdefault(row.label, row) if row.label else row
+        if other is not row:
             raise ModelError(
                 f"The label {row.label!r} names '{other.text}' (line {other.line}) and '{row.text}' (line {row.line}), "
                 "which would make them equal; equality constraints are not supported. Give each a label of its own."
@@ -455,7 +454,7 @@ class _Term:
     name: _Token
     fixed: float | None = None
     explicit: bool = False
-    label: str = ""
+    label: str | None = None
 
 
 def _read_left(term: _Tokens, op: _Token) -> _Token:
@@ -715,7 +714,7 @@ class _Defaults:
 def _complete(rows: Sequence[_Row], roles: _Roles, observed: Sequence[str] | None, added: _Defaults) -> Model:
     parameters = (
         *_loadings(rows, added),
-        *(Parameter("~", *row.edge, row.fixed) for row in rows if row.op == "~"),
+        *(Parameter("~", *row.edge, row.fixed, row.label) for row in rows if row.op == "~"),
         *_stated_covariances(rows, roles, added),
         *_default_covariances(rows, roles, added),
     )
@@ -725,8 +724,7 @@ def _complete(rows: Sequence[_Row], roles: _Roles, observed: Sequence[str] | Non
     else:
         used = set(roles.observed)
         columns = [name for name in observed if name in used]
-    labels = tuple((row.label, row.op, *row.edge) for row in rows if row.label)
-    return Model((*roles.latents, *columns), tuple(roles.latents), parameters, labels)
+    return Model((*roles.latents, *columns), tuple(roles.latents), parameters)
 
 
 def _loadings(rows: Sequence[_Row], added: _Defaults) -> Iterator[Parameter]:
@@ -736,7 +734,7 @@ def _loadings(rows: Sequence[_Row], added: _Defaults) -> Iterator[Parameter]:
             continue
         is_marker = row.lhs not in begun and added.scale_latents == "first-indicator" and not row.explicit
         begun.add(row.lhs)
-        yield Parameter("=~", *row.edge, 1.0 if is_marker else row.fixed)
+        yield Parameter("=~", *row.edge, 1.0 if is_marker else row.fixed, row.label)
 
 
 def _stated_covariances(rows: Sequence[_Row], roles: _Roles, added: _Defaults) -> Iterator[Parameter]:
@@ -748,7 +746,7 @@ def _stated_covariances(rows: Sequence[_Row], roles: _Roles, added: _Defaults) -
             continue
         first, second = sorted((row.lhs, row.rhs), key=lambda name: rank.get(name, len(rank)))
         is_scale = first == second and first in roles.latents and added.scale_latents == "variance"
-        yield Parameter("~~", first, second, 1.0 if is_scale and not row.explicit else row.fixed)
+        yield Parameter("~~", first, second, 1.0 if is_scale and not row.explicit else row.fixed, row.label)
 
 
 def _default_covariances(rows: Sequence[_Row], roles: _Roles, added: _Defaults) -> Iterator[Parameter]:
@@ -797,10 +795,7 @@ def _as_measured(model: Model) -> list[Parameter]:
     """Turn the effects of a latent that has no ``=~`` into ``=~``: that is what makes it one in the text."""
     measuring = {row.source for row in model.parameters if row.op == "=~"}
     bare = [name for name in model.latents if name not in measuring]
-    rows = [
-        Parameter("=~", row.source, row.target, row.fixed) if row.op == "~" and row.source in bare else row
-        for row in model.parameters
-    ]
+    rows = [replace(row, op="=~") if row.op == "~" and row.source in bare else row for row in model.parameters]
     for name in bare:
         if not any(row.op == "=~" and row.source == name for row in rows):
             raise ModelError(
@@ -809,9 +804,7 @@ def _as_measured(model: Model) -> list[Parameter]:
     return rows
 
 
-def _write_rows(
-    rows: Sequence[Parameter], latents: Sequence[str], labels: Mapping[tuple[str, str, str], str] | None = None
-) -> list[str]:
+def _write_rows(rows: Sequence[Parameter], latents: Sequence[str]) -> list[str]:
     """Write loadings, then paths, then covariances; neighbours with the same left side share a line."""
     order: dict[Operator, int] = {"=~": 0, "~": 1, "~~": 2}
     unscaled = set(latents)  # no loading written yet
@@ -825,15 +818,12 @@ def _write_rows(
             is_marker = op == "=~" and lhs in unscaled
             is_variance = op == "~~" and row.rhs == lhs and lhs in latents
             unscaled.discard(lhs)
-            guard = is_marker or is_variance
-            label = (labels or {}).get(_entry(row.op, row.source, row.target))
-            terms += [_write_term(row, guard=guard)] if not label or guard or row.fixed is not None else []
-            terms += [f"{label}*{row.rhs}"] if label else []
+            terms.append(_write_term(row, guard=is_marker or is_variance))
         lines.append(f"{lhs} {op} {' + '.join(terms)}")
     return lines
 
 
 def _write_term(row: Parameter, *, guard: bool) -> str:
-    if row.fixed is None:
-        return f"NA*{row.rhs}" if guard else row.rhs
-    return f"{repr(float(row.fixed)).removesuffix('.0')}*{row.rhs}"
+    value = f"{repr(float(row.fixed)).removesuffix('.0')}*{row.rhs}" if row.fixed is not None else ""
+    free = value or (f"NA*{row.rhs}" if guard else "")
+    return " + ".join(filter(None, (free, f"{row.label}*{row.rhs}" if row.label else ""))) or row.rhs

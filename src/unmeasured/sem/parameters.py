@@ -33,6 +33,7 @@ class Parameter:
     source: str
     target: str
     fixed: float | None = None
+    label: str | None = None
 
     @property
     def lhs(self) -> str:
@@ -49,14 +50,12 @@ class Parameter:
 class Model:
     """A directed linear model with latents: names, roles, and one row for every entry that is not zero.
 
-    ``labels`` are names of rows, as ``(label, op, source, target)``; ``defined`` are quantities computed from labelled
-    rows, as ``(name, expression)``.
+    ``defined`` are quantities computed from labelled rows, as ``(name, expression)``.
     """
 
     names: tuple[str, ...]
     latents: tuple[str, ...]
     parameters: tuple[Parameter, ...]
-    labels: tuple[tuple[str, Operator, str, str], ...] = ()
     defined: tuple[tuple[str, str], ...] = ()
 
     @cached_property
