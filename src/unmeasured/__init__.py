@@ -6,6 +6,7 @@ This is the menu: public names and nothing else.
 from unmeasured import metrics, simulate
 from unmeasured.answer.compare import ModelComparison, compare_models
 from unmeasured.answer.result import Result
+from unmeasured.confirmation import Confirmation, confirm, split_rows
 from unmeasured.data import datasets
 from unmeasured.data.files import read, read_matrix
 from unmeasured.data.sample import Sample, as_sample
@@ -43,6 +44,7 @@ __all__ = [
     "LGES",
     "RLCD",
     "Check",
+    "Confirmation",
     "Cost",
     "DataError",
     "ExactSearch",
@@ -67,6 +69,7 @@ __all__ = [
     "as_sample",
     "check",
     "compare_models",
+    "confirm",
     "count_gnfm",
     "datasets",
     "dimension",
@@ -80,6 +83,7 @@ __all__ = [
     "read",
     "read_matrix",
     "simulate",
+    "split_rows",
     "stability",
     "use_device",
     "write_report",

@@ -118,6 +118,11 @@ def discover(
     title: Annotated[str, typer.Option(help="The heading of the report.")] = "",
     published: PublishedOption = None,
     plain_names: Annotated[bool, typer.Option("--plain-names", help="Call latents L1, L2, ...")] = False,
+    confirm: Annotated[
+        float | None,
+        typer.Option(help="Search in some of the rows, estimate in this share of them, such as 0.5; --seed splits."),
+    ] = None,
+    confirm_by: Annotated[str | None, typer.Option(help="A column in whose groups the rows are split.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -126,7 +131,7 @@ def discover(
     Example: unmeasured discover answers.csv --columns 'q*' --cor auto --out report
     """
     began = time.monotonic()
-    sample = _sample(file, columns, n, cor, missing, header)
+    sample, others_rows = _parts(file, columns, n, cor, missing, header, confirm, confirm_by, seed)
     search = um.LGES(
         penalty=penalty,
         max_group_size=max_group_size,
@@ -142,7 +147,41 @@ def discover(
     run = _searched(
         search.timed(began, reserved), sample, about, others, plain_names=plain_names, quiet=quiet or as_json
     )
+    if others_rows is not None:
+        confirmed = um.confirm(run.result, others_rows)
+        notes = (*run.about.notes, *confirmed.sentences)
+        run = replace(run, result=confirmed.result, about=replace(run.about, notes=notes))
+        _say("\n".join(["Confirmed in other rows", *(f"  - {x}" for x in confirmed.sentences), ""]), quiet or as_json)
     _finish(run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit)
+
+
+def _parts(
+    file: Path,
+    columns: list[str] | None,
+    n: float | None,
+    cor: str,
+    missing: str,
+    header: bool | None,
+    share: float | None,
+    by: str | None,
+    seed: int,
+) -> tuple[um.Sample, um.Sample | None]:
+    """The rows to search and, where a share is asked for, those to confirm in."""
+    if share is None:
+        if by is not None:
+            raise um.UnmeasuredError("--confirm-by says how --confirm splits the rows. Give --confirm 0.5 with it.")
+        return _sample(file, columns, n, cor, missing, header), None
+    if n is not None:
+        raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
+    frame = um.read(file, header=header)
+    frame.columns = pd.Index([str(name) for name in frame.columns])
+    known = [name for name in frame.columns if name != by]
+    chosen = _chosen(columns, known) if columns else known
+    first, second = (
+        um.as_sample(part[chosen], cor=cor, missing=missing)  # type: ignore[arg-type]
+        for part in um.split_rows(frame, share, by=by, rng=seed)
+    )
+    return first, second
 
 
 def _searched(
@@ -556,6 +595,7 @@ def _as_json(record: dict[str, Any]) -> str:
 # Commands in files of their own, which take what is above; reading them registers them.
 importlib.import_module("unmeasured.cli_trust")
 importlib.import_module("unmeasured.cli_bench")
+importlib.import_module("unmeasured.cli_after")
 
 
 def main() -> NoReturn:

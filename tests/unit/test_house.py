@@ -33,6 +33,7 @@ ORDER = [
     "diagram",
     "answer",
     "search",
+    "confirmation",
     "replicates",
     "ladder",
     "report",

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import numpy as np
 
 from unmeasured.answer.runners import RunnerUp
+from unmeasured.data import margins
 from unmeasured.data.matrices import checked_cov
 from unmeasured.data.rows import checked_names
-from unmeasured.data.sample import Sample
+from unmeasured.data.sample import Kind, Sample
 from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.files import parsed_json
 from unmeasured.graphs import CPDAG, DAG
@@ -55,9 +56,18 @@ def to_json(result: Result) -> str:
         "method": result.method,
         "options": dict(result.options),
         "named": result.named,
+        "heads": dict(result.heads),
+        "confirmed": result.confirmed,
         "graph": json.loads(result.graph.to_json()),
         "member": json.loads(result.member.to_json()),
-        "sample": {"names": sample.names, "n": sample.n, "cov": sample.cov.tolist()},
+        "sample": {
+            "names": sample.names,
+            "n": sample.n,
+            "cov": sample.cov.tolist(),
+            "mean": None if sample.mean is None else sample.mean.tolist(),
+            "kinds": sample.kinds,
+            "margins": margins.to_record(margins.margins_of(sample)),
+        },
         "solution": solution,
         "count": fit.count,
         "remarks": result.remarks,
@@ -86,6 +96,8 @@ def from_json(text: str) -> dict[str, Any]:
             "remarks": _remarks(record),
             "named": tuple(checked_type(str, name) for name in record["named"]),
             "stopped": checked_type(str, record.get("stopped", "")),  # likewise
+            "heads": _heads(record.get("heads", {}), graph),  # likewise
+            "confirmed": checked_type(str, record.get("confirmed", "")),  # likewise
         }
     except UnmeasuredError as error:
         raise UnmeasuredError(f"{_DAMAGED}: {error}") from None
@@ -102,6 +114,13 @@ def checked_type(kind: type[T], value: Any) -> T:
 
 def _finding(entry: Any) -> Finding:
     return Finding(checked_type(str, entry["topic"]), checked_type(bool, entry["ok"]), checked_type(str, entry["text"]))
+
+
+def _heads(stored: Any, graph: CPDAG) -> dict[str, str]:
+    heads = {name: checked_type(str, item) for name, item in checked_type(dict, stored).items()}
+    if not set(heads) <= set(graph.latents) or not set(heads.values()) <= set(graph.observed):
+        raise ValueError('"heads" is not of latents and observed variables of the graph')
+    return heads
 
 
 def _remarks(record: dict[str, Any]) -> tuple[str, ...]:
@@ -144,7 +163,27 @@ def _sample(stored: Any, member: DAG) -> Sample:
         raise ValueError(f'"n" is {n}')
     checked_cov(cov, names)
     cov.setflags(write=False)
-    return Sample(names, cov, n)
+    # Earlier versions kept neither means nor kinds.
+    mean, kinds = stored.get("mean"), tuple(stored.get("kinds", ()))
+    if mean is not None:
+        mean = np.array([float(value) for value in mean])
+        if mean.shape != (len(names),) or not np.isfinite(mean).all():
+            raise ValueError(f'"mean" is not {len(names)} numbers')
+    if kinds and (len(kinds) != len(names) or not set(kinds) <= set(get_args(Kind))):
+        raise ValueError(f'"kinds" is {kinds!r:.60}')
+    return Sample(names, cov, n, mean, kinds, margins=_margins(stored.get("margins", {}), names))
+
+
+def _margins(stored: Any, names: tuple[str, ...]) -> dict[str, margins.Margin]:
+    found = margins.from_record(checked_type(dict, stored))
+    for name, margin in found.items():
+        values, scores = margin.values, margin.scores
+        lengths = len(values) - len(scores) == (1 if margin.kind == "ordinal" else 0)
+        if name not in names or margin.kind not in get_args(margins.MarginKind) or not (len(values) and lengths):
+            raise ValueError(f'"margins" of {name!r:.60} are damaged')
+        if not (np.isfinite(values).all() and (np.diff(values) > 0).all() and (np.diff(scores) >= 0).all()):
+            raise ValueError(f'"margins" of {name!r:.60} are not in order')
+    return found
 
 
 def _solution(stored: Any, problem: Problem) -> Solution:

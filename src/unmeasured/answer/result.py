@@ -15,10 +15,11 @@ members fit alike, and so do all rotations of a group. What the data tell beyond
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pandas as pd
@@ -26,9 +27,10 @@ from scipy.linalg import qr
 
 from unmeasured.answer import records
 from unmeasured.answer.drawing import picture_of
+from unmeasured.answer.effects import ClassEffect, ClassEffects, class_effects
 from unmeasured.answer.naming import suggest_names
 from unmeasured.answer.runners import RunnerUp, edge_probabilities, runners_table
-from unmeasured.answer.standard import covariance_root, standardised_errors
+from unmeasured.answer.standard import standardised_errors
 from unmeasured.answer.summary import html_summary, text_summary
 from unmeasured.answer.turn import Anchors, member_of, turned, zero_loadings
 from unmeasured.diagram.picture import View
@@ -36,8 +38,10 @@ from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
 from unmeasured.precheck import Check, Finding
+from unmeasured.sem.delta import covariance_root
 from unmeasured.sem.fit import Fit
 from unmeasured.sem.parameters import Model, pattern_of
+from unmeasured.sem.reliability import Reliability
 from unmeasured.sem.solve import Problem
 
 if TYPE_CHECKING:
@@ -64,6 +68,11 @@ class Result:
         Classes that came close, best first; read them in :attr:`runners_up`.
     named : tuple of str
         Latents that got their name from :meth:`rename` or were given by name; the summary proposes names for others.
+    heads : mapping of str to str
+        For latents that were named before the search the first item they were given: they point its way. Others point
+        the way of their strongest indicator.
+    confirmed : str
+        Where estimates are of other rows than the graph was found in, a sentence that says so.
     findings : tuple of Finding
         What :attr:`check` said when the rows were at hand; empty: it looks now.
     stopped : str
@@ -88,6 +97,8 @@ class Result:
     findings: tuple[Finding, ...] = ()
     runners: tuple[RunnerUp, ...] = ()
     stopped: str = ""
+    heads: Mapping[str, str] = field(default_factory=dict)
+    confirmed: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:
@@ -111,7 +122,7 @@ class Result:
 
     @cached_property
     def _held(self) -> tuple[Fit, Anchors]:
-        return turned(self.sem, self.graph.groups)
+        return turned(self.sem, self.graph.groups, self.heads)
 
     @property
     def fit(self) -> Fit:
@@ -196,6 +207,66 @@ class Result:
         """
         return self.fit.r2
 
+    @overload
+    def effects(self, cause: str, effect: str, *, level: float = ...) -> ClassEffect: ...
+
+    @overload
+    def effects(self, cause: None = ..., effect: str | None = ..., *, level: float = ...) -> ClassEffects: ...
+
+    @overload
+    def effects(self, cause: str, effect: None = ..., *, level: float = ...) -> ClassEffects: ...
+
+    def effects(
+        self, cause: str | None = None, effect: str | None = None, *, level: float = 0.95
+    ) -> ClassEffect | ClassEffects:
+        """Total effects over the class: what every graph that the data cannot tell apart says, standardised.
+
+        Of one pair: one number where all members agree, else all possible values with their intervals, the smallest and
+        the largest, and the edge whose direction would decide. Without arguments: of all pairs of latents, as a
+        ``table`` and as a ``matrix`` of causes by effects. Effects in the member that was fitted, direct and indirect
+        ones too, are in ``result.fit.effects()``.
+
+        Parameters
+        ----------
+        cause, effect
+            Latents or observed variables. A latent of a group of several has no effect of its own: the answer says so.
+        level
+            Of the confidence intervals, which take the class as given.
+
+        Raises
+        ------
+        UnmeasuredError
+            For a variable the graph does not have, or a class too large to enumerate.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("multitasking")
+        >>> result = um.LGES().fit_cov(data.frame(), data.n_samples).result_.rename()
+        >>> print(result.effects("Error", "Speed"))
+        The effect of Error on Speed depends on directions the data do not tell: -0.23 (-0.42 to -0.04); 0; 0.20
+        (0.05 to 0.36). The direction of Error – AverageQus_Par would tell most.
+        """
+        found = class_effects(self, cause, effect, level=level)
+        return found.pairs[0] if cause is not None and effect is not None else found
+
+    def reliability(self) -> Reliability:
+        """Omega, alpha, AVE, HTMT and Fornell-Larcker of the latents, as :meth:`unmeasured.Fit.reliability`.
+
+        Without the latents of groups of several, whose loadings depend on the rotation.
+        """
+        return Reliability(self.fit, tuple(group[0] for group in self.graph.groups if len(group) == 1))
+
+    def what_the_model_misses(self, most: int = 10) -> pd.DataFrame:
+        """The largest modification indices: ``lhs op rhs mi epc sepc.all``, which loading, covariance or path would
+        help.
+
+        None for a population, and none below 3.84, the 5% point of chi-square on one df.
+        """
+        if math.isinf(self.sem.sample.n):
+            return pd.DataFrame(columns=["lhs", "op", "rhs", "mi", "epc", "sepc.all"])
+        return self.fit.modification_indices(3.84).head(most)
+
     # Names ------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -243,7 +314,9 @@ class Result:
         sem = replace(sem, graph=member, problem=problem, solution=solution)
         graph = self.graph.rename(names)
         chosen = {*names.values(), *(names.get(name, name) for name in self.named)}
-        return replace(self, graph=graph, sem=sem, named=tuple(name for name in graph.latents if name in chosen))
+        heads = {names.get(latent, latent): item for latent, item in self.heads.items()}
+        named = tuple(name for name in graph.latents if name in chosen)
+        return replace(self, graph=graph, sem=sem, named=named, heads=heads)
 
     # Reading ----------------------------------------------------------------------------------------------
 

@@ -164,7 +164,10 @@ def what_is_identified(result: Result) -> Iterator[str]:
         if len(group) > 1:
             yield _rotation(result, group)
     if result.graph.latents:
-        yield "The scale and the sign of a latent are conventions: noise of variance 1, loadings with a positive sum."
+        yield (
+            "The scale and the sign of a latent are conventions: noise of variance 1, pointing the way of its "
+            "strongest indicator, or of the first item of a latent that was named before the search."
+        )
     yield from _undetermined(result)
 
 
@@ -229,7 +232,9 @@ def _cautions(result: Result) -> Iterator[str]:
     n, n_free = result.sem.sample.n, result.fit.model.n_free
     if n < n_free:
         yield distrust(f"{n:.0f} samples for {n_free} free parameters: estimates will not hold up.")
-    if result.graph.latents and not math.isinf(result.sem.sample.n):
+    if result.confirmed:
+        yield result.confirmed
+    elif result.graph.latents and not math.isinf(result.sem.sample.n):
         yield (
             "Standard errors and p-values take the graph as given. It was chosen with the same data, so they are too "
             "small: confirm it on new data."

@@ -13,7 +13,7 @@ say how much less, and why).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -24,6 +24,7 @@ from scipy.linalg import lapack
 
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.columns import refuse_useless, suspicions
+from unmeasured.data.margins import Margin
 from unmeasured.data.matrices import as_matrix, checked_cov, repaired, rescaled, sample_size, with_deviations
 from unmeasured.data.missing import (
     Missing,
@@ -90,6 +91,8 @@ class Sample:
     # All rows that were used, and which of their columns these variables are: selecting copies no rows.
     _rows: Rows | None = field(default=None, repr=False)
     _columns: tuple[int, ...] = ()
+    # Read from a file, a sample has no rows but may know how values are read (unmeasured.data.margins).
+    margins: Mapping[str, Margin] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_cov(
@@ -242,6 +245,7 @@ class Sample:
             self.remarks,
             self._rows,
             tuple(self._columns[i] for i in index) if self._columns else (),
+            {name: self.margins[name] for name in names if name in self.margins},
         )
 
 

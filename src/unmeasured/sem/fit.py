@@ -19,23 +19,21 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import lapack
 from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
-from unmeasured.sem import indices, kernels
+from unmeasured.sem import effects, indices, kernels, local_fit, scoring
+from unmeasured.sem.defined import defined_rows
+from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, large_inverse_root
 from unmeasured.sem.dimension import Dimension, dimension
+from unmeasured.sem.finish import first_indicators_positive, polished
 from unmeasured.sem.lavaan import parse
 from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of, pattern_of
+from unmeasured.sem.reliability import Reliability
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve_with_restarts
-
-# Directions in which the scaled information is below this carry no information: not identified.
-_NO_INFORMATION = 1e-9
-# With so many parameters, and so much information on each given the others, nothing else is looked at.
-_MANY_PARAMETERS, _CLEARLY_IDENTIFIED = 300, 1e-4
 
 Count = Literal["dimension", "parameters"]
 
@@ -88,7 +86,7 @@ def fit(
             scale_latents=scale_latents,
             correlate_outcomes=correlate_outcomes,
         )
-    return replace(fit_many([model], sample)[0], count=count)
+    return first_indicators_positive(polished(replace(fit_many([model], sample)[0], count=count)))
 
 
 def fit_many(
@@ -134,22 +132,6 @@ def fit_many(
         for b, problem, solution in zip(members, problems, solutions, strict=True):
             fits[b] = Fit(models[b], common, problem, solution)
     return [fits[b] for b in range(len(models))]
-
-
-def inverse_root(H: Floats) -> Floats | None:
-    """A root R (p, p) of the inverse of a large information matrix, ``R R' = H^-1``; None where that is not safe.
-
-    Eigenvalues, which tell what is not identified, take ten times as long, which matters with thousands of parameters.
-    """
-    if len(H) < _MANY_PARAMETERS:
-        return None
-    try:
-        L = np.linalg.cholesky(H)
-    except np.linalg.LinAlgError:
-        return None
-    # The diagonal of H is one: no parameter is close to a combination of others.
-    is_safe = float(np.diag(L).min()) ** 2 > _CLEARLY_IDENTIFIED
-    return np.asarray(lapack.dtrtri(L, lower=1)[0].T) if is_safe else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,7 +367,7 @@ class Fit:
     @property
     def is_cut_short(self) -> bool:
         """Whether a large fit was stopped before its optimum: it has no standard errors, which would take long."""
-        return self.solution.end == kernels.STEP_LIMIT and len(self.solution.x) >= _MANY_PARAMETERS
+        return self.solution.end == kernels.STEP_LIMIT and len(self.solution.x) >= MANY_PARAMETERS
 
     @cached_property
     def _uncertainty(self) -> tuple[Floats, Bools]:
@@ -395,12 +377,12 @@ class Fit:
         if not p or not np.isfinite(H).all() or self.is_cut_short:
             return np.full(p, np.nan), np.full(p, self.is_cut_short)
         unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
-        root = inverse_root(H * np.outer(unit, unit))
+        root = large_inverse_root(H * np.outer(unit, unit))
         if root is not None:
             errors = np.sqrt((root**2).sum(axis=1) * 2.0 / self.sample.n) * unit
             return errors * self.problem.pattern.unit(self.problem.scale), np.ones(p, dtype=bool)
         value, vector = np.linalg.eigh(H * np.outer(unit, unit))
-        null = value < _NO_INFORMATION * max(value[-1], 1.0)
+        null = value < NO_INFORMATION * max(value[-1], 1.0)
         identified = ~(np.abs(vector[:, null]) > 1e-4).any(axis=1)
         variance = (vector[:, ~null] ** 2 / value[~null]).sum(axis=1) * unit**2 * 2.0 / self.sample.n
         errors = np.where(identified, np.sqrt(variance), np.nan)
@@ -416,14 +398,15 @@ class Fit:
 
         Fixed parameters have a standard error of 0; a free one that is not identified has none. That of a
         variance at its bound is computed as if there were no bound, as lavaan does: do not lean on it.
-        ``std`` is the estimate with all variables of unit variance (lavaan's std.all).
+        ``std`` is the estimate with all variables of unit variance (lavaan's std.all). What the model text defines by
+        ``:=`` comes last.
         """
         rows = self.model.parameters
         values = dict(zip(self._free, zip(self.estimates, self._uncertainty[0], strict=True), strict=True))
         est, se = np.array([values[p] if p.fixed is None else (p.fixed, 0.0) for p in rows]).reshape(-1, 2).T
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(se > 0, est / se, np.nan)
-        return pd.DataFrame(
+        table = pd.DataFrame(
             {
                 "lhs": [p.lhs for p in rows],
                 "op": [p.op for p in rows],
@@ -435,6 +418,7 @@ class Fit:
                 "std": [self._standardised(p, value) for p, value in zip(rows, est, strict=True)],
             }
         )
+        return pd.concat([table, defined_rows(self, table)], ignore_index=True) if self.model.defined else table
 
     @cached_property
     def _sd(self) -> Mapping[str, float]:
@@ -461,6 +445,170 @@ class Fit:
         noise, total = np.diag(self.Omega), np.diag(self.full_cov)
         values = {self.causal_order[i]: 1.0 - noise[i] / total[i] if total[i] > 0 else math.nan for i in caused}
         return pd.Series({name: values[name] for name in self.model.names if name in values}, name="r2", dtype=float)
+
+    # Effects ----------------------------------------------------------------------------------------------
+
+    def effects(
+        self,
+        cause: str | None = None,
+        effect: str | None = None,
+        *,
+        level: float = 0.95,
+        bootstrap: int = 0,
+        rng: int | np.random.Generator = 0,
+    ) -> pd.DataFrame:
+        """Total, direct and indirect effects, one row for each: ``cause effect kind est se z pvalue lower upper std
+        ...``.
+
+        For every pair of variables that a directed path leads from one to the other, in the graph as it was fitted;
+        what other members of a class say is in :meth:`unmeasured.Result.effects`. An effect is what a unit of the
+        cause adds to the effect, the other causes of the cause left as they are; ``std``, with ``std_se std_lower
+        std_upper``, is the same in standard deviations.
+
+        Parameters
+        ----------
+        cause, effect
+            Only effects of this variable, only those on this one.
+        level
+            Of the confidence intervals.
+        bootstrap
+            Make intervals from so many replicates of the rows (of a matrix: parametric ones) instead of the delta
+            method. A thousand give stable ends.
+        rng
+            For the replicates.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("political_democracy")
+        >>> text = "ind60 =~ x1 + x2 + x3; dem60 =~ y1 + y2 + y3 + y4; dem65 =~ y5 + y6 + y7 + y8"
+        >>> fit = um.fit(f"{text}; dem60 ~ ind60; dem65 ~ ind60 + dem60", cov=data.frame(), n_samples=data.n_samples)
+        >>> fit.effects("ind60", "dem65")[["kind", "std", "std_se"]].round(2)
+               kind   std  std_se
+        0     total  0.55    0.09
+        1    direct  0.15    0.07
+        2  indirect  0.41    0.09
+        """
+        return effects.effects(self, cause, effect, level=level, bootstrap=bootstrap, rng=rng)
+
+    # Factor scores ----------------------------------------------------------------------------------------
+
+    def scores(
+        self, rows: Any, method: scoring.Method = "regression", *, errors: bool = False, mean: Any = None
+    ) -> pd.DataFrame:
+        """Where each row stands on each latent: one column per latent, aligned with the rows given.
+
+        Parameters
+        ----------
+        rows : DataFrame or array
+            Rows the model was fitted to, or new ones; other columns are left alone. A missing value is left out: the
+            score is that given what the row shows. A row without any value has none.
+        method : "regression" or "bartlett"
+            The expectation of the latents given the row, which has the least error; or unbiased estimates from the
+            indicators. Both are lavaan's ``lavPredict``. With ordinal items the expectation is that given the
+            categories.
+        errors
+            Add a column ``NAME_se`` for each latent: the standard error of its score, the estimates taken as given.
+        mean
+            Of the observed variables, where the model was fitted to a matrix: a Series, a mapping, or numbers in order.
+
+        Raises
+        ------
+        DataError
+            When the rows lack variables of the model, or the model has no means to compare them with.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> rows = um.simulate.sample(um.simulate.random_gnfm(n_latents=2, n_observed=6, rng=0), 200, rng=1)
+        >>> fit = um.fit("f =~ X1 + X2 + X3; g =~ X4 + X5 + X6", rows)
+        >>> fit.scores(rows).shape, list(fit.scores(rows[:3], errors=True))
+        ((200, 2), ['f', 'g', 'f_se', 'g_se'])
+        """
+        return scoring.scores(self, rows, method, errors=errors, mean=mean)
+
+    def score_weights(self, method: scoring.Method = "regression") -> pd.DataFrame:
+        """Weights of factor scores, observed x latents: ``scores = (rows - rows.mean()) @ weights``.
+
+        All that is needed to score rows that are elsewhere, and all there is for a model fitted to a matrix. Rows
+        must be complete and in the units of that matrix; with ordinal items use :meth:`scores`.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("holzinger_swineford")
+        >>> text = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9"
+        >>> fit = um.fit(text, cov=data.frame(), n_samples=data.n_samples)
+        >>> fit.score_weights().shape
+        (9, 3)
+        """
+        return scoring.score_weights(self, method)
+
+    def determinacy(self, method: scoring.Method = "regression") -> pd.DataFrame:
+        """How well scores of complete rows tell the latents: ``determinacy se minimal``, one row per latent.
+
+        ``determinacy`` is the correlation of score and latent, ``se`` the standard error of a score. Two sets of scores
+        that fit the model equally well may correlate as little as ``minimal``; below a determinacy of .71 that is
+        negative, and scores should not be used (Grice 2001 asks for .80, and .90 to decide about people).
+        """
+        return scoring.determinacy(self, method)
+
+    def reliability(self) -> Reliability:
+        """Omega, alpha and average variance extracted of each latent, HTMT and Fornell-Larcker, with words.
+
+        ``table``, ``htmt``, ``fornell_larcker`` and ``correlations`` are data frames, ``sentences`` what the
+        conventional cuts say; ``print`` shows the table and the sentences.
+        """
+        return Reliability(self)
+
+    # Local fit --------------------------------------------------------------------------------------------
+
+    def residuals(self, kind: local_fit.Residual = "correlation") -> pd.DataFrame:
+        """What the model leaves of each covariance: observed less implied, variables by variables.
+
+        Parameters
+        ----------
+        kind : "correlation", "raw" or "standardised"
+            Residuals over the standard deviations in the data (lavaan's ``cor.bentler``), in the units of the data, or
+            each over its standard error, which is beyond 2 by chance in one of twenty (lavaan's ``lavResiduals``). A
+            residual that is zero by construction has no standard error and is missing there.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("holzinger_swineford")
+        >>> text = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9"
+        >>> fit = um.fit(text, cov=data.frame(), n_samples=data.n_samples)
+        >>> [float(fit.residuals(kind).loc["x7", "x8"].round(3)) for kind in ("correlation", "standardised")]
+        [0.075, 4.823]
+        """
+        return local_fit.residuals(self, kind)
+
+    def modification_indices(self, least: float = 0.0) -> pd.DataFrame:
+        """By how much chi-square would fall if one more parameter were free: ``lhs op rhs mi epc sepc.all``.
+
+        One row for each loading, covariance and path that the model fixes or leaves out, the largest first. ``epc`` is
+        the change of the parameter to expect, ``sepc.all`` the same with all variables of unit variance. Figures and
+        rows are those of lavaan's ``modindices``. A list of what would improve the fit of these data is not a list of
+        what is true: with many candidates some are large by chance.
+
+        Parameters
+        ----------
+        least
+            Leave out rows with a smaller index; 3.84 is the 5% point of chi-square on one df.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("holzinger_swineford")
+        >>> text = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9"
+        >>> fit = um.fit(text, cov=data.frame(), n_samples=data.n_samples)
+        >>> fit.modification_indices(30).round(2)
+              lhs  op rhs     mi   epc  sepc.all
+        0  visual  =~  x9  36.41  0.51      0.52
+        1      x7  ~~  x8  34.15  0.49      0.86
+        """
+        return local_fit.modification_indices(self, least)
 
     def summary(self) -> str:
         """The fit as text: status, indices, parameters, notes."""

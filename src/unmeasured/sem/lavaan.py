@@ -14,11 +14,12 @@ covariance), and the rows are completed with what lavaan's ``sem()`` would add.
 understood                                refused, by name and line
 ========================================= =======================================================
 ``f =~ x1 + x2``  loadings; the left side ``x ~ 1``  intercepts: means are not modelled
-may be measured by another latent         ``a*x``, ``equal()*``, ``label()*``  labels, equality
-``y ~ f + x``  paths                      ``:=``, ``==``, ``<``, ``>``  definitions, constraints
+may be measured by another latent         ``equal()*``, one label twice  equality
+``y ~ f + x``  paths                      ``==``, ``<``, ``>``  constraints
 ``x1 ~~ x2``, ``f ~~ f``  (co)variances   ``start()*``, ``0.5?x``  starting values
 ``1*x``, ``-0.5*x``, ``1e-3*x``  fixed    ``lower()*``, ``upper()*``, ``prior()*``, ``rv()*``
 ``NA*x``  set free what is fixed by rule  ``c(1, 2)*x``, ``group:``, ``level:``, ``%``  blocks
+``a*x``  a label; ``ab := a*b``  defined
 ``a + b ~ c``, ``x1 + x2 ~~ x3``          ``<~``  composites; ``efa()*``  rotation blocks
 ``#`` and ``!``  comments                 ``|``, ``~*~``  ordered variables
 ``;``  between statements                 ``x1:x2``  products; feedback loops
@@ -34,11 +35,12 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, groupby, pairwise
 from typing import NoReturn, get_args
 
 from unmeasured.errors import ModelError, UnmeasuredWarning, listing, nearest
+from unmeasured.sem.defined import check_expression
 from unmeasured.sem.parameters import LatentScale, Model, Operator, Parameter
 
 __all__ = ["parse", "write"]
@@ -108,7 +110,7 @@ def parse(
     >>> [(row.lhs, row.op, row.rhs) for row in model.parameters if row.fixed is None][:4]
     [('f', '=~', 'x1'), ('f', '=~', 'x2'), ('f', '=~', 'x3'), ('y', '~', 'f')]
     >>> model.parameters[-1]
-    Parameter(op='~~', source='f', target='f', fixed=1.0)
+    Parameter(op='~~', source='f', target='f', fixed=1.0, label=None)
     >>> parse("f =~ x1 + x2 + x33", observed=["x1", "x2", "x3"])
     Traceback (most recent call last):
         ...
@@ -117,13 +119,13 @@ def parse(
     """
     if scale_latents not in get_args(LatentScale):
         raise ModelError(f"scale_latents must be one of {listing(get_args(LatentScale))}; got {scale_latents!r}.")
-    rows = _read_rows(text)
+    rows, defined = _read_rows(text)
     roles = _Roles.of(rows)
     _check_names(rows, roles, observed)
     _refuse_cycles(rows)
     _warn_of_lost_covariances(roles)
     added = _Defaults(correlate_exogenous, scale_latents, correlate_outcomes)
-    return _complete(rows, roles, observed, added)
+    return replace(_complete(rows, roles, observed, added), defined=defined)
 
 
 def write(model: Model, *, correlate_exogenous: bool = True, correlate_outcomes: bool = False) -> str:
@@ -162,7 +164,7 @@ def write(model: Model, *, correlate_exogenous: bool = True, correlate_outcomes:
     """
     _check_writable(model)
     lines = _write_rows(_as_measured(model), model.latents)
-    rows = _read_rows("\n".join(lines))
+    rows, _ = _read_rows("\n".join(lines))
     options = _Defaults(correlate_exogenous, "variance", correlate_outcomes)
     read_back = _complete(rows, _Roles.of(rows), model.observed, options)
     has = {_entry(row.op, row.source, row.target) for row in model.parameters}
@@ -171,7 +173,8 @@ def write(model: Model, *, correlate_exogenous: bool = True, correlate_outcomes:
         for row in read_back.parameters
         if _entry(row.op, row.source, row.target) not in has
     ]
-    return "\n".join(lines + _write_rows(zeros, model.latents))
+    definitions = [f"{name} := {expression}" for name, expression in model.defined]
+    return "\n".join(lines + _write_rows(zeros, model.latents) + definitions)
 
 
 # -- tokens ------------------------------------------------------------------------------------------------
@@ -190,7 +193,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_CONTINUES = {"+", "*", "=~", "~", "~~"}  # a line that ends in one of these goes on in the next
+_CONTINUES = {"+", "*", "=~", "~", "~~", ":="}  # a line that ends in one of these goes on in the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +256,7 @@ class _Row:
     right: _Token
     fixed: float | None
     explicit: bool
+    label: str | None = None
 
     @property
     def lhs(self) -> str:
@@ -287,13 +291,63 @@ def _entry(op: Operator, source: str, target: str) -> tuple[str, str, str]:
     return ("F", source, target)
 
 
-def _read_rows(text: str) -> list[_Row]:
+def _read_rows(text: str) -> tuple[list[_Row], tuple[tuple[str, str], ...]]:
+    """The stated rows, and what is defined from their labels."""
     statements = [statement for statement in _split_statements(_tokenise(text)) if statement]
+    definitions = [statement for statement in statements if _is_definition(statement)]
+    statements = [statement for statement in statements if not _is_definition(statement)]
     if not statements:
         raise ModelError("The model text is empty; write at least one statement, such as 'f =~ x1 + x2 + x3'.")
-    rows = [row for statement in statements for row in _read_statement(statement)]
+    rows = _labelled(row for statement in statements for row in _read_statement(statement))
     _refuse_repeats(rows)
-    return rows
+    labels = [row.label for row in rows if row.label]
+    return rows, tuple(_read_definitions(definitions, labels))
+
+
+def _labelled(rows: Iterable[_Row]) -> list[_Row]:
+    """The rows, where ``f =~ NA*x + a*x`` states one: as in lavaan, a label may stand apart from a value."""
+    kept: dict[tuple[str, str, str], int] = {}
+    result: list[_Row] = []
+    for row in rows:
+        at = kept.setdefault(row.entry, len(result))
+        if at < len(result) and row.label and not result[at].label and result[at].text == row.text:
+            result[at] = replace(result[at], label=row.label)
+        else:
+            result.append(row)
+    named: dict[str, _Row] = {}
+    for row in result:
+        other = named.setdefault(row.label, row) if row.label else row
+        if other is not row:
+            raise ModelError(
+                f"The label {row.label!r} names '{other.text}' (line {other.line}) and '{row.text}' (line {row.line}), "
+                "which would make them equal; equality constraints are not supported. Give each a label of its own."
+            )
+    return result
+
+
+def _is_definition(statement: _Tokens) -> bool:
+    return next((token.text for token in statement if token.kind == "relation"), "") == ":="
+
+
+def _read_definitions(statements: Iterable[_Tokens], labels: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Name and expression of each ``:=``; every name in an expression is a label, or defined above it."""
+    known = list(labels)
+    for statement in statements:
+        at = next(i for i, token in enumerate(statement) if token.text == ":=")
+        left, op, right = statement[:at], statement[at], statement[at + 1 :]
+        if len(left) != 1 or left[0].kind != "name":
+            _refuse(op, f"{_quote(statement)} must have one new name on the left of ':='.")
+        if left[0].text in known:
+            _refuse(op, f"{left[0].text!r} in {_quote(statement)} is taken; give what ':=' defines a name of its own.")
+        if not right:
+            _refuse(op, f"{_quote(statement)} has nothing on its right; write an expression of labels, such as 'a*b'.")
+        expression = "".join(token.text for token in right)
+        try:
+            check_expression(expression, known)
+        except ModelError as error:
+            _refuse(right[0], str(error))
+        known.append(left[0].text)
+        yield left[0].text, expression
 
 
 def _read_statement(statement: _Tokens) -> Iterator[_Row]:
@@ -303,7 +357,7 @@ def _read_statement(statement: _Tokens) -> Iterator[_Row]:
     terms = [_read_term(term, op) for term in _split_terms(right, op)]
     for name in names:
         for term in terms:
-            row = _Row(relation, name, term.name, term.fixed, term.explicit)
+            row = _Row(relation, name, term.name, term.fixed, term.explicit, term.label)
             _check_row(row)
             yield row
 
@@ -314,7 +368,6 @@ _OTHER_RELATIONS = {
     "polychoric correlations in place of rows",
     "<~": "composites (formative latents) are not supported. Build the weighted sum in the data, or measure "
     "the latent with '=~'",
-    ":=": "defined parameters are not supported. Compute the quantity from the estimates instead",
     "==": "equality constraints are not supported. Fix both parameters to a number, or remove the statement",
     "<": "inequality constraints are not supported. Remove the statement",
     ">": "inequality constraints are not supported. Remove the statement",
@@ -405,6 +458,7 @@ class _Term:
     name: _Token
     fixed: float | None = None
     explicit: bool = False
+    label: str | None = None
 
 
 def _read_left(term: _Tokens, op: _Token) -> _Token:
@@ -419,7 +473,7 @@ def _read_left(term: _Tokens, op: _Token) -> _Token:
 
 
 def _read_term(term: _Tokens, op: _Token) -> _Term:
-    """Read ``name``, ``number*name`` or ``NA*name``."""
+    """Read ``name``, ``number*name``, ``NA*name`` or ``label*name``."""
     if op.text == "~" and term[-1].kind == "number" and (len(term) == 1 or term[-2].text in "*-?"):
         _refuse(
             term[-1],
@@ -433,6 +487,9 @@ def _read_term(term: _Tokens, op: _Token) -> _Term:
         _refuse_modifier("start", term)
     if not modifier or not name:
         _refuse(term[stars[-1]], f"'*' in {_quote(term)} needs a value on its left and a name on its right.")
+    if len(modifier) == 1 and modifier[0].kind == "name" and modifier[0].text != "NA":
+        # lavaan's rule: a label neither frees nor fixes.
+        return _Term(_read_name(name, op), label=modifier[0].text)
     fixed = _read_modifier(modifier, term)
     return _Term(_read_name(name, op), fixed, explicit=True)
 
@@ -449,7 +506,7 @@ def _read_modifier(modifier: _Tokens, term: _Tokens) -> float | None:
         if abs(value) > _LARGEST:
             _refuse(modifier[0], f"{_quote(term)} fixes a parameter beyond {_LARGEST:g}; change the unit.")
         return value
-    if kinds in (["name"], ["string"]):
+    if kinds == ["string"]:
         _refuse_modifier("label", term)
     if kinds[0] == "name" and len(modifier) > 1 and modifier[1].text == "(":
         _refuse_modifier(modifier[0].text, term)
@@ -457,7 +514,7 @@ def _read_modifier(modifier: _Tokens, term: _Tokens) -> float | None:
 
 
 _OTHER_MODIFIERS = {
-    "label": "is a label; labels serve equality constraints, which are not supported. Remove the label",
+    "label": "is a label in another form; write it as a name, such as a*x",
     "equal": "is an equality constraint, which is not supported. Remove it",
     "start": "gives a starting value; these are made from the data here. Remove it",
     "c": "gives one value for each group; groups are not supported. Fit each group on its own",
@@ -663,7 +720,7 @@ class _Defaults:
 def _complete(rows: Sequence[_Row], roles: _Roles, observed: Sequence[str] | None, added: _Defaults) -> Model:
     parameters = (
         *_loadings(rows, added),
-        *(Parameter("~", *row.edge, row.fixed) for row in rows if row.op == "~"),
+        *(Parameter("~", *row.edge, row.fixed, row.label) for row in rows if row.op == "~"),
         *_stated_covariances(rows, roles, added),
         *_default_covariances(rows, roles, added),
     )
@@ -683,7 +740,7 @@ def _loadings(rows: Sequence[_Row], added: _Defaults) -> Iterator[Parameter]:
             continue
         is_marker = row.lhs not in begun and added.scale_latents == "first-indicator" and not row.explicit
         begun.add(row.lhs)
-        yield Parameter("=~", *row.edge, 1.0 if is_marker else row.fixed)
+        yield Parameter("=~", *row.edge, 1.0 if is_marker else row.fixed, row.label)
 
 
 def _stated_covariances(rows: Sequence[_Row], roles: _Roles, added: _Defaults) -> Iterator[Parameter]:
@@ -695,7 +752,7 @@ def _stated_covariances(rows: Sequence[_Row], roles: _Roles, added: _Defaults) -
             continue
         first, second = sorted((row.lhs, row.rhs), key=lambda name: rank.get(name, len(rank)))
         is_scale = first == second and first in roles.latents and added.scale_latents == "variance"
-        yield Parameter("~~", first, second, 1.0 if is_scale and not row.explicit else row.fixed)
+        yield Parameter("~~", first, second, 1.0 if is_scale and not row.explicit else row.fixed, row.label)
 
 
 def _default_covariances(rows: Sequence[_Row], roles: _Roles, added: _Defaults) -> Iterator[Parameter]:
@@ -744,10 +801,7 @@ def _as_measured(model: Model) -> list[Parameter]:
     """Turn the effects of a latent that has no ``=~`` into ``=~``: that is what makes it one in the text."""
     measuring = {row.source for row in model.parameters if row.op == "=~"}
     bare = [name for name in model.latents if name not in measuring]
-    rows = [
-        Parameter("=~", row.source, row.target, row.fixed) if row.op == "~" and row.source in bare else row
-        for row in model.parameters
-    ]
+    rows = [replace(row, op="=~") if row.op == "~" and row.source in bare else row for row in model.parameters]
     for name in bare:
         if not any(row.op == "=~" and row.source == name for row in rows):
             raise ModelError(
@@ -776,6 +830,6 @@ def _write_rows(rows: Sequence[Parameter], latents: Sequence[str]) -> list[str]:
 
 
 def _write_term(row: Parameter, *, guard: bool) -> str:
-    if row.fixed is None:
-        return f"NA*{row.rhs}" if guard else row.rhs
-    return f"{repr(float(row.fixed)).removesuffix('.0')}*{row.rhs}"
+    value = f"{repr(float(row.fixed)).removesuffix('.0')}*{row.rhs}" if row.fixed is not None else ""
+    free = value or (f"NA*{row.rhs}" if guard else "")
+    return " + ".join(filter(None, (free, f"{row.label}*{row.rhs}" if row.label else ""))) or row.rhs

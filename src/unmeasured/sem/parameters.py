@@ -33,6 +33,7 @@ class Parameter:
     source: str
     target: str
     fixed: float | None = None
+    label: str | None = None
 
     @property
     def lhs(self) -> str:
@@ -47,11 +48,15 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Model:
-    """A directed linear model with latents: names, roles, and one row for every entry that is not zero."""
+    """A directed linear model with latents: names, roles, and one row for every entry that is not zero.
+
+    ``defined`` are quantities computed from labelled rows, as ``(name, expression)``.
+    """
 
     names: tuple[str, ...]
     latents: tuple[str, ...]
     parameters: tuple[Parameter, ...]
+    defined: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def observed(self) -> tuple[str, ...]:

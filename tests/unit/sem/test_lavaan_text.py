@@ -188,11 +188,17 @@ def test_covariances_are_named_the_same_way_round() -> None:
         ),
         ("y ~ x + 0*1", "Line 1: '0 * 1' on the right of '~' is an intercept"),
         ("y ~ x +\n1", "Line 2: '1' on the right of '~' is an intercept"),
+        ('f =~ "a b"*x1', "is a label in another form; write it as a name, such as a*x"),
         (
-            "f =~ a*x1",
-            "Line 1: the modifier in 'a * x1' is a label; labels serve equality constraints, which are not",
+            "f =~ a*x1 + a*x2",
+            "The label 'a' names 'f =~ x1' (line 1) and 'f =~ x2' (line 1), which would make them equal",
         ),
-        ('f =~ "a b"*x1', "is a label; labels serve equality constraints"),
+        ("y ~ a*x\na := 2*a", "Line 2: 'a' in 'a := 2 * a' is taken"),
+        ("y ~ a*x\n2 := a", "Line 2: '2 := a' must have one new name on the left of ':='"),
+        ("y ~ a*x\nb :=", "Line 2: 'b :=' has nothing on its right"),
+        ("y ~ a*x\nb := a +* 2", "Line 2: 'a+*2' is not an expression"),
+        ("y ~ a*x\nb := open(a)", "Line 2: 'open(a)' calls something that is not known"),
+        ("y ~ a*x\nb := a < 2", "is not arithmetic on labels"),
         (
             "f =~ x1\nf =~ start(0.5)*x2",
             "Line 2: the modifier in 'start ( 0.5 ) * x2' gives a starting value; these",
@@ -217,7 +223,7 @@ def test_covariances_are_named_the_same_way_round() -> None:
         ("2*f =~ x1", "Line 1: '2 * f' puts a modifier on the left of '=~'; modifiers stand on the right."),
         (
             "y ~ x\n ind := a*b",
-            "Line 2: 'ind := a * b' uses ':='; defined parameters are not supported. Compute",
+            "Line 2: 'a' in 'a*b' is no label. There are no labels.",
         ),
         (
             "y ~ x; a == b^2",

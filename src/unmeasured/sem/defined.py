@@ -1,0 +1,163 @@
+"""Defined parameters: arithmetic on labelled estimates, ``ab := a*b``, with standard errors by the delta method.
+
+An expression is numbers and names joined by ``+ - * / ^`` and parentheses, and ``exp``, ``log``, ``sqrt`` and ``abs``
+of such. It is read by Python's own parser and evaluated node by node: nothing else can be called. Derivatives come
+from complex steps, ``Im g(x + ih) / h``, which lose no digits.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+
+from unmeasured.arrays import Floats
+from unmeasured.errors import ModelError, listing, nearest
+from unmeasured.sem.delta import delta_errors
+
+if TYPE_CHECKING:
+    from unmeasured.sem.fit import Fit
+
+_STEP = 1e-30
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+# abs has no complex derivative; of a real number it is a change of sign.
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "abs": lambda x: -x if x.real < 0 else x,
+}
+
+
+def check_expression(expression: str, known: Sequence[str]) -> None:
+    """Refuse what is no arithmetic on known names.
+
+    >>> check_expression("a*(b + c)^2", ["a", "b", "c"])
+    >>> check_expression("a*b", ["a", "c"])
+    Traceback (most recent call last):
+        ...
+    unmeasured.errors.ModelError: 'b' in 'a*b' is no label. Labels are 'a', 'c'.
+    """
+    for node in ast.walk(_parsed(expression)):
+        if isinstance(node, ast.Call):
+            called = node.func.id if isinstance(node.func, ast.Name) else ""
+            if called not in _FUNCTIONS or len(node.args) != 1 or node.keywords:
+                raise ModelError(f"{expression!r} calls something that is not known; there are {listing(_FUNCTIONS)}.")
+        elif isinstance(node, ast.Name):
+            if node.id not in known and node.id not in _FUNCTIONS:
+                others = f". Labels are {listing(known)}." if known else ". There are no labels."
+                hint = nearest(node.id, known) or others
+                raise ModelError(f"{node.id!r} in {expression!r} is no label{hint}")
+        elif isinstance(node, ast.BinOp):
+            _check_known(type(node.op) in _BINARY, expression)
+        elif isinstance(node, ast.UnaryOp):
+            _check_known(type(node.op) in _UNARY, expression)
+        elif isinstance(node, ast.Constant):
+            _check_known(isinstance(node.value, int | float) and not isinstance(node.value, bool), expression)
+        else:
+            _check_known(isinstance(node, ast.Expression | ast.operator | ast.unaryop | ast.expr_context), expression)
+
+
+def _check_known(is_known: bool, expression: str) -> None:
+    if not is_known:
+        raise ModelError(
+            f"{expression!r} is not arithmetic on labels: use + - * / ^, parentheses, {listing(_FUNCTIONS)}."
+        )
+
+
+def _parsed(expression: str) -> ast.Expression:
+    try:
+        return ast.parse(expression.replace("^", "**"), mode="eval")
+    except SyntaxError:
+        raise ModelError(f"{expression!r} is not an expression; write one such as 'a*b + c'.") from None
+
+
+def evaluate(expression: str, values: Mapping[str, complex]) -> complex:
+    """The value of an expression that was checked.
+
+    >>> evaluate("a*(b + 1)^2", {"a": 2.0, "b": 3.0})
+    32.0
+    """
+    return cast(complex, _value(_parsed(expression).body, values))
+
+
+def _value(node: ast.expr, values: Mapping[str, complex]) -> Any:
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return values[name]
+        case ast.UnaryOp(op=op, operand=operand):
+            return _UNARY[type(op)](_value(operand, values))
+        case ast.BinOp(left=left, op=op, right=right):
+            return _BINARY[type(op)](_value(left, values), _value(right, values))
+        case ast.Call(func=ast.Name(id=name), args=[argument]):
+            return _FUNCTIONS[name](_value(argument, values))
+    raise ModelError("This expression was not checked.")
+
+
+def defined_rows(fit: Fit, parameters: pd.DataFrame) -> pd.DataFrame:
+    """Rows for :attr:`Fit.parameters`, one for each ``:=`` of the model; ``std`` is that of standardised estimates."""
+    model = fit.model
+    at = {p.label: k for k, p in enumerate(model.parameters) if p.label is not None}
+    est, std = parameters["est"].to_numpy(dtype=float), parameters["std"].to_numpy(dtype=float)
+    values = _defined(model.defined, {label: est[k] for label, k in at.items()})
+    standardised = _defined(model.defined, {label: std[k] for label, k in at.items()})
+    se = delta_errors(fit, _gradient(fit, at, est))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(se > 0, values / se, np.nan)
+    return pd.DataFrame(
+        {
+            "lhs": [name for name, _ in model.defined],
+            "op": ":=",
+            "rhs": [expression for _, expression in model.defined],
+            "est": values,
+            "se": se,
+            "z": z,
+            "pvalue": 2.0 * ndtr(-np.abs(z)),
+            "std": standardised,
+        }
+    )
+
+
+def _defined(definitions: Sequence[tuple[str, str]], labelled: Mapping[str, complex]) -> Any:
+    """Values of all definitions in turn; each may use those above it."""
+    known = dict(labelled)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for name, expression in definitions:
+            try:
+                known[name] = evaluate(expression, known)
+            except ZeroDivisionError:
+                known[name] = np.nan
+    return np.array([known[name] for name, _ in definitions])
+
+
+def _gradient(fit: Fit, at: Mapping[str, int], est: Floats) -> Floats:
+    """(definitions, p) by every free parameter, on variables of unit variance."""
+    pattern = fit.problem.pattern
+    unit = pattern.unit(fit.problem.scale)
+    free = sorted(
+        (k for k, p in enumerate(fit.model.parameters) if p.fixed is None),
+        key=lambda k: fit.model.parameters[k].op == "~~",
+    )
+    gradient = np.zeros((len(fit.model.defined), pattern.n_free))
+    for label, k in at.items():
+        if fit.model.parameters[k].fixed is not None:
+            continue
+        moved: dict[str, complex] = {name: complex(est[row]) for name, row in at.items()}
+        moved[label] += 1j * _STEP
+        slot = free.index(k)
+        gradient[:, slot] = _defined(fit.model.defined, moved).imag / _STEP * unit[slot]
+    return gradient
