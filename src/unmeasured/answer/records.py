@@ -20,6 +20,7 @@ from unmeasured.graphs import CPDAG, DAG
 from unmeasured.graphs import from_json as graph_from_json
 from unmeasured.precheck import Finding
 from unmeasured.sem.fit import Fit
+from unmeasured.sem.measures import Misfit, Robust, ScaledTest
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.solve import Problem, Solution
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 _NEEDED = ("graph", "member", "sample", "solution", "remarks", "method", "options", "named", "count")
 _ARRAYS = ("x", "history", "lower")
+_ROBUST_INDICES = ("chi2_scaled", "pvalue_scaled", "rmsea_robust", "cfi_robust", "tli_robust")
+_ROBUST_NUMBERS = ("test", "baseline", "misfit", "baseline_misfit")
 _INDICES = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic", "loglik")
 
 
@@ -55,6 +58,7 @@ def to_json(result: Result) -> str:
         "check": [asdict(finding) for finding in result.check.findings],
         "runners": [{**vars(runner), "graph": json.loads(runner.graph.to_json())} for runner in result.runners],
         "indices": {name: getattr(fit, name) for name in _INDICES},
+        "robust": _robust_record(result),
         "parameters": result.parameters.to_dict(orient="records"),
     }
     return json.dumps(_spelled(record), ensure_ascii=False, allow_nan=False)
@@ -75,9 +79,38 @@ def from_json(text: str) -> dict[str, Any]:
     fields = {key: record[key] for key in ("method", "options")}
     # Records written before there was a check have none.
     fields["findings"] = tuple(Finding(**finding) for finding in record.get("check", []))
-    return {"graph": graph, "sem": sem, "runners": runners, **fields} | {
+    robust = _robust(record.get("robust"))
+    return {"graph": graph, "sem": sem, "runners": runners, "robust": robust, **fields} | {
         key: tuple(record[key]) for key in ("remarks", "named")
     }
+
+
+def _robust_record(result: Result) -> dict[str, Any] | None:
+    """Robust statistics need rows, which are not kept; so they are."""
+    robust = result.fit.robust
+    if robust is None:
+        return None
+    n_free = result.fit.model.n_free
+    kept = {name: asdict(getattr(robust, name)) for name in _ROBUST_NUMBERS}
+    words = {name: getattr(robust, name) for name in ("estimator", "correction", "reason")}
+    indices = {name: getattr(result.reported, name) for name in _ROBUST_INDICES}
+    return {**words, **kept, **indices, "acov": robust.acov[:n_free, :n_free].tolist()}
+
+
+def _robust(record: dict[str, Any] | None) -> Robust | None:
+    if record is None:  # not needed, or unknown to earlier versions
+        return None
+    numbers = {name: {key: float(value) for key, value in record[name].items()} for name in _ROBUST_NUMBERS}
+    return Robust(
+        record["estimator"],
+        record["correction"],
+        np.array(record["acov"], dtype=float),
+        ScaledTest(**numbers["test"]),
+        ScaledTest(**numbers["baseline"]),
+        Misfit(**numbers["misfit"]),
+        Misfit(**numbers["baseline_misfit"]),
+        record["reason"],
+    )
 
 
 def _runner(entry: dict[str, Any]) -> RunnerUp:

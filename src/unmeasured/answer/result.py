@@ -36,7 +36,9 @@ from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
 from unmeasured.precheck import Check, Finding
+from unmeasured.sem.estimators import reported
 from unmeasured.sem.fit import Fit
+from unmeasured.sem.measures import Robust
 from unmeasured.sem.parameters import Model, pattern_of
 from unmeasured.sem.solve import Problem
 
@@ -85,6 +87,7 @@ class Result:
     named: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     runners: tuple[RunnerUp, ...] = ()
+    robust: Robust | None = None  # of a result read from a file, whose rows are not at hand
 
     def __post_init__(self) -> None:
         if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:
@@ -108,7 +111,13 @@ class Result:
 
     @cached_property
     def _held(self) -> tuple[Fit, Anchors]:
-        return turned(self.sem, self.graph.groups)
+        fit, anchors = turned(self.sem, self.graph.groups)
+        return replace(fit, robust=self.robust) if self.robust is not None else reported(fit), anchors
+
+    @property
+    def reported(self) -> Fit:
+        """``sem`` with the robust statistics that are reported where the rows are not normal."""
+        return replace(self.sem, robust=self.fit.robust)
 
     @property
     def fit(self) -> Fit:

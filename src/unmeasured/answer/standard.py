@@ -44,7 +44,12 @@ def covariance_root(fit: Fit) -> tuple[Floats, Floats]:
     # In a population the estimates are exact.
     spread = 0.0 if math.isinf(fit.sample.n) else math.sqrt(2.0 / fit.sample.n)
     root = unit[:, None] * vector[:, ~blind] * spread / np.sqrt(value[~blind])
-    return root, unit[:, None] * vector[:, blind]
+    null = unit[:, None] * vector[:, blind]
+    if fit.robust is not None:
+        scale = fit.problem.pattern.unit(fit.problem.scale)
+        value, vector = np.linalg.eigh(fit.robust.acov[: len(H), : len(H)] / np.outer(scale, scale))
+        root = vector * np.sqrt(np.maximum(value, 0.0))
+    return root, null
 
 
 def _gradient(fit: Fit) -> Floats:

@@ -22,12 +22,12 @@ import pandas as pd
 from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
-from unmeasured.data.sample import Sample, as_sample
+from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem import indices, kernels
 from unmeasured.sem.dimension import Dimension, dimension
-from unmeasured.sem.lavaan import parse
+from unmeasured.sem.measures import Measures, Robust
 from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of, pattern_of
 from unmeasured.sem.solve import Problem, Solution, solve_with_restarts
 
@@ -35,6 +35,8 @@ from unmeasured.sem.solve import Problem, Solution, solve_with_restarts
 _NO_INFORMATION = 1e-9
 
 Count = Literal["dimension", "parameters"]
+Estimator = Literal["ML", "MLM", "MLR", "WLSMV"]
+FitMissing = Literal["ml", "fiml", "listwise", "pairwise"]
 
 
 def fit(
@@ -48,8 +50,13 @@ def fit(
     scale_latents: LatentScale = "variance",
     correlate_outcomes: bool = False,
     count: Count = "dimension",
-) -> Fit:
-    """Fit a model by maximum likelihood.
+    estimator: Estimator = "ML",
+    groups: Any = None,
+    equal: Sequence[str] | str = (),
+    cor: Cor | None = None,
+    missing: FitMissing = "ml",
+) -> Any:
+    """Fit a model by maximum likelihood, or to ordinal items by weighted least squares.
 
     Parameters
     ----------
@@ -66,6 +73,26 @@ def fit(
     count : "dimension" or "parameters"
         What degrees of freedom, AIC and BIC count: the generic dimension, which is right, or the free
         parameters, as lavaan does. They differ only where parameters are not identified.
+    estimator : "ML", "MLM", "MLR" or "WLSMV"
+        From rows, tests and standard errors for data that are not normal: Satorra-Bentler (MLM), Yuan-Bentler (MLR,
+        also with missing values), and for ordinal items weighted least squares on polychoric correlations (WLSMV). See
+        ``fit.chi2_scaled``, ``fit.rmsea_robust``, ``fit.cfi_robust``.
+    groups : name of a column, or a value for each row
+        Fit the model to every group of people, with means.
+    equal : sequence of str
+        What the groups share: "loadings", "intercepts", "residuals", "means", "regressions", "residual.covariances",
+        "lv.variances", "lv.covariances" (lavaan's ``group.equal``).
+    cor : "pearson", "auto", "polychoric" or "spearman-normal"
+        Which correlations to take from rows (see :func:`unmeasured.as_sample`); WLSMV takes polychoric ones.
+    missing : "ml", "fiml", "listwise" or "pairwise"
+        What to do about missing values. "ml": the model is fitted to the moments of highest likelihood; in groups,
+        with means and with MLR, the likelihood of the rows themselves is maximised (full information), as "fiml" does
+        always.
+
+    Returns
+    -------
+    Fit or GroupFit
+        A :class:`GroupFit` where groups were named.
 
     Examples
     --------
@@ -76,16 +103,24 @@ def fit(
     >>> round(result.chi2, 2), result.df, round(result.cfi, 3)
     (85.31, 24, 0.931)
     """
-    sample = as_sample(X, cov=cov, n_samples=n_samples, names=names)
-    if isinstance(model, str):
-        model = parse(
-            model,
-            observed=sample.names,
-            correlate_exogenous=correlate_exogenous,
-            scale_latents=scale_latents,
-            correlate_outcomes=correlate_outcomes,
-        )
-    return replace(fit_many([model], sample)[0], count=count)
+    # What goes beyond one covariance matrix builds on this module.
+    from unmeasured.sem.estimate import Options, estimate
+
+    options = Options(
+        estimator, groups, equal, cor, missing, correlate_exogenous, scale_latents, correlate_outcomes, count
+    )
+    matrix = None
+    if estimator == "ML" and groups is None and not equal and missing != "fiml":
+        sample = as_sample(X, cov=cov, n_samples=n_samples, names=names, cor=cor or "pearson", missing=missing)
+        read = options.parse(model, sample.names) if isinstance(model, str) else model
+        if not (isinstance(read, Model) and (read.intercepts or read.has_equalities)):
+            return replace(fit_many([read], sample)[0], count=count)
+        matrix = sample if sample.rows is None else None
+    elif X is None or cov is not None or n_samples is not None:
+        matrix = as_sample(X, cov=cov, n_samples=n_samples, names=names)
+    elif isinstance(X, Sample) and X.rows is None:
+        matrix = X
+    return estimate(model, X, names, matrix, options)
 
 
 def fit_many(
@@ -124,7 +159,7 @@ def fit_many(
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(Measures):
     """A fitted model: estimates, likelihood, indices, and how the fit went."""
 
     graph: DAG | CPDAG | Model  # as it was given
@@ -132,6 +167,7 @@ class Fit:
     problem: Problem
     solution: Solution
     count: Count = "dimension"
+    robust: Robust | None = None  # of estimators MLM, MLR and WLSMV
 
     @cached_property
     def model(self) -> Model:
@@ -244,31 +280,16 @@ class Fit:
         return indices.log_likelihood(max(self.solution.discrepancy, 0.0), log_det, self.n_observed, n)
 
     @property
-    def aic(self) -> float:
-        """Akaike's criterion, with the generic dimension."""
-        return -2.0 * self.loglik + 2.0 * self.n_counted
-
-    @property
-    def bic(self) -> float:
-        """Bayesian information criterion, with the generic dimension; smaller is better."""
-        return -2.0 * self.loglik + self.n_counted * math.log(self.sample.n)
-
-    @property
-    def pvalue(self) -> float:
-        """Probability of a larger chi-square if the model holds."""
-        return indices.p_value(self.chi2, self.df)
+    def n_samples(self) -> float:
+        """Number of samples."""
+        return self.sample.n
 
     @property
     def rmsea(self) -> float:
         """Root mean square error of approximation, dividing by N as lavaan does."""
         if math.isinf(self.sample.n):
             return math.sqrt(max(self.solution.discrepancy, 0.0) / self.df) if self.df else 0.0
-        return indices.rmsea(self.chi2, self.df, self.sample.n)
-
-    @cached_property
-    def rmsea_ci(self) -> tuple[float, float]:
-        """90% interval of RMSEA."""
-        return indices.rmsea_interval(self.chi2, self.df, self.sample.n)
+        return super().rmsea
 
     @property
     def baseline_chi2(self) -> float:
@@ -281,16 +302,6 @@ class Fit:
         return self.n_observed * (self.n_observed - 1) // 2
 
     @property
-    def cfi(self) -> float:
-        """Comparative fit index."""
-        return indices.cfi(*self._comparison)
-
-    @property
-    def tli(self) -> float:
-        """Tucker-Lewis index."""
-        return indices.tli(*self._comparison)
-
-    @property
     def _comparison(self) -> tuple[float, int, float, int]:
         if math.isinf(self.sample.n):  # the limit of large N: chi-squares in proportion, nothing to subtract
             return (
@@ -299,7 +310,7 @@ class Fit:
                 -1e12 * self.sample.log_det_corr,
                 self.baseline_df,
             )
-        return self.chi2, self.df, self.baseline_chi2, self.baseline_df
+        return super()._comparison
 
     @cached_property
     def srmr(self) -> float:
@@ -362,9 +373,12 @@ class Fit:
         value, vector = np.linalg.eigh(H * np.outer(unit, unit))
         null = value < _NO_INFORMATION * max(value[-1], 1.0)
         identified = ~(np.abs(vector[:, null]) > 1e-4).any(axis=1)
-        variance = (vector[:, ~null] ** 2 / value[~null]).sum(axis=1) * unit**2 * 2.0 / self.sample.n
-        errors = np.where(identified, np.sqrt(variance), np.nan)
-        return errors * self.problem.pattern.unit(self.problem.scale), identified
+        if self.robust is not None:
+            variance = np.diag(self.robust.acov)[:p]
+        else:
+            variance = (vector[:, ~null] ** 2 / value[~null]).sum(axis=1) * unit**2 * 2.0 / self.sample.n
+            variance = variance * self.problem.pattern.unit(self.problem.scale) ** 2
+        return np.where(identified, np.sqrt(variance), np.nan), identified
 
     @property
     def _identified(self) -> Bools:
@@ -378,6 +392,9 @@ class Fit:
         variance at its bound is computed as if there were no bound, as lavaan does: do not lean on it.
         ``std`` is the estimate with all variables of unit variance (lavaan's std.all).
         """
+        return self._parameters()
+
+    def _parameters(self) -> pd.DataFrame:
         rows = self.model.parameters
         values = dict(zip(self._free, zip(self.estimates, self._uncertainty[0], strict=True), strict=True))
         est, se = np.array([values[p] if p.fixed is None else (p.fixed, 0.0) for p in rows]).reshape(-1, 2).T
@@ -422,15 +439,15 @@ class Fit:
 
     def summary(self) -> str:
         """The fit as text: status, indices, parameters, notes."""
-        low, high = self.rmsea_ci
+        first, second, *robust = self._test_lines()
         lines = [
             f"unmeasured fit: {self.n_observed} observed, {len(self.model.latents)} latent, N = {self.sample.n:g}",
             self.status,
             self.dimension.explain(),
             "",
-            f"chi2 {self.chi2:.3f} on {self.df} df, p = {self.pvalue:.4g}",
-            f"RMSEA {self.rmsea:.4f} (90% {low:.4f} to {high:.4f}), CFI {self.cfi:.4f}, TLI {self.tli:.4f}, "
-            f"SRMR {self.srmr:.4f}",
+            first,
+            f"{second}, SRMR {self.srmr:.4f}",
+            *robust,
             f"log-likelihood {self.loglik:.3f}, AIC {self.aic:.2f}, BIC {self.bic:.2f}",
             "",
             self.parameters.to_string(index=False, float_format=lambda v: f"{v:.4f}", na_rep=""),
