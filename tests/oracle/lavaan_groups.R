@@ -7,7 +7,7 @@ given <- commandArgs(TRUE)
 real <- function(name) read.csv(file.path(given[1], name))
 drawn <- function(name) read.csv(file.path(given[2], name))
 
-number <- function(v) ifelse(is.na(v), "null", sprintf("%.10g", v))
+number <- function(v) ifelse(is.na(v), "null", sprintf("%.8g", v))
 quoted <- function(v) paste0('"', gsub('"', '\\\\"', gsub("\n", "\\\\n", v)), '"')
 object <- function(names, values) paste0("{", paste0(quoted(names), ": ", values, collapse = ", "), "}")
 listed <- function(values) paste0("[", paste(values, collapse = ", "), "]")
@@ -38,11 +38,12 @@ answer <- function(name, rows, model, group = NULL, equal = character(0), std = 
   m <- unlist(fitMeasures(fit))
   m <- m[intersect(kept, names(m))]
   p <- parameterEstimates(fit, remove.nonfree = FALSE, remove.eq = TRUE, standardized = TRUE)
-  p <- p[!p$op %in% c("~*~", "=="), ]
+  p <- p[!p$op %in% c("~*~", "==") & p$se > 0, ]
   labels <- if (is.null(group)) "" else lavInspect(fit, "group.label")
   g <- if (is.null(p$group)) 1 else p$group
-  rows_of <- sprintf('{"lhs": %s, "op": %s, "rhs": %s, "group": %s, "est": %s, "se": %s, "std": %s}', quoted(p$lhs),
-                     quoted(p$op), quoted(p$rhs), quoted(labels[g]), number(p$est), number(p$se), number(p$std.all))
+  # Of each free parameter: lhs, op, rhs, group, estimate, standard error, standardised estimate.
+  rows_of <- sprintf("[%s, %s, %s, %s, %s, %s, %s]", quoted(p$lhs), quoted(p$op), quoted(p$rhs), quoted(labels[g]),
+                     number(p$est), number(p$se), number(p$std.all))
   cat(name, equal, m["chisq"], m["df"], "\n")
   object(c("name", "model", "groups", "equal", "scale_latents", "estimator", "measures", "score_tests", "parameters"),
          c(quoted(name), quoted(model), if (is.null(group)) "null" else quoted(group), listed(if (length(equal)) quoted(equal)),
@@ -92,5 +93,19 @@ out <- c(
   answer("holzinger_swineford.csv", school, hs),
   answer("skewed", skewed, "f =~ a*y1 + a*y2 + y3\nh =~ y4 + y5 + y6\ny1 ~ m*1\ny2 ~ m*1")
 )
+# Difference tests of neighbouring steps; with MLM and MLR those of Satorra and Bentler (2001).
+differences <- function(name, rows, model, group, estimator, ...) {
+  fits <- lapply(steps[1:4], function(e) fitted(model, rows, TRUE, group = group, group.equal = if (length(e)) e else "",
+                                                meanstructure = TRUE, estimator = estimator, ...))
+  d <- lavTestLRT(fits[[1]], fits[[2]], fits[[3]], fits[[4]])
+  object(c("name", "estimator", "model", "groups", "chi2", "df", "pvalue"),
+         c(quoted(name), quoted(estimator), quoted(model), quoted(group), listed(number(d[["Chisq diff"]][-1])),
+           listed(number(d[["Df diff"]][-1])), listed(number(d[["Pr(>Chisq)"]][-1]))))
+}
+compared <- c(differences("skewed", skewed, two, "g", "ML"), differences("skewed", skewed, two, "g", "MLM"),
+              differences("skewed", skewed, two, "g", "MLR"),
+              differences("holes", holes, two, "g", "MLR", missing = "ml"),
+              differences("holzinger_swineford.csv", school, hs, "school", "ML"),
+              differences("holzinger_swineford.csv", school, hs, "school", "MLR"))
 writeLines(paste0('{"program": "lavaan ', packageVersion("lavaan"), ', R ', getRversion(), '", "date": "', Sys.Date(),
-                  '", "script": "lavaan_groups.R",\n"fits": [\n', paste(out, collapse = ",\n"), "\n]}"), given[3])
+                  '", "script": "lavaan_groups.R",\n"differences": [\n', paste(compared, collapse = ",\n"), '],\n"fits": [\n', paste(out, collapse = ",\n"), "\n]}"), given[3])

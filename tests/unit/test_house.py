@@ -30,6 +30,7 @@ ORDER = [
     "knowledge",
     "diagram",
     "answer",
+    "invariance",
     "search",
     "replicates",
     "ladder",
@@ -100,6 +101,7 @@ def test_every_public_name_is_documented():
         "docs/stability.md",
         "docs/scaling.md",
         "docs/robust.md",
+        "docs/groups.md",
     ],
 )
 def test_the_pages_run_and_print_what_they_say(page):

@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -31,12 +31,55 @@ from unmeasured.sem.measures import Measures, Robust
 from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of, pattern_of
 from unmeasured.sem.solve import Problem, Solution, solve_with_restarts
 
+if TYPE_CHECKING:
+    from unmeasured.sem.groups import GroupFit
+
 # Directions in which the scaled information is below this carry no information: not identified.
 _NO_INFORMATION = 1e-9
 
 Count = Literal["dimension", "parameters"]
 Estimator = Literal["ML", "MLM", "MLR", "WLSMV"]
 FitMissing = Literal["ml", "fiml", "listwise", "pairwise"]
+
+
+@overload
+def fit(
+    model: str | DAG | CPDAG | Model,
+    X: Any = ...,
+    *,
+    cov: Any = ...,
+    n_samples: float | None = ...,
+    names: Sequence[str] | None = ...,
+    correlate_exogenous: bool = ...,
+    scale_latents: LatentScale = ...,
+    correlate_outcomes: bool = ...,
+    count: Count = ...,
+    estimator: Estimator = ...,
+    groups: None = ...,
+    equal: Sequence[str] | str = ...,
+    cor: Cor | None = ...,
+    missing: FitMissing = ...,
+) -> Fit: ...
+
+
+@overload
+def fit(
+    model: str | DAG | CPDAG | Model,
+    X: Any = ...,
+    *,
+    cov: Any = ...,
+    n_samples: float | None = ...,
+    names: Sequence[str] | None = ...,
+    correlate_exogenous: bool = ...,
+    scale_latents: LatentScale = ...,
+    correlate_outcomes: bool = ...,
+    count: Count = ...,
+    estimator: Estimator = ...,
+    groups: Any,
+    equal: Sequence[str] | str = ...,
+    cor: Cor | None = ...,
+    missing: FitMissing = ...,
+) -> GroupFit: ...
 
 
 def fit(
@@ -55,7 +98,7 @@ def fit(
     equal: Sequence[str] | str = (),
     cor: Cor | None = None,
     missing: FitMissing = "ml",
-) -> Any:
+) -> Fit | GroupFit:
     """Fit a model by maximum likelihood, or to ordinal items by weighted least squares.
 
     Parameters

@@ -96,7 +96,7 @@ class Table:
         slots: dict[tuple[object, ...], int] = {}
         rows = []
         for g, model in enumerate(completed):
-            exogenous = _exogenous(model)
+            exogenous = predictors_of(model)
             mine = []
             for p in (*model.parameters, *model.intercepts):
                 if p.fixed is not None:
@@ -132,14 +132,20 @@ class Table:
         rows = [row for row in self.rows[g] if row.slot >= 0]
         return sorted(rows, key=lambda row: order[row.parameter.op])
 
-    def shared(self) -> list[tuple[Row, Row]]:
-        """Every equality constraint: the first row with a position, and each later one that has it too."""
-        first: dict[int, Row] = {}
+    def shared(self) -> list[Row]:
+        """The rows whose equality with others can be released, one at a time: of two equal ones the second."""
         free = [row for rows in self.rows for row in rows if row.slot >= 0]
-        return [(first[row.slot], row) for row in free if first.setdefault(row.slot, row) is not row]
+        times = np.bincount([row.slot for row in free], minlength=self.size)
+        seen: set[int] = set()
+        out = []
+        for row in free:
+            if times[row.slot] > 2 or row.slot in seen:
+                out.append(row)
+            seen.add(row.slot)
+        return out
 
 
-def _exogenous(model: Model) -> frozenset[str]:
+def predictors_of(model: Model) -> frozenset[str]:
     """Observed variables that nothing points at and that point at something: predictors."""
     targets = {p.target for p in model.parameters if p.op in ("=~", "~")}
     sources = {p.source for p in model.parameters if p.op in ("=~", "~")}
@@ -538,7 +544,8 @@ class GroupFit(Measures):
         -------
         DataFrame
             ``lhs op rhs group chi2 df pvalue change bic``, largest first: ``group`` is the group whose parameter is
-            released, ``change`` the expected change of its estimate, ``bic`` by how much releasing lowers BIC.
+            released (of two groups the second: the statistic is the same), ``change`` the expected change of its
+            estimate, ``bic`` by how much releasing lowers BIC.
         """
         return score_tests(self.joint)
 
@@ -568,7 +575,6 @@ class GroupFit(Measures):
 
 def score_tests(joint: Estimated) -> pd.DataFrame:
     """Tests of every equality constraint; see :meth:`GroupFit.score_tests`."""
-    pairs = joint.table.shared()
     structures = joint.joint.structures
     locals_, informations = [], []
     base = np.zeros((joint.table.size,) * 2)
@@ -584,7 +590,7 @@ def score_tests(joint: Estimated) -> pd.DataFrame:
     local_of = [{id(row): k for k, row in enumerate(joint.table.free(g))} for g in range(len(joint.labels))]
     records = []
     n = joint.joint.n
-    for _, row in pairs:
+    for row in joint.table.shared():
         k = local_of[row.group][id(row)]
         score, own = locals_[row.group][k], informations[row.group][k, k]
         with_rest = structures[row.group].joined(informations[row.group][k], joint.table.size)

@@ -69,7 +69,7 @@ def test_ordinal_fits_have_thresholds_and_no_likelihood() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_in_words(options: dict, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=".*") as caught:
+    with pytest.raises(error) as caught:
         um.fit(TWO, HOLES, **options)
     assert words in str(caught.value)
 
