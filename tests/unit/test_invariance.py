@@ -204,3 +204,36 @@ def test_summaries_name_groups_and_missing_values() -> None:
     assert "Yuan-Bentler" in text
     assert fit.latent_means["a"].abs().max() == 0.0
     assert "<GroupFit: chi2" in repr(fit)
+
+
+def test_many_models_in_groups() -> None:
+    graphs = [
+        um.DAG.from_edges([("f", f"y{i}") for i in items], latents=["f"]) for items in ((1, 2, 3, 4), (2, 3, 4, 5))
+    ]
+    sample = um.as_sample(SKEWED.drop(columns="g"))
+    many = um.fit_many(graphs, sample, groups=SKEWED["g"], equal="loadings")
+    for graph, fit in zip(graphs, many, strict=True):
+        assert fit.chi2 == pytest.approx(um.fit(graph, SKEWED, groups="g", equal="loadings").chi2)
+
+
+def test_models_side_by_side_do_not_forget_constraints() -> None:
+    text = "f =~ a*y1 + a*y2 + y3"
+    with pytest.raises(ModelError, match="cannot have equal labels"):
+        um.compare_models({"equal": text}, SKEWED.drop(columns="g"))
+
+
+def test_units_do_not_matter() -> None:
+    scale = pd.Series({"y1": 1000.0, "y2": 0.001, "y3": 1.0, "y4": 50.0, "y5": 1.0, "y6": 1e-4})
+    rows = SKEWED.copy()
+    rows[scale.index] *= scale
+    equal = ("loadings", "intercepts", "residuals")
+    here, there = um.fit(TWO, SKEWED, groups="g", equal=equal), um.fit(TWO, rows, groups="g", equal=equal)
+    assert there.chi2 == pytest.approx(here.chi2, rel=1e-6)
+    assert there.df == here.df
+    pd.testing.assert_series_equal(there.parameters["std"], here.parameters["std"], atol=1e-5)
+
+
+def test_rows_in_another_order_and_groups_renamed_give_the_same_fit() -> None:
+    shuffled = SKEWED.sample(frac=1.0, random_state=2).replace({"g": {"a": "z"}})
+    here = um.fit(TWO, SKEWED, groups="g", equal="loadings")
+    assert um.fit(TWO, shuffled, groups="g", equal="loadings").chi2 == pytest.approx(here.chi2, abs=1e-8)

@@ -7,7 +7,8 @@ rows ──► columns of the model ──► groups ──► a Sample each ─
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -63,7 +64,7 @@ def estimate(
         return _from_matrix(model, matrix, options)
     frame, kept = _frame(X, names, options)
     labels, parts = _groups(frame, options.groups)
-    columns = [str(c) for c in frame.columns if not (isinstance(options.groups, str) and c == options.groups)]
+    columns = [str(c) for c in frame.columns if not (_is_column(options.groups) and c == options.groups)]
     models = _models(model, columns, len(parts), options)
     used = models[0].observed
     _check_columns(used, columns)
@@ -87,6 +88,13 @@ def estimate(
     return _joined(models, samples, labels, options)
 
 
+def estimate_groups(model: DAG | CPDAG | Model, sample: Sample, options: Options) -> GroupFit:
+    """Fit one model to the groups of a sample's rows."""
+    found = estimate(model, sample, None, None, options)
+    assert isinstance(found, GroupFit)
+    return found
+
+
 def _joined(models: list[Model], samples: list[Sample], labels: tuple[str, ...], options: Options) -> Fit | GroupFit:
     estimated, fits = fit_groups(
         models,
@@ -105,6 +113,8 @@ def _from_matrix(model: str | DAG | CPDAG | Model, sample: Sample, options: Opti
         continuous_rows(sample, options.estimator)
     if options.groups is not None:
         raise DataError("groups= needs rows, with a column that says who belongs to which group; a matrix has none.")
+    if math.isinf(sample.n):
+        raise ModelError("Equal labels need a sample; this matrix is said to be a population (n_samples=inf).")
     (given,) = _models(model, sample.names, 1, options)
     if given.intercepts:
         raise ModelError(
@@ -155,7 +165,7 @@ def _frame(X: Any, names: Sequence[str] | None, options: Options) -> tuple[pd.Da
 def _groups(frame: pd.DataFrame, groups: Any) -> tuple[tuple[str, ...], list[Ints]]:
     if groups is None:
         return ("all",), [np.arange(len(frame))]
-    if isinstance(groups, str):
+    if _is_column(groups):
         return split_groups(frame, groups)
     values = pd.Series(np.asarray(groups), index=frame.index, name="groups") if len(groups) == len(frame) else None
     if values is None:
@@ -163,6 +173,11 @@ def _groups(frame: pd.DataFrame, groups: Any) -> tuple[tuple[str, ...], list[Int
             f"groups has {len(groups)} values for {len(frame)} rows. Give one for each row, or a column's name."
         )
     return split_groups(values.to_frame(), "groups")
+
+
+def _is_column(groups: Any) -> bool:
+    """Whether groups are named by a column, not given by value."""
+    return isinstance(groups, str) or (groups is not None and not isinstance(groups, Sized))
 
 
 def _models(model: str | DAG | CPDAG | Model, columns: Sequence[str], n: int, options: Options) -> list[Model]:

@@ -142,7 +142,7 @@ def _reported_ordinal(fit: Fit) -> Fit:
 # Ordinal items ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OrdinalFit(Fit):
     """A model of ordinal items fitted by weighted least squares (WLSMV); chi-square is that of least squares.
 
@@ -161,6 +161,10 @@ class OrdinalFit(Fit):
     def n_samples(self) -> float:
         """Number of rows, less 1: least squares counts so, as in lavaan."""
         return self._data.n - 1.0
+
+    @property
+    def _n_shown(self) -> float:
+        return float(self._data.n)
 
     @cached_property
     def chi2(self) -> float:

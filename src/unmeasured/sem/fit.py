@@ -166,6 +166,32 @@ def fit(
     return estimate(model, X, names, matrix, options)
 
 
+@overload
+def fit_many(
+    models: Sequence[DAG | CPDAG | Model],
+    sample: Sample,
+    *,
+    starts: Sequence[Floats | None] | None = ...,
+    n_restarts: int = ...,
+    n_threads: int | None = ...,
+    groups: None = ...,
+    equal: Sequence[str] | str = ...,
+) -> list[Fit]: ...
+
+
+@overload
+def fit_many(
+    models: Sequence[DAG | CPDAG | Model],
+    sample: Sample,
+    *,
+    starts: Sequence[Floats | None] | None = ...,
+    n_restarts: int = ...,
+    n_threads: int | None = ...,
+    groups: Sequence[Any],
+    equal: Sequence[str] | str = ...,
+) -> list[GroupFit]: ...
+
+
 def fit_many(
     models: Sequence[DAG | CPDAG | Model],
     sample: Sample,
@@ -173,7 +199,9 @@ def fit_many(
     starts: Sequence[Floats | None] | None = None,
     n_restarts: int = 6,
     n_threads: int | None = None,
-) -> list[Fit]:
+    groups: Sequence[Any] | None = None,
+    equal: Sequence[str] | str = (),
+) -> list[Fit] | list[GroupFit]:
     """Fit many models to one sample in compiled batches, on all cores unless ``n_threads`` says otherwise.
 
     Parameters
@@ -182,7 +210,17 @@ def fit_many(
         Where to start each model, as the ``solution.x`` of an earlier fit of the same pattern; None: from the data.
     n_restarts
         How many other starts a fit gets that looks trapped.
+    groups, equal
+        A value for each row of the sample: fit every model to these groups, as :func:`fit` does, one after the other.
     """
+    if groups is not None:
+        from unmeasured.sem.estimate import Options, estimate_groups
+
+        return [estimate_groups(model, sample, Options(groups=groups, equal=equal)) for model in models]
+    for m in models:
+        if isinstance(m, Model) and (m.intercepts or m.has_equalities):
+            what = "means" if m.intercepts else "equal labels"
+            raise ModelError(f"Models side by side cannot have {what}, and one has. Fit it alone, with unmeasured.fit.")
     patterns = [pattern_of(m) for m in models]
     # One batch shares one matrix: models over different variables go in different batches.
     batches: dict[frozenset[str], list[int]] = {}
@@ -238,9 +276,17 @@ class Fit(Measures):
         if at_bound or self.solution.vanished:
             which = [*at_bound, *self.solution.vanished]
             reasons.append(f"the noise variance of {listing(which)} ran to zero (Heywood case)")
-        elif np.linalg.eigvalsh(self.Omega)[0] <= 0:
+        elif not self._is_definite:
             reasons.append("the estimated covariance of latents or residuals is not positive definite")
         return tuple(reasons)
+
+    @property
+    def _is_definite(self) -> bool:
+        """Whether Omega is positive definite, variables whose noise the model fixes to zero left out."""
+        pattern = self.problem.pattern
+        is_zero = (pattern.slot2 < 0) & (pattern.first == pattern.second) & (pattern.fixed2 == 0)
+        kept = np.setdiff1d(np.arange(pattern.n_nodes), pattern.first[is_zero])
+        return not len(kept) or bool(np.linalg.eigvalsh(self.Omega[np.ix_(kept, kept)])[0] > 0)
 
     @cached_property
     def status(self) -> str:
@@ -354,6 +400,11 @@ class Fit(Measures):
                 self.baseline_df,
             )
         return super()._comparison
+
+    @property
+    def _n_shown(self) -> float:
+        """N as a summary gives it."""
+        return self.sample.n
 
     @cached_property
     def srmr(self) -> float:
@@ -484,14 +535,14 @@ class Fit(Measures):
         """The fit as text: status, indices, parameters, notes."""
         first, second, *robust = self._test_lines()
         lines = [
-            f"unmeasured fit: {self.n_observed} observed, {len(self.model.latents)} latent, N = {self.sample.n:g}",
+            f"unmeasured fit: {self.n_observed} observed, {len(self.model.latents)} latent, N = {self._n_shown:g}",
             self.status,
             self.dimension.explain(),
             "",
             first,
             f"{second}, SRMR {self.srmr:.4f}",
             *robust,
-            f"log-likelihood {self.loglik:.3f}, AIC {self.aic:.2f}, BIC {self.bic:.2f}",
+            *([] if math.isnan(self.loglik) else [self._likelihood_line()]),
             "",
             self.parameters.to_string(index=False, float_format=lambda v: f"{v:.4f}", na_rep=""),
             *[f"Note: {note}" for note in self.notes],
@@ -499,4 +550,4 @@ class Fit(Measures):
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<Fit: chi2 {self.chi2:.2f} on {self.df} df, N = {self.sample.n:g}; {self.status}>"
+        return f"<Fit: chi2 {self.chi2:.2f} on {self.df} df, N = {self._n_shown:g}; {self.status}>"

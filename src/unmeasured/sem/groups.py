@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -242,7 +242,10 @@ class Estimated:
         spread = np.where(self.joint.is_variance, np.abs(rng.normal(size=len(unit))), rng.normal(size=len(unit)))
         Delta = np.concatenate(self.joint.jacobians(self.theta + 0.1 * unit * spread))
         scale = np.sqrt((Delta**2).sum(axis=0))
-        values = np.linalg.svd(Delta / np.where(scale > 0, scale, 1.0), compute_uv=False)
+        triangle = np.linalg.qr(
+            Delta / np.where(scale > 0, scale, 1.0), mode="r"
+        )  # small, with the same singular values
+        values = np.linalg.svd(triangle, compute_uv=False)
         return int((values > 1e-8 * values[0]).sum())
 
     @property
@@ -410,7 +413,7 @@ class MeanFit(Fit):
             first,
             f"{second}, SRMR {self.srmr:.4f}",
             *robust,
-            f"log-likelihood {self.loglik:.3f}, AIC {self.aic:.2f}, BIC {self.bic:.2f}",
+            self._likelihood_line(),
             "",
             self.parameters.to_string(index=False, float_format=lambda v: f"{v:.4f}", na_rep=""),
             *[f"Note: {note}" for note in self.notes],
@@ -561,7 +564,7 @@ class GroupFit(Measures):
             first,
             f"{second}, SRMR {self.srmr:.4f}",
             *robust,
-            f"log-likelihood {self.loglik:.3f}, AIC {self.aic:.2f}, BIC {self.bic:.2f}",
+            self._likelihood_line(),
             "",
             self.parameters.to_string(index=False, float_format=lambda v: f"{v:.4f}", na_rep=""),
             *[f"Note: {note}" for note in self.notes],
@@ -702,7 +705,7 @@ def _robust(estimated: Estimated) -> Robust | None:
 
 def _start(models: Sequence[Model], samples: Sequence[Sample], table: Table, joint: Joint) -> Floats:
     """Every group on its own, brought to one scale and sign; equal parameters start from the mean over groups."""
-    fits = [fit_many([replace(m, intercepts=())], s, n_restarts=2)[0] for m, s in zip(models, samples, strict=True)]
+    fits = [fit_many([_unconstrained(m)], s, n_restarts=2)[0] for m, s in zip(models, samples, strict=True)]
     total, weight = np.zeros(table.size), np.zeros(table.size)
     first: dict[str, Floats] = {}
     origin: Floats | None = None
@@ -748,6 +751,11 @@ def _start(models: Sequence[Model], samples: Sequence[Sample], table: Table, joi
     return start
 
 
+def _unconstrained(model: Model) -> Model:
+    """The covariance structure without labels."""
+    return Model(model.names, model.latents, tuple(replace(p, label=None) for p in model.parameters))
+
+
 def _freed_variances(before: Model, after: Model) -> set[str]:
     """Latents whose variance was fixed in the text and is free in this group."""
     fixed = {p.source for p in before.parameters if p.op == "~~" and p.source == p.target and p.fixed is not None}
@@ -780,11 +788,11 @@ def _start_means(x: Floats, structure: Structure, F: Floats, mean: Floats, origi
     x[structure.slots[free]] = alpha[structure.nodes[free]]
 
 
-def split_groups(X: pd.DataFrame, column: str) -> tuple[tuple[str, ...], list[Ints]]:
+def split_groups(X: pd.DataFrame, column: Any) -> tuple[tuple[str, ...], list[Ints]]:
     """Labels of the groups in order of first appearance, and the rows of each; a missing label is refused."""
     if column not in X.columns:
         raise DataError(
-            f"groups={column!r} names no column of the data{nearest(column, [str(c) for c in X.columns]) or '.'} "
+            f"groups={column!r} names no column of the data{nearest(str(column), [str(c) for c in X.columns]) or '.'} "
             f"The data have {listing([str(c) for c in X.columns])}."
         )
     codes, values = pd.factorize(X[column])
@@ -793,6 +801,8 @@ def split_groups(X: pd.DataFrame, column: str) -> tuple[tuple[str, ...], list[In
             f"{int((codes < 0).sum())} rows have no value in {column!r}, so their group is not known. Drop them, or "
             "give them a group of their own."
         )
+    if len(X) == 0:
+        raise DataError("The data have no rows.")
     if len(values) < 2:
         raise DataError(f"Column {column!r} has one value only, so there is one group. Leave groups= out.")
     return tuple(str(v) for v in values), [np.flatnonzero(codes == g) for g in range(len(values))]

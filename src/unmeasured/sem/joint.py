@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from unmeasured.arrays import Bools, Floats
+from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.sem.likelihood import Observations
 from unmeasured.sem.moments import Point, Structure
 
@@ -146,13 +146,10 @@ def minimise(
         gradient, hessian = derivatives_at(theta, predicted < _NEAR)
         # At its bound, and pushed against it: such a variance stays where it is.
         free = ~((theta <= lower * (1.0 + 1e-9)) & (gradient > 0))
-        step, gain = _step(hessian, gradient, free, 0.0)
-        if step is None:  # not convex here
-            gradient, hessian = derivatives_at(theta, False)
-            step, gain = _step(hessian, gradient, free, 0.0)
-            if step is None:
-                break
-        predicted = gain
+        model = _Quadratic.of(hessian, gradient, free)
+        if not model.is_convex:
+            model = _Quadratic.of(derivatives_at(theta, False)[1], gradient, free)
+        step, predicted = model.step(len(theta))
         if predicted < _TOLERANCE:
             last = np.maximum(theta + step, lower)
             last_value = value_at(last)
@@ -160,9 +157,9 @@ def minimise(
                 theta, value = last, last_value
             return JointSolution(theta, value, True, count, predicted, lower)
         while damping < 1e12:
-            step, hoped = _step(hessian, gradient, free, damping)
-            trial = theta if step is None else np.maximum(theta + step, lower)
-            trial_value = math.inf if step is None else value_at(trial)
+            step, hoped = model.step(len(theta), damping)
+            trial = np.maximum(theta + step, lower)
+            trial_value = value_at(trial)
             if trial_value < value:
                 ratio = (value - trial_value) / max(hoped, 1e-300)
                 damping = max(damping * max(1.0 / 3.0, 1.0 - (2.0 * ratio - 1.0) ** 3), 1e-12)
@@ -175,25 +172,35 @@ def minimise(
     return JointSolution(theta, value, predicted * n < 1e-6, count, predicted, lower)
 
 
-def _step(H: Floats, gradient: Floats, free: Bools, damping: float) -> tuple[Floats | None, float]:
-    """A damped step and what it is predicted to gain; None where the Hessian is not positive definite.
+@dataclass(frozen=True, eq=False)
+class _Quadratic:
+    """A quadratic model of the objective over the parameters that are free to move, in the basis of its Hessian."""
 
-    Directions without information are left alone.
-    """
-    step = np.zeros(len(gradient))
-    at = np.flatnonzero(free)
-    if not len(at):
-        return step, 0.0
-    unit = 1.0 / np.sqrt(np.maximum(np.diag(H)[at], 1e-300))
-    scaled = H[np.ix_(at, at)] * np.outer(unit, unit)
-    value, vector = np.linalg.eigh(scaled)
-    if value[0] < -1e-8 * max(value[-1], 1.0):
-        return None, math.inf
-    along = vector.T @ (unit * gradient[at])
-    flat = value < 1e-10 * max(value[-1], 1.0)
-    move = np.where(flat, 0.0, along / np.where(flat, 1.0, value + damping))
-    step[at] = -unit * (vector @ move)
-    return step, float((move * along).sum() - 0.5 * (value * move**2).sum())
+    at: Ints  # (k,) the parameters
+    unit: Floats  # (k,) that give the Hessian a unit diagonal
+    value: Floats  # (k,) its eigenvalues then
+    vector: Floats
+    along: Floats  # (k,) the gradient
+
+    @classmethod
+    def of(cls, H: Floats, gradient: Floats, free: Bools) -> _Quadratic:
+        at = np.flatnonzero(free)
+        unit = 1.0 / np.sqrt(np.maximum(np.diag(H)[at], 1e-300))
+        value, vector = np.linalg.eigh(H[np.ix_(at, at)] * np.outer(unit, unit))
+        return cls(at, unit, value, vector, vector.T @ (unit * gradient[at]))
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether no direction curves downwards, up to rounding."""
+        return not len(self.value) or bool(self.value[0] >= -1e-8 * max(float(self.value[-1]), 1.0))
+
+    def step(self, size: int, damping: float = 0.0) -> tuple[Floats, float]:
+        """A damped step (size,) and what it is predicted to gain; directions without information are left alone."""
+        flat = self.value < 1e-10 * max(float(self.value[-1]) if len(self.value) else 1.0, 1.0)
+        move = np.where(flat, 0.0, self.along / np.where(flat, 1.0, self.value + damping))
+        step = np.zeros(size)
+        step[self.at] = -self.unit * (self.vector @ move)
+        return step, float((move * self.along).sum() - 0.5 * (self.value * move**2).sum())
 
 
 def parameter_gradient(g: Floats, G: Floats, point: Point) -> Floats:

@@ -232,12 +232,17 @@ class Observations:
         Of complete rows with squared Mahalanobis distances q it is the mean of ``q + (q^2 - 2 q + n) / 2``.
         """
         if not self.is_complete:
-            A = self.observed_information(*self.saturated)
-            return float((np.linalg.inv(A) * self.first_order_information(*self.saturated)).sum())
+            A, B = self.saturated_information
+            return float((np.linalg.inv(A) * B).sum())
         assert self.rows is not None
         d = self.rows - self.means[0]
         q = ((d @ np.linalg.inv(self.covs[0])) * d).sum(axis=1)
         return float((q**2).mean() / 2.0 + len(self.names) / 2.0)
+
+    @cached_property
+    def saturated_information(self) -> tuple[Floats, Floats]:
+        """Observed and first-order information of the moments, at the saturated ones."""
+        return self.observed_information(*self.saturated), self.first_order_information(*self.saturated)
 
     def fourth_moment_trace(self, Sigma: Floats) -> float:
         """``tr(A Gamma)``: A the expected information at Sigma, Gamma the covariance of complete rows' moments."""

@@ -218,6 +218,9 @@ class Measures:
         """What robust RMSEA divides by, groups and all."""
         return self.n_samples / self.n_groups
 
+    def _likelihood_line(self) -> str:
+        return f"log-likelihood {self.loglik:.3f}, AIC {self.aic:.2f}, BIC {self.bic:.2f}"
+
     def _test_lines(self) -> list[str]:
         """Lines of a summary: the test and the indices, robust ones beneath."""
         low, high = self.rmsea_ci

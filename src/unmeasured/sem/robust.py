@@ -145,9 +145,10 @@ def complete_misfit(fitted: Fitted, *, robust: bool) -> Misfit:
         complete = Observations.of_moments(o.names, *o.saturated, o.n)
         chi2 += o.n * (complete.value(p.mu, p.Sigma) - complete.value(*o.saturated))
         root = np.sqrt(w)
-        W.append(o.observed_information(*o.saturated))
+        A, outer = o.saturated_information
+        W.append(A)
         Wc.append(complete.expected_information(o.saturated[1]))
-        B.append(o.first_order_information(*o.saturated) if robust else W[-1])
+        B.append(outer if robust else A)
         Delta.append(root * D)
     E = sum((D.T @ A @ D for D, A in zip(Delta, W, strict=True)), np.zeros((joint.size,) * 2))
     inverse = pseudo_inverse(E)
