@@ -12,6 +12,7 @@ from unmeasured.data.files import read, read_matrix
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import DataError, GraphError, ModelError, SearchStopped, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
+from unmeasured.invariance import Invariance, invariance
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.ladder import PenaltyPath, penalty_path
 from unmeasured.peers.fofc import FOFC
@@ -30,7 +31,9 @@ from unmeasured.search.exact import ExactSearch
 from unmeasured.search.lges import LGES
 from unmeasured.sem.device import use_device
 from unmeasured.sem.dimension import dimension
+from unmeasured.sem.estimators import OrdinalFit
 from unmeasured.sem.fit import Fit, fit, fit_many
+from unmeasured.sem.groups import GroupFit, MeanFit
 from unmeasured.sem.parameters import Model, Parameter
 
 __version__ = "0.1.0"
@@ -50,11 +53,15 @@ __all__ = [
     "ExactSearch",
     "Fit",
     "GraphError",
+    "GroupFit",
+    "Invariance",
     "Knowledge",
     "LatentGroups",
+    "MeanFit",
     "Model",
     "ModelComparison",
     "ModelError",
+    "OrdinalFit",
     "Parameter",
     "PenaltyPath",
     "RankClusters",
@@ -76,6 +83,7 @@ __all__ = [
     "estimate_cost",
     "fit",
     "fit_many",
+    "invariance",
     "is_gnfm",
     "is_one_factor",
     "metrics",

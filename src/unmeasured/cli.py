@@ -333,6 +333,9 @@ def fit_file(
     header: HeaderOption = None,
     correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
     first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
+    estimator: Annotated[str, typer.Option(help="ML, MLM, MLR (robust) or WLSMV (ordinal items).")] = "ML",
+    groups: Annotated[str | None, typer.Option(help="The column of groups of people; see docs/groups.md.")] = None,
+    equal: Annotated[str, typer.Option(help="What groups share, such as 'loadings,intercepts'.")] = "",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -341,11 +344,21 @@ def fit_file(
     Example: unmeasured fit model.lav matrix.csv --n 301
     """
     asked = _model(model)
+    options: dict[str, Any] = {}
+    if estimator != "ML" or groups is not None or equal or missing == "fiml":
+        if n is not None:
+            raise um.DataError(
+                "--estimator, --groups, --equal and --missing fiml need rows; --n says the file is a matrix."
+            )
+        shared = tuple(part.strip() for part in equal.split(",") if part.strip())
+        options = {"estimator": estimator, "groups": groups, "equal": shared, "missing": missing}
+        options["cor"] = None if cor == "pearson" else cor
     result = um.fit(
         asked.graph if isinstance(asked, um.Result) else asked,
-        _sample(file, None, n, cor, missing, header, models=[asked]),
+        um.read(file, header=header) if options else _sample(file, None, n, cor, missing, header, models=[asked]),
         correlate_exogenous=correlate_exogenous,
         scale_latents="first-indicator" if first_indicator else "variance",
+        **options,
     )
     _say(_fit_as_json(result) if as_json else result.summary(), quiet and not as_json)
     if not (result.converged and result.admissible):
@@ -596,6 +609,7 @@ def _as_json(record: dict[str, Any]) -> str:
 importlib.import_module("unmeasured.cli_trust")
 importlib.import_module("unmeasured.cli_bench")
 importlib.import_module("unmeasured.cli_after")
+importlib.import_module("unmeasured.cli_invariance")
 
 
 def main() -> NoReturn:

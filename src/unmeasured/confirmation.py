@@ -199,7 +199,14 @@ def confirm(
     # was stopped remains true of the graph.
     remarks = by_consequence((*([distrust(result.stopped)] if result.stopped else []), *sample.remarks))
     fresh = replace(
-        result, sem=polished(fit), remarks=remarks, confirmed=note, findings=(), runners=(), heads=_ways(result)
+        result,
+        sem=polished(fit),
+        remarks=remarks,
+        confirmed=note,
+        findings=(),
+        runners=(),
+        heads=_ways(result),
+        robust=None,
     )
     return Confirmation(result, fresh)
 

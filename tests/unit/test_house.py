@@ -32,6 +32,7 @@ ORDER = [
     "knowledge",
     "diagram",
     "answer",
+    "invariance",
     "search",
     "confirmation",
     "replicates",
@@ -102,6 +103,8 @@ def test_every_public_name_is_documented():
         "docs/knowledge.md",
         "docs/stability.md",
         "docs/scaling.md",
+        "docs/robust.md",
+        "docs/groups.md",
     ],
 )
 def test_the_pages_run_and_print_what_they_say(page):

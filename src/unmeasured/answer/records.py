@@ -26,6 +26,7 @@ from unmeasured.precheck import Finding
 from unmeasured.remarks import Remark, Severity, severity_of
 from unmeasured.sem import kernels
 from unmeasured.sem.fit import Count, Fit
+from unmeasured.sem.measures import Misfit, Robust, ScaledTest
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.solve import Problem, Solution
 
@@ -39,6 +40,8 @@ _LARGEST = 1e50  # estimates of variables of unit variance
 T = TypeVar("T")
 _NEEDED = ("graph", "member", "sample", "solution", "remarks", "method", "options", "named", "count")
 _ARRAYS = ("x", "history", "lower")
+_ROBUST_INDICES = ("chi2_scaled", "pvalue_scaled", "rmsea_robust", "cfi_robust", "tli_robust")
+_ROBUST_NUMBERS = ("test", "baseline", "misfit", "baseline_misfit")
 _INDICES = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic", "loglik")
 
 
@@ -76,6 +79,7 @@ def to_json(result: Result) -> str:
         "check": [asdict(finding) for finding in result.check.findings],
         "runners": [{**vars(runner), "graph": json.loads(runner.graph.to_json())} for runner in result.runners],
         "indices": {name: getattr(fit, name) for name in _INDICES},
+        "robust": _robust_record(result),
         "parameters": result.parameters.to_dict(orient="records"),
     }
     return json.dumps(_spelled(record), ensure_ascii=False, allow_nan=False)
@@ -98,6 +102,7 @@ def from_json(text: str) -> dict[str, Any]:
             "stopped": checked_type(str, record.get("stopped", "")),  # likewise
             "heads": _heads(record.get("heads", {}), graph),  # likewise
             "confirmed": checked_type(str, record.get("confirmed", "")),  # likewise
+            "robust": _robust(record.get("robust"), len(sem.solution.x)),  # likewise
         }
     except UnmeasuredError as error:
         raise UnmeasuredError(f"{_DAMAGED}: {error}") from None
@@ -128,6 +133,38 @@ def _remarks(record: dict[str, Any]) -> tuple[str, ...]:
     severities = record.get("severities", [Severity.NOTE] * len(record["remarks"]))
     remarks = [checked_type(str, text) for text in record["remarks"]]
     return tuple(Remark(text, Severity(level)) for text, level in zip(remarks, severities, strict=True))
+
+
+def _robust_record(result: Result) -> dict[str, Any] | None:
+    """Robust statistics need rows, which are not kept; so they are."""
+    robust = result.fit.robust
+    if robust is None:
+        return None
+    n_free = result.fit.model.n_free
+    kept = {name: asdict(getattr(robust, name)) for name in _ROBUST_NUMBERS}
+    words = {name: getattr(robust, name) for name in ("estimator", "correction", "reason")}
+    indices = {name: getattr(result.reported, name) for name in _ROBUST_INDICES}
+    return {**words, **kept, **indices, "acov": robust.acov[:n_free, :n_free].tolist()}
+
+
+def _robust(stored: Any, n_free: int) -> Robust | None:
+    if stored is None:  # not needed, or unknown to earlier versions
+        return None
+    record = checked_type(dict, stored)
+    acov = np.array(record["acov"], dtype=float)
+    if acov.shape != (n_free, n_free) or not np.isfinite(acov).all():
+        raise ValueError(f'"acov" under "robust" is no matrix of numbers for {n_free} parameters')
+    numbers = {name: {key: float(value) for key, value in record[name].items()} for name in _ROBUST_NUMBERS}
+    return Robust(
+        checked_type(str, record["estimator"]),
+        checked_type(str, record["correction"]),
+        acov,
+        ScaledTest(**numbers["test"]),
+        ScaledTest(**numbers["baseline"]),
+        Misfit(**numbers["misfit"]),
+        Misfit(**numbers["baseline_misfit"]),
+        checked_type(str, record["reason"]),
+    )
 
 
 def _runner(entry: dict[str, Any]) -> RunnerUp:

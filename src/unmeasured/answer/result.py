@@ -39,7 +39,9 @@ from unmeasured.errors import GraphError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
 from unmeasured.precheck import Check, Finding
 from unmeasured.sem.delta import covariance_root
+from unmeasured.sem.estimators import reported
 from unmeasured.sem.fit import Fit
+from unmeasured.sem.measures import Robust
 from unmeasured.sem.parameters import Model, pattern_of
 from unmeasured.sem.reliability import Reliability
 from unmeasured.sem.solve import Problem
@@ -99,6 +101,7 @@ class Result:
     stopped: str = ""
     heads: Mapping[str, str] = field(default_factory=dict)
     confirmed: str = ""
+    robust: Robust | None = None  # of a result read from a file, whose rows are not at hand
 
     def __post_init__(self) -> None:
         if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:
@@ -122,7 +125,13 @@ class Result:
 
     @cached_property
     def _held(self) -> tuple[Fit, Anchors]:
-        return turned(self.sem, self.graph.groups, self.heads)
+        fit, anchors = turned(self.sem, self.graph.groups, self.heads)
+        return replace(fit, robust=self.robust) if self.robust is not None else reported(fit), anchors
+
+    @property
+    def reported(self) -> Fit:
+        """``sem`` with the robust statistics that are reported where the rows are not normal."""
+        return replace(self.sem, robust=self.fit.robust)
 
     @property
     def fit(self) -> Fit:

@@ -85,7 +85,7 @@ def _columns(rows: Sequence[Sequence[str]], align: str) -> list[str]:
 
 
 def _fit_lines(result: Result) -> list[str]:
-    return _columns(indices_in_words(result.sem), "<<<")
+    return _columns(indices_in_words(result.reported), "<<<")
 
 
 # What measures what -----------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def _path_rows(result: Result) -> list[list[str]]:
 
 def html_summary(result: Result) -> str:
     """The whole answer as HTML: the figures and sentences of the text, in tables."""
-    fit = [["index", "value", "in words"], *(list(row) for row in indices_in_words(result.sem))]
+    fit = [["index", "value", "in words"], *(list(row) for row in indices_in_words(result.reported))]
     sections = [
         ("Fit of the model", _html_table(fit, "<<<")),
         ("What measures what: standardised loadings (standard errors)", _html_measurement(result)),

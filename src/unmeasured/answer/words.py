@@ -71,9 +71,24 @@ def indices_in_words(fit: Fit) -> list[tuple[str, str, str]]:
         ("RMSEA (90%)", f"{fit.rmsea:.3f}{interval}", rmsea_in_words(fit.rmsea)),
         # They compare with independence, and say nothing of the model that is just that.
         *(comparative if fit.df < fit.baseline_df else []),
+        *(_robust_in_words(fit) if fit.robust is not None else []),
         ("SRMR", f"{fit.srmr:.3f}", srmr_in_words(fit.srmr)),
         ("BIC, AIC", f"{fit.bic:.1f}, {fit.aic:.1f}", "smaller is better, among models of the same data"),
     ]
+
+
+def _robust_in_words(fit: Fit) -> list[tuple[str, str, str]]:
+    """The indices that are corrected for data that are not normal."""
+    low, high = fit.rmsea_robust_ci
+    p = fit.pvalue_scaled
+    tested = f"{fit.chi2_scaled:.2f} on {fit.df} df, p {probability(p, '= ')}"
+    rows = [
+        ("robust chi-square", tested, f"exact fit is {'not ' if p >= 0.05 else ''}rejected at 5%"),
+        ("robust RMSEA", f"{fit.rmsea_robust:.3f} ({low:.3f} to {high:.3f})", rmsea_in_words(fit.rmsea_robust)),
+    ]
+    if fit.df < fit.baseline_df:
+        rows.append(("robust CFI", f"{fit.cfi_robust:.3f}", cfi_in_words(fit.cfi_robust)))
+    return rows
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -219,6 +234,8 @@ def cautions(result: Result) -> tuple[Remark, ...]:
 
 def _cautions(result: Result) -> Iterator[str]:
     yield from (remark for remark in result.remarks if remark != result.stopped)  # that one is the first line
+    if result.fit.robust is not None and result.fit.robust.reason:
+        yield result.fit.robust.reason
     said = any(result.sem.status in remark for remark in result.remarks)
     if not said and not (result.sem.converged and result.sem.admissible):
         yield distrust(f"The fit is not a proper one: {result.sem.status}.")

@@ -108,7 +108,7 @@ def _paths(result: Result) -> Iterator[str]:
 
 
 def _fit(result: Result) -> Iterator[str]:
-    rows = indices_in_words(result.sem)
+    rows = indices_in_words(result.reported)
     first, second = (max(len(row[k]) for row in rows) for k in (0, 1))
     yield from (f"  {name:<{first}}  {value:<{second}}  {words}" for name, value, words in rows)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -18,10 +19,6 @@ from scipy.special import ndtr
 
 from unmeasured.arrays import Floats
 from unmeasured.errors import ModelError, listing, nearest
-from unmeasured.sem.delta import delta_errors
-
-if TYPE_CHECKING:
-    from unmeasured.sem.fit import Fit
 
 _STEP = 1e-30
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -108,21 +105,35 @@ def _value(node: ast.expr, values: Mapping[str, complex]) -> Any:
     raise ModelError("This expression was not checked.")
 
 
-def defined_rows(fit: Fit, parameters: pd.DataFrame) -> pd.DataFrame:
-    """Rows for :attr:`Fit.parameters`, one for each ``:=`` of the model; ``std`` is that of standardised estimates."""
-    model = fit.model
-    at = {p.label: k for k, p in enumerate(model.parameters) if p.label is not None}
-    est, std = parameters["est"].to_numpy(dtype=float), parameters["std"].to_numpy(dtype=float)
-    values = _defined(model.defined, {label: est[k] for label, k in at.items()})
-    standardised = _defined(model.defined, {label: std[k] for label, k in at.items()})
-    se = delta_errors(fit, _gradient(fit, at, est))
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A labelled parameter: its estimate, that of standardised variables, and its place among the free ones (or -1)."""
+
+    est: float
+    std: float
+    slot: int
+
+
+def defined_rows(
+    definitions: Sequence[tuple[str, str]],
+    labelled: Mapping[str, Labelled],
+    n_free: int,
+    errors: Callable[[Floats], Floats],
+) -> pd.DataFrame:
+    """Rows for a table of parameters, one for each ``:=``; ``std`` is that of standardised estimates.
+
+    ``errors`` gives standard errors (m,) from a gradient (m, n_free) by the free parameters on the scale of the data.
+    """
+    values = _defined(definitions, {label: p.est for label, p in labelled.items()})
+    standardised = _defined(definitions, {label: p.std for label, p in labelled.items()})
+    se = errors(_gradient(definitions, labelled, n_free))
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(se > 0, values / se, np.nan)
     return pd.DataFrame(
         {
-            "lhs": [name for name, _ in model.defined],
+            "lhs": [name for name, _ in definitions],
             "op": ":=",
-            "rhs": [expression for _, expression in model.defined],
+            "rhs": [expression for _, expression in definitions],
             "est": values,
             "se": se,
             "z": z,
@@ -144,20 +155,13 @@ def _defined(definitions: Sequence[tuple[str, str]], labelled: Mapping[str, comp
     return np.array([known[name] for name, _ in definitions])
 
 
-def _gradient(fit: Fit, at: Mapping[str, int], est: Floats) -> Floats:
-    """(definitions, p) by every free parameter, on variables of unit variance."""
-    pattern = fit.problem.pattern
-    unit = pattern.unit(fit.problem.scale)
-    free = sorted(
-        (k for k, p in enumerate(fit.model.parameters) if p.fixed is None),
-        key=lambda k: fit.model.parameters[k].op == "~~",
-    )
-    gradient = np.zeros((len(fit.model.defined), pattern.n_free))
-    for label, k in at.items():
-        if fit.model.parameters[k].fixed is not None:
+def _gradient(definitions: Sequence[tuple[str, str]], labelled: Mapping[str, Labelled], n_free: int) -> Floats:
+    """(definitions, n_free) by every free parameter."""
+    gradient = np.zeros((len(definitions), n_free))
+    for label, parameter in labelled.items():
+        if parameter.slot < 0:
             continue
-        moved: dict[str, complex] = {name: complex(est[row]) for name, row in at.items()}
+        moved: dict[str, complex] = {name: complex(p.est) for name, p in labelled.items()}
         moved[label] += 1j * _STEP
-        slot = free.index(k)
-        gradient[:, slot] = _defined(fit.model.defined, moved).imag / _STEP * unit[slot]
+        gradient[:, parameter.slot] += _defined(definitions, moved).imag / _STEP
     return gradient

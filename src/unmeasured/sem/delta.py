@@ -41,16 +41,27 @@ def large_inverse_root(H: Floats) -> Floats | None:
 
 def covariance_root(fit: Fit) -> tuple[Floats, Floats]:
     """A root (p, r) of the covariance of the estimates, variables of unit variance, and the blind directions (p, q)."""
+    if (own := fit._own_root()) is not None:
+        return own
     H = fit.problem.derivatives(fit.solution.x)[2]
     unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
     # In a population the estimates are exact.
     spread = 0.0 if math.isinf(fit.sample.n) else math.sqrt(2.0 / fit.sample.n)
-    if (inverse := large_inverse_root(H * np.outer(unit, unit))) is not None:
+    if fit.robust is None and (inverse := large_inverse_root(H * np.outer(unit, unit))) is not None:
         return unit[:, None] * inverse * spread, np.zeros((len(H), 0))
     value, vector = np.linalg.eigh(H * np.outer(unit, unit))
     blind: Bools = value < NO_INFORMATION * max(float(value[-1]) if len(value) else 1.0, 1.0)
-    root = unit[:, None] * vector[:, ~blind] * spread / np.sqrt(value[~blind])
-    return root, unit[:, None] * vector[:, blind]
+    null = unit[:, None] * vector[:, blind]
+    if fit.robust is not None:
+        scale = fit.problem.pattern.unit(fit.problem.scale)
+        return symmetric_root(fit.robust.acov[: len(H), : len(H)]) / scale[:, None], null
+    return unit[:, None] * vector[:, ~blind] * spread / np.sqrt(value[~blind]), null
+
+
+def symmetric_root(acov: Floats) -> Floats:
+    """A root R (p, p) of a covariance matrix, ``R R'``; what rounding made negative counts as zero."""
+    value, vector = np.linalg.eigh(acov)
+    return np.asarray(vector * np.sqrt(np.maximum(value, 0.0)))
 
 
 def deviation_changes(fit: Fit) -> Floats:

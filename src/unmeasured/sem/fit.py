@@ -15,27 +15,73 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
-from unmeasured.data.sample import Sample, as_sample
+from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem import effects, indices, kernels, local_fit, scoring
-from unmeasured.sem.defined import defined_rows
-from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, large_inverse_root
+from unmeasured.sem.defined import Labelled, defined_rows
+from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, delta_errors, large_inverse_root
 from unmeasured.sem.dimension import Dimension, dimension
 from unmeasured.sem.finish import first_indicators_positive, polished
-from unmeasured.sem.lavaan import parse
+from unmeasured.sem.measures import Measures, Robust
 from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of, pattern_of
 from unmeasured.sem.reliability import Reliability
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve_with_restarts
 
+if TYPE_CHECKING:
+    from unmeasured.sem.groups import GroupFit
+
+
 Count = Literal["dimension", "parameters"]
+Estimator = Literal["ML", "MLM", "MLR", "WLSMV"]
+FitMissing = Literal["ml", "fiml", "listwise", "pairwise"]
+
+
+@overload
+def fit(
+    model: str | DAG | CPDAG | Model,
+    X: Any = ...,
+    *,
+    cov: Any = ...,
+    n_samples: float | None = ...,
+    names: Sequence[str] | None = ...,
+    correlate_exogenous: bool = ...,
+    scale_latents: LatentScale = ...,
+    correlate_outcomes: bool = ...,
+    count: Count = ...,
+    estimator: Estimator = ...,
+    groups: None = ...,
+    equal: Sequence[str] | str = ...,
+    cor: Cor | None = ...,
+    missing: FitMissing = ...,
+) -> Fit: ...
+
+
+@overload
+def fit(
+    model: str | DAG | CPDAG | Model,
+    X: Any = ...,
+    *,
+    cov: Any = ...,
+    n_samples: float | None = ...,
+    names: Sequence[str] | None = ...,
+    correlate_exogenous: bool = ...,
+    scale_latents: LatentScale = ...,
+    correlate_outcomes: bool = ...,
+    count: Count = ...,
+    estimator: Estimator = ...,
+    groups: Any,
+    equal: Sequence[str] | str = ...,
+    cor: Cor | None = ...,
+    missing: FitMissing = ...,
+) -> GroupFit: ...
 
 
 def fit(
@@ -49,8 +95,13 @@ def fit(
     scale_latents: LatentScale = "variance",
     correlate_outcomes: bool = False,
     count: Count = "dimension",
-) -> Fit:
-    """Fit a model by maximum likelihood.
+    estimator: Estimator = "ML",
+    groups: Any = None,
+    equal: Sequence[str] | str = (),
+    cor: Cor | None = None,
+    missing: FitMissing = "ml",
+) -> Fit | GroupFit:
+    """Fit a model by maximum likelihood, or to ordinal items by weighted least squares.
 
     Parameters
     ----------
@@ -67,6 +118,26 @@ def fit(
     count : "dimension" or "parameters"
         What degrees of freedom, AIC and BIC count: the generic dimension, which is right, or the free
         parameters, as lavaan does. They differ only where parameters are not identified.
+    estimator : "ML", "MLM", "MLR" or "WLSMV"
+        From rows, tests and standard errors for data that are not normal: Satorra-Bentler (MLM), Yuan-Bentler (MLR,
+        also with missing values), and for ordinal items weighted least squares on polychoric correlations (WLSMV). See
+        ``fit.chi2_scaled``, ``fit.rmsea_robust``, ``fit.cfi_robust``.
+    groups : name of a column, or a value for each row
+        Fit the model to every group of people, with means.
+    equal : sequence of str
+        What the groups share: "loadings", "intercepts", "residuals", "means", "regressions", "residual.covariances",
+        "lv.variances", "lv.covariances" (lavaan's ``group.equal``).
+    cor : "pearson", "auto", "polychoric" or "spearman-normal"
+        Which correlations to take from rows (see :func:`unmeasured.as_sample`); WLSMV takes polychoric ones.
+    missing : "ml", "fiml", "listwise" or "pairwise"
+        What to do about missing values. "ml": the model is fitted to the moments of highest likelihood; in groups,
+        with means and with MLR, the likelihood of the rows themselves is maximised (full information), as "fiml" does
+        always.
+
+    Returns
+    -------
+    Fit or GroupFit
+        A :class:`GroupFit` where groups were named.
 
     Examples
     --------
@@ -77,16 +148,52 @@ def fit(
     >>> round(result.chi2, 2), result.df, round(result.cfi, 3)
     (85.31, 24, 0.931)
     """
-    sample = as_sample(X, cov=cov, n_samples=n_samples, names=names)
-    if isinstance(model, str):
-        model = parse(
-            model,
-            observed=sample.names,
-            correlate_exogenous=correlate_exogenous,
-            scale_latents=scale_latents,
-            correlate_outcomes=correlate_outcomes,
-        )
-    return first_indicators_positive(polished(replace(fit_many([model], sample)[0], count=count)))
+    # What goes beyond one covariance matrix builds on this module.
+    from unmeasured.sem.estimate import Options, estimate
+
+    options = Options(
+        estimator, groups, equal, cor, missing, correlate_exogenous, scale_latents, correlate_outcomes, count
+    )
+    matrix = None
+    if estimator == "ML" and groups is None and not equal and missing != "fiml":
+        sample = as_sample(X, cov=cov, n_samples=n_samples, names=names, cor=cor or "pearson", missing=missing)
+        read = options.parse(model, sample.names) if isinstance(model, str) else model
+        if not (isinstance(read, Model) and (read.intercepts or read.has_equalities)):
+            return first_indicators_positive(polished(replace(fit_many([read], sample)[0], count=count)))
+        matrix = sample if sample.rows is None else None
+    elif X is None or cov is not None or n_samples is not None:
+        matrix = as_sample(X, cov=cov, n_samples=n_samples, names=names)
+    elif isinstance(X, Sample) and X.rows is None:
+        matrix = X
+    return estimate(model, X, names, matrix, options)
+
+
+@overload
+def fit_many(
+    models: Sequence[DAG | CPDAG | Model],
+    sample: Sample,
+    *,
+    starts: Sequence[Floats | None] | None = ...,
+    n_restarts: int = ...,
+    n_threads: int | None = ...,
+    check: Check = ...,
+    groups: None = ...,
+    equal: Sequence[str] | str = ...,
+) -> list[Fit]: ...
+
+
+@overload
+def fit_many(
+    models: Sequence[DAG | CPDAG | Model],
+    sample: Sample,
+    *,
+    starts: Sequence[Floats | None] | None = ...,
+    n_restarts: int = ...,
+    n_threads: int | None = ...,
+    check: Check = ...,
+    groups: Sequence[Any],
+    equal: Sequence[str] | str = ...,
+) -> list[GroupFit]: ...
 
 
 def fit_many(
@@ -97,7 +204,9 @@ def fit_many(
     n_restarts: int = 6,
     n_threads: int | None = None,
     check: Check = never,
-) -> list[Fit]:
+    groups: Sequence[Any] | None = None,
+    equal: Sequence[str] | str = (),
+) -> list[Fit] | list[GroupFit]:
     """Fit many models to one sample in compiled batches, on all cores unless ``n_threads`` says otherwise.
 
     Parameters
@@ -108,7 +217,17 @@ def fit_many(
         How many other starts a fit gets that looks trapped.
     check
         Raises :class:`~unmeasured.errors.Stopped` where the time is over; fits are returned as far as they have come.
+    groups, equal
+        A value for each row of the sample: fit every model to these groups, as :func:`fit` does, one after the other.
     """
+    if groups is not None:
+        from unmeasured.sem.estimate import Options, estimate_groups
+
+        return [estimate_groups(model, sample, Options(groups=groups, equal=equal)) for model in models]
+    for m in models:
+        if isinstance(m, Model) and (m.intercepts or m.has_equalities):
+            what = "means" if m.intercepts else "equal labels"
+            raise ModelError(f"Models side by side cannot have {what}, and one has. Fit it alone, with unmeasured.fit.")
     patterns = [pattern_of(m) for m in models]
     # One batch shares one matrix: models over different variables go in different batches.
     batches: dict[frozenset[str], list[int]] = {}
@@ -135,7 +254,7 @@ def fit_many(
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(Measures):
     """A fitted model: estimates, likelihood, indices, and how the fit went."""
 
     graph: DAG | CPDAG | Model  # as it was given
@@ -143,6 +262,7 @@ class Fit:
     problem: Problem
     solution: Solution
     count: Count = "dimension"
+    robust: Robust | None = None  # of estimators MLM, MLR and WLSMV
 
     @cached_property
     def model(self) -> Model:
@@ -170,9 +290,17 @@ class Fit:
         if at_bound or self.solution.vanished:
             which = [*at_bound, *self.solution.vanished]
             reasons.append(f"the noise variance of {listing(which)} ran to zero (Heywood case)")
-        elif np.linalg.eigvalsh(self.Omega)[0] <= 0:
+        elif not self._is_definite:
             reasons.append("the estimated covariance of latents or residuals is not positive definite")
         return tuple(reasons)
+
+    @property
+    def _is_definite(self) -> bool:
+        """Whether Omega is positive definite, variables whose noise the model fixes to zero left out."""
+        pattern = self.problem.pattern
+        is_zero = (pattern.slot2 < 0) & (pattern.first == pattern.second) & (pattern.fixed2 == 0)
+        kept = np.setdiff1d(np.arange(pattern.n_nodes), pattern.first[is_zero])
+        return not len(kept) or bool(np.linalg.eigvalsh(self.Omega[np.ix_(kept, kept)])[0] > 0)
 
     @cached_property
     def status(self) -> str:
@@ -257,31 +385,16 @@ class Fit:
         return indices.log_likelihood(max(self.solution.discrepancy, 0.0), log_det, self.n_observed, n)
 
     @property
-    def aic(self) -> float:
-        """Akaike's criterion, with the generic dimension."""
-        return -2.0 * self.loglik + 2.0 * self.n_counted
-
-    @property
-    def bic(self) -> float:
-        """Bayesian information criterion, with the generic dimension; smaller is better."""
-        return -2.0 * self.loglik + self.n_counted * math.log(self.sample.n)
-
-    @property
-    def pvalue(self) -> float:
-        """Probability of a larger chi-square if the model holds."""
-        return indices.p_value(self.chi2, self.df)
+    def n_samples(self) -> float:
+        """Number of samples."""
+        return self.sample.n
 
     @property
     def rmsea(self) -> float:
         """Root mean square error of approximation, dividing by N as lavaan does."""
         if math.isinf(self.sample.n):
             return math.sqrt(max(self.solution.discrepancy, 0.0) / self.df) if self.df else 0.0
-        return indices.rmsea(self.chi2, self.df, self.sample.n)
-
-    @cached_property
-    def rmsea_ci(self) -> tuple[float, float]:
-        """90% interval of RMSEA."""
-        return indices.rmsea_interval(self.chi2, self.df, self.sample.n)
+        return super().rmsea
 
     @property
     def baseline_chi2(self) -> float:
@@ -294,16 +407,6 @@ class Fit:
         return self.n_observed * (self.n_observed - 1) // 2
 
     @property
-    def cfi(self) -> float:
-        """Comparative fit index."""
-        return indices.cfi(*self._comparison)
-
-    @property
-    def tli(self) -> float:
-        """Tucker-Lewis index."""
-        return indices.tli(*self._comparison)
-
-    @property
     def _comparison(self) -> tuple[float, int, float, int]:
         if math.isinf(self.sample.n):  # the limit of large N: chi-squares in proportion, nothing to subtract
             return (
@@ -312,7 +415,12 @@ class Fit:
                 -1e12 * self.sample.log_det_corr,
                 self.baseline_df,
             )
-        return self.chi2, self.df, self.baseline_chi2, self.baseline_df
+        return super()._comparison
+
+    @property
+    def _n_shown(self) -> float:
+        """N as a summary gives it."""
+        return self.sample.n
 
     @cached_property
     def srmr(self) -> float:
@@ -377,16 +485,23 @@ class Fit:
         if not p or not np.isfinite(H).all() or self.is_cut_short:
             return np.full(p, np.nan), np.full(p, self.is_cut_short)
         unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
-        root = large_inverse_root(H * np.outer(unit, unit))
+        root = large_inverse_root(H * np.outer(unit, unit)) if self.robust is None else None
         if root is not None:
             errors = np.sqrt((root**2).sum(axis=1) * 2.0 / self.sample.n) * unit
             return errors * self.problem.pattern.unit(self.problem.scale), np.ones(p, dtype=bool)
         value, vector = np.linalg.eigh(H * np.outer(unit, unit))
         null = value < NO_INFORMATION * max(value[-1], 1.0)
         identified = ~(np.abs(vector[:, null]) > 1e-4).any(axis=1)
-        variance = (vector[:, ~null] ** 2 / value[~null]).sum(axis=1) * unit**2 * 2.0 / self.sample.n
-        errors = np.where(identified, np.sqrt(variance), np.nan)
-        return errors * self.problem.pattern.unit(self.problem.scale), identified
+        if self.robust is not None:
+            variance = np.diag(self.robust.acov)[:p]
+        else:
+            variance = (vector[:, ~null] ** 2 / value[~null]).sum(axis=1) * unit**2 * 2.0 / self.sample.n
+            variance = variance * self.problem.pattern.unit(self.problem.scale) ** 2
+        return np.where(identified, np.sqrt(variance), np.nan), identified
+
+    def _own_root(self) -> tuple[Floats, Floats] | None:
+        """What :func:`unmeasured.sem.delta.covariance_root` gives, where it does not follow from the information."""
+        return None
 
     @property
     def _identified(self) -> Bools:
@@ -401,6 +516,9 @@ class Fit:
         ``std`` is the estimate with all variables of unit variance (lavaan's std.all). What the model text defines by
         ``:=`` comes last.
         """
+        return self._parameters()
+
+    def _parameters(self) -> pd.DataFrame:
         rows = self.model.parameters
         values = dict(zip(self._free, zip(self.estimates, self._uncertainty[0], strict=True), strict=True))
         est, se = np.array([values[p] if p.fixed is None else (p.fixed, 0.0) for p in rows]).reshape(-1, 2).T
@@ -418,7 +536,18 @@ class Fit:
                 "std": [self._standardised(p, value) for p, value in zip(rows, est, strict=True)],
             }
         )
-        return pd.concat([table, defined_rows(self, table)], ignore_index=True) if self.model.defined else table
+        return pd.concat([table, self._defined_rows(table)], ignore_index=True) if self.model.defined else table
+
+    def _defined_rows(self, table: pd.DataFrame) -> pd.DataFrame:
+        """What the model text defines from labels."""
+        slots = {id(p): k for k, p in enumerate(self._free)}
+        labelled = {
+            p.label: Labelled(float(est), float(std), slots.get(id(p), -1))
+            for p, est, std in zip(self.model.parameters, table["est"], table["std"], strict=True)
+            if p.label is not None
+        }
+        unit = self.problem.pattern.unit(self.problem.scale)
+        return defined_rows(self.model.defined, labelled, len(unit), lambda G: delta_errors(self, G * unit))
 
     @cached_property
     def _sd(self) -> Mapping[str, float]:
@@ -612,16 +741,16 @@ class Fit:
 
     def summary(self) -> str:
         """The fit as text: status, indices, parameters, notes."""
-        low, high = self.rmsea_ci
+        first, second, *robust = self._test_lines()
         lines = [
-            f"unmeasured fit: {self.n_observed} observed, {len(self.model.latents)} latent, N = {self.sample.n:g}",
+            f"unmeasured fit: {self.n_observed} observed, {len(self.model.latents)} latent, N = {self._n_shown:g}",
             self.status,
             self.dimension.explain(),
             "",
-            f"chi2 {self.chi2:.3f} on {self.df} df, p = {self.pvalue:.4g}",
-            f"RMSEA {self.rmsea:.4f} (90% {low:.4f} to {high:.4f}), CFI {self.cfi:.4f}, TLI {self.tli:.4f}, "
-            f"SRMR {self.srmr:.4f}",
-            f"log-likelihood {self.loglik:.3f}, AIC {self.aic:.2f}, BIC {self.bic:.2f}",
+            first,
+            f"{second}, SRMR {self.srmr:.4f}",
+            *robust,
+            *([] if math.isnan(self.loglik) else [self._likelihood_line()]),
             "",
             self.parameters.to_string(index=False, float_format=lambda v: f"{v:.4f}", na_rep=""),
             *[f"Note: {note}" for note in self.notes],
@@ -629,4 +758,4 @@ class Fit:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<Fit: chi2 {self.chi2:.2f} on {self.df} df, N = {self.sample.n:g}; {self.status}>"
+        return f"<Fit: chi2 {self.chi2:.2f} on {self.df} df, N = {self._n_shown:g}; {self.status}>"

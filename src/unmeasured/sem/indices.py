@@ -96,3 +96,10 @@ def log_likelihood(discrepancy: float, log_det_S: float, n_variables: int, n: fl
     ``discrepancy`` is ``log det Sigma + tr(Sigma^-1 S) - log det S - n_variables``.
     """
     return -0.5 * n * (n_variables * (1.0 + math.log(2.0 * math.pi)) + log_det_S + discrepancy)
+
+
+def srmr_with_means(mean: Floats, S: Floats, mu: Floats, Sigma: Floats) -> float:
+    """As :func:`srmr`, with the residuals of the means in standard deviations."""
+    sd = np.sqrt(np.diag(S))
+    residual = ((S - Sigma) / np.outer(sd, sd))[np.tril_indices(len(S))]
+    return float(np.sqrt((np.sum(residual**2) + np.sum(((mean - mu) / sd) ** 2)) / (len(residual) + len(sd))))
