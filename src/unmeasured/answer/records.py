@@ -48,7 +48,7 @@ def to_json(result: Result) -> str:
         "named": result.named,
         "graph": json.loads(result.graph.to_json()),
         "member": json.loads(result.member.to_json()),
-        "sample": {"names": sample.names, "n": sample.n, "cov": sample.cov.tolist()},
+        "sample": {"names": sample.names, "n": sample.n, "cov": sample.cov.tolist(), "labels": dict(sample.labels)},
         "solution": solution,
         "count": fit.count,
         "remarks": result.remarks,
@@ -93,7 +93,8 @@ def _graph_and_fit(record: dict[str, Any]) -> tuple[CPDAG, Fit]:
         raise UnmeasuredError('In a result "graph" is a cpdag and "member" a dag. Give the text that to_json wrote.')
     cov = np.array(record["sample"]["cov"], dtype=float)
     cov.setflags(write=False)
-    sample = Sample(tuple(record["sample"]["names"]), cov, float(record["sample"]["n"]))
+    labels = dict(record["sample"].get("labels", {}))  # unknown to earlier versions
+    sample = Sample(tuple(record["sample"]["names"]), cov, float(record["sample"]["n"]), labels=labels)
     stored: dict[str, Any] = dict(record["solution"])
     stored |= {key: np.array([float(v) for v in stored[key]]) for key in _ARRAYS}
     stored |= {key: float(stored[key]) for key in ("discrepancy", "promised")}

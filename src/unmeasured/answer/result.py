@@ -15,6 +15,7 @@ members fit alike, and so do all rotations of a group. What the data tell beyond
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -213,7 +214,7 @@ class Result:
         pure = LatentGroups(self.graph, self.graph.groups)
         own = {g: [x for x in items if x in pure.pure_children(g)] for g, items in self.indicators.items()}
         shown = {g: own[g] or list(items) for g, items in self.indicators.items()}
-        return suggest_names(shown, taken=(*self.graph.observed, *self.named))
+        return suggest_names(shown, taken=(*self.graph.observed, *self.named), labels=self.sem.sample.labels)
 
     def rename(self, names: Mapping[str, str] | None = None) -> Result:
         """The same answer with other names for latents.
@@ -240,7 +241,9 @@ class Result:
         sem = replace(sem, graph=member, problem=problem, solution=solution)
         graph = self.graph.rename(names)
         chosen = {*names.values(), *(names.get(name, name) for name in self.named)}
-        return replace(self, graph=graph, sem=sem, named=tuple(name for name in graph.latents if name in chosen))
+        named = tuple(name for name in graph.latents if name in chosen)
+        remarks = tuple(_with_names(remark, names) for remark in self.remarks)
+        return replace(self, graph=graph, sem=sem, named=named, remarks=remarks)
 
     # Reading ----------------------------------------------------------------------------------------------
 
@@ -349,6 +352,16 @@ class Result:
     def from_json(cls, text: str) -> Result:
         """The answer written by :meth:`to_json`."""
         return cls(**records.from_json(text))
+
+
+def _with_names(remark: str, names: Mapping[str, str]) -> str:
+    """A remark that calls latents by their new names; whatever else it carries stays with it."""
+    if not names:
+        return remark
+    words = "|".join(re.escape(old) for old in sorted(names, key=len, reverse=True))
+    text = re.sub(rf"(?<!\w)(?:{words})(?!\w)", lambda found: names[found[0]], remark)
+    kind: Any = type(remark)
+    return kind(text, remark.severity) if hasattr(remark, "severity") else text
 
 
 # What journals of psychology ask for, in inches (APA 7: one column 3.4 in, two columns up to 7 in).

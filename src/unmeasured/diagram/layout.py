@@ -29,7 +29,20 @@ from scipy.sparse import coo_array
 
 from unmeasured.diagram.columns import Block, Cell, Graph, Plan, components, planned
 from unmeasured.diagram.order import Line
-from unmeasured.diagram.picture import LABEL_FONT, LINE, Edge, Flow, Key, Node, Picture, Point, label_size, text_width
+from unmeasured.diagram.picture import (
+    LABEL_FONT,
+    LINE,
+    Edge,
+    Flow,
+    Grid,
+    Key,
+    Node,
+    Picture,
+    Point,
+    Slot,
+    label_size,
+    text_width,
+)
 
 _MARGIN = 14.0
 _APART = 9.0  # between two nodes of a column, at least
@@ -89,11 +102,13 @@ def _drawn(
     parts = [_Part(graph, plan, flow) for graph, plan in plans]
     shelf_x = shelf_y = _MARGIN
     shelf_height = width = 0.0
+    shelf, grids = 0, []
     limit = max([sheet[0] - _MARGIN, *(part.size[0] + _MARGIN for part in parts)])
     for part in sorted(parts, key=lambda part: (not part.lines, part.alone)):
         if shelf_x > _MARGIN and shelf_x + part.size[0] > limit:
             shelf_x, shelf_y = _MARGIN, shelf_y + shelf_height + _COMPONENTS
-            shelf_height = 0.0
+            shelf_height, shelf = 0.0, shelf + 1
+        grids.append(part.grid(shelf_x, shelf_y, shelf))
         for node in part.nodes(shelf_x, shelf_y):
             nodes[node.id] = node
         for edge in part.edges(shelf_x, shelf_y):
@@ -108,7 +123,9 @@ def _drawn(
     edges_in_order = tuple(routed[e.source, e.target] for e in edges if (e.source, e.target) in routed)
     order = [n.id for block in blocks for n in (block.node, *block.inside, *block.items)] + [n.id for n in loose]
     placed = tuple(nodes[name] for name in order if name in nodes)
-    return Picture(placed, edges_in_order, width, height, flow, tuple(legend), tuple(words), bottom + LABEL_FONT)
+    return Picture(
+        placed, edges_in_order, width, height, flow, tuple(legend), tuple(words), bottom + LABEL_FONT, tuple(grids)
+    )
 
 
 def _legend(keys: Sequence[tuple[str, str]], width: float, top: float) -> tuple[list[Key], float]:
@@ -322,6 +339,16 @@ class _Part:
                 result.append(member.at(px, top + member.height / 2))
                 top += member.height + 8.0
         return result
+
+    def grid(self, x: float, y: float, shelf: int) -> Grid:
+        """How it is laid out, for a page that does so again."""
+        slots = tuple(
+            Slot(cell.node.id if cell.node else "", bool(cell.label), *size, along, across - self.top)
+            for cell, size, along, across in zip(self.cells, self.sizes, self.along, self.across)
+        )
+        ends = [(edge.source, edge.target) for edge in self.graph.edges]
+        lines = tuple((a, b, *ends[e]) for (a, b), e in self.lines.items())
+        return Grid(slots, tuple(map(tuple, self.columns)), lines, x, y, shelf)
 
     def edges(self, x: float, y: float) -> list[Edge]:
         """The edges with their routes and the places of their labels."""

@@ -90,6 +90,30 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
+class Slot:
+    """A cell of a column: a node, or the passage of an edge; with its size and place along and across the drawing."""
+
+    node: str  # its id; empty where an edge passes
+    label: bool  # whether the label of the edge stands here
+    long: float
+    wide: float
+    along: float
+    across: float
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """How a connected part of a picture is laid out, for a page that lays it out again with some edges hidden."""
+
+    slots: tuple[Slot, ...]
+    columns: tuple[tuple[int, ...], ...]  # slots in their order
+    lines: tuple[tuple[int, int, str, str], ...]  # two slots of neighbouring columns, source and target of their edge
+    x: float
+    y: float
+    shelf: int  # parts of one shelf stand side by side
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
     """Nodes and edges of one view, the legend, and the size of the sheet."""
 
@@ -101,6 +125,7 @@ class Picture:
     legend: tuple[Key, ...] = ()
     remark: tuple[str, ...] = ()  # what is not drawn, below the legend
     remark_y: float = 0.0
+    grids: tuple[Grid, ...] = ()
 
     def node(self, name: str) -> Node:
         """The node with that id."""

@@ -36,6 +36,7 @@ class About:
     seconds: float | None = None
     made: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
+    rows: int | None = None  # of the data, where rows were given
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,8 @@ def run_of(
     if isinstance(found, Search):
         if not hasattr(found, "result_"):
             raise UnmeasuredError("The search was not fitted yet, so there is nothing to report. Call its fit first.")
-        about = replace(about, notes=(*about.notes, *found.sample_.remarks))
+        rows = None if found.sample_.rows is None else len(found.sample_.rows)
+        about = replace(about, notes=(*about.notes, *found.sample_.remarks), rows=rows)
         trace = Trace(step for step in found.trace_ if isinstance(step, Step))
         found = found.result_
     about = replace(about, versions=versions(), made=about.made or f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")

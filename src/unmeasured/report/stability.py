@@ -41,8 +41,6 @@ def stability_section(result: Result, stable: Stability) -> Markup:
         groups=[_group_row(row) for row in groups.to_dict(orient="records")],
         items=[_item_row(row) for row in stable.items.to_dict(orient="records")],
         heat_map=Markup(_heat_map(stable)),
-        style=Markup(_part("stability.css")),
-        script=Markup(_part("stability.js")),
     )
     return Markup(text)
 
