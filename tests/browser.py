@@ -84,6 +84,28 @@ class Browser:
         self.call("Page.navigate", url=Path(path).resolve().as_uri())
         wait_for(lambda: self.run("document.readyState") == "complete")
 
+    def visit(self, url):
+        """Open an address and wait until the page says that it is ready."""
+        self.call("Page.navigate", url=url)
+        wait_for(lambda: self.run("document.body && document.body.dataset.ready"))
+
+    def scheme(self, name, media=""):
+        """Emulate a light or dark screen, or paper."""
+        features = [{"name": "prefers-color-scheme", "value": name}]
+        self.call("Emulation.setEmulatedMedia", media=media, features=features)
+
+    def key(self, name, code=0, text=""):
+        """Press and release a key."""
+        about = {"key": name, "code": name, "windowsVirtualKeyCode": code, **({"text": text} if text else {})}
+        self.call("Input.dispatchKeyEvent", type="keyDown", **about)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=name, code=name, windowsVirtualKeyCode=code)
+
+    def give_file(self, selector, path):
+        """Choose a file in a file input."""
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.call("DOM.setFileInputFiles", files=[str(path)], nodeId=node)
+
     def run(self, script):
         """The value of an expression in the page."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)

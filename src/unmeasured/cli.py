@@ -676,6 +676,7 @@ def bench_docs(
 
 # Commands in a file of their own, which takes what is above; reading it registers them.
 importlib.import_module("unmeasured.cli_trust")
+importlib.import_module("unmeasured.cli_serve")
 
 
 def main() -> NoReturn:

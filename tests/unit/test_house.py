@@ -36,6 +36,7 @@ ORDER = [
     "report",
     "peers",
     "benchmark",
+    "app",
     "cli",
     "__main__",
 ]

@@ -53,6 +53,8 @@ _PAPER = (
     "Representations."
 )
 
+_NEVER: Mapping[tuple[str, str], float] = {}
+
 Cell = tuple[str, float | str]  # what is shown, and what is sorted by
 
 
@@ -331,15 +333,15 @@ def diagram_data(result: Result, stability: Stability | None = None) -> dict[str
         everything = picture_of(result, view, min_loading=0.0)
         picture = picture_of(result, view)
         whole = len(picture.edges) == len(everything.edges)
-        data[view] = _view(picture, often) | {
+        data[view] = view_data(picture, often) | {
             "least": 0.0 if whole else 0.3,
             "total": len(everything.edges),
-            "all": None if whole else _view(everything, often) | {"least": 0.0},
+            "all": None if whole else view_data(everything, often) | {"least": 0.0},
         }
     if result.graph.latents:  # for narrow screens
         narrow = picture_of(result, "latents", width=_NARROW)
         total = {"least": 0.0, "total": len(narrow.edges), "all": None}
-        data["latents"]["narrow"] = _view(narrow, often) | total
+        data["latents"]["narrow"] = view_data(narrow, often) | total
     return data
 
 
@@ -350,7 +352,8 @@ def _frequencies(result: Result, stability: Stability) -> dict[tuple[str, str], 
     return found | {(b, a): part for (a, b), part in found.items()}
 
 
-def _view(picture: Picture, often: Mapping[tuple[str, str], float]) -> dict[str, Any]:
+def view_data(picture: Picture, often: Mapping[tuple[str, str], float] = _NEVER) -> dict[str, Any]:
+    """A picture for the script of the page; ``often``: how often replicates have each edge."""
     return {
         **{key: round(getattr(picture, key), 2) for key in ("width", "height", "remark_y")},
         "flow": picture.flow,
