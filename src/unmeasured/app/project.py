@@ -448,7 +448,7 @@ class Project:
                 other.models = [_model(entry) for entry in record["models"]]
                 other.at = min(max(int(record["at"]), 0), len(other.models) - 1)
                 other._fit(other.models[other.at])
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             if isinstance(error, um.UnmeasuredError):
                 raise
             raise um.DataError(f"This project is damaged ({error}). Open the file as it was saved.") from None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import secrets
 import socket
 import tempfile
@@ -277,6 +278,9 @@ def create_app(folder: Path, port: int, token: str) -> tuple[ASGIApp, Office]:
             except (TypeError, ValueError, AttributeError, KeyError, LookupError) as error:
                 # What the page never sends.
                 return _sentence(f"The request cannot be understood ({type(error).__name__}).", 400)
+            except Exception:
+                logging.getLogger("unmeasured").exception("a request failed")
+                return _sentence("Something failed that should not have; the terminal has the details.", 500)
 
         return answer
 
