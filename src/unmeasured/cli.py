@@ -610,6 +610,7 @@ importlib.import_module("unmeasured.cli_trust")
 importlib.import_module("unmeasured.cli_bench")
 importlib.import_module("unmeasured.cli_after")
 importlib.import_module("unmeasured.cli_invariance")
+importlib.import_module("unmeasured.cli_serve")
 
 
 def main() -> NoReturn:

@@ -40,6 +40,7 @@ ORDER = [
     "report",
     "peers",
     "benchmark",
+    "app",
     "cli",
     "__main__",
 ]

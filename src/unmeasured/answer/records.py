@@ -70,6 +70,7 @@ def to_json(result: Result) -> str:
             "mean": None if sample.mean is None else sample.mean.tolist(),
             "kinds": sample.kinds,
             "margins": margins.to_record(margins.margins_of(sample)),
+            "labels": dict(sample.labels),
         },
         "solution": solution,
         "count": fit.count,
@@ -200,7 +201,7 @@ def _sample(stored: Any, member: DAG) -> Sample:
         raise ValueError(f'"n" is {n}')
     checked_cov(cov, names)
     cov.setflags(write=False)
-    # Earlier versions kept neither means nor kinds.
+    # Earlier versions kept neither means nor kinds nor labels.
     mean, kinds = stored.get("mean"), tuple(stored.get("kinds", ()))
     if mean is not None:
         mean = np.array([float(value) for value in mean])
@@ -208,7 +209,8 @@ def _sample(stored: Any, member: DAG) -> Sample:
             raise ValueError(f'"mean" is not {len(names)} numbers')
     if kinds and (len(kinds) != len(names) or not set(kinds) <= set(get_args(Kind))):
         raise ValueError(f'"kinds" is {kinds!r:.60}')
-    return Sample(names, cov, n, mean, kinds, margins=_margins(stored.get("margins", {}), names))
+    labels = {name: checked_type(str, text) for name, text in checked_type(dict, stored.get("labels", {})).items()}
+    return Sample(names, cov, n, mean, kinds, labels=labels, margins=_margins(stored.get("margins", {}), names))
 
 
 def _margins(stored: Any, names: tuple[str, ...]) -> dict[str, margins.Margin]:

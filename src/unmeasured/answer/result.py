@@ -16,10 +16,11 @@ members fit alike, and so do all rotations of a group. What the data tell beyond
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -35,7 +36,7 @@ from unmeasured.answer.summary import html_summary, text_summary
 from unmeasured.answer.turn import Anchors, member_of, turned, zero_loadings
 from unmeasured.diagram.picture import View
 from unmeasured.diagram.style import Style
-from unmeasured.errors import GraphError, ModelError, listing
+from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
 from unmeasured.precheck import Check, Finding
 from unmeasured.sem.delta import covariance_root
@@ -296,7 +297,7 @@ class Result:
         pure = LatentGroups(self.graph, self.graph.groups)
         own = {g: [x for x in items if x in pure.pure_children(g)] for g, items in self.indicators.items()}
         shown = {g: own[g] or list(items) for g, items in self.indicators.items()}
-        return suggest_names(shown, taken=(*self.graph.observed, *self.named))
+        return suggest_names(shown, taken=(*self.graph.observed, *self.named), labels=self.sem.sample.labels)
 
     def rename(self, names: Mapping[str, str] | None = None) -> Result:
         """The same answer with other names for latents.
@@ -325,7 +326,8 @@ class Result:
         chosen = {*names.values(), *(names.get(name, name) for name in self.named)}
         heads = {names.get(latent, latent): item for latent, item in self.heads.items()}
         named = tuple(name for name in graph.latents if name in chosen)
-        return replace(self, graph=graph, sem=sem, named=named, heads=heads)
+        remarks = tuple(_with_names(remark, names) for remark in self.remarks)
+        return replace(self, graph=graph, sem=sem, named=named, remarks=remarks, heads=heads)
 
     # Reading ----------------------------------------------------------------------------------------------
 
@@ -346,35 +348,44 @@ class Result:
 
     def plot(
         self,
-        view: View = "full",
+        view: View = "auto",
         *,
         style: Style = "colour",
         r2: bool = False,
-        min_loading: float = 0.0,
-        width: float | None = None,
+        min_loading: float | None = None,
+        min_path: float = 0.0,
+        width: float | Literal["column", "page"] | None = None,
     ) -> Drawing:
         """The path diagram as a matplotlib figure; ``savefig("diagram.pdf")`` writes SVG, PDF or PNG.
 
         Parameters
         ----------
-        view : "full" or "latents"
-            With the observed variables, or the latents alone.
+        view : "auto", "full" or "latents"
+            With the observed variables, or the latents alone with their strongest indicators as text. "auto" is the
+            first unless there are more than 40 variables, or more cross-loadings than variables.
         style : "colour" or "print"
             Colours that colour-blind readers tell apart, or black and white.
         r2 : bool
-            Whether explained variances are written beside the variables.
-        min_loading : float
-            Loadings smaller than this are left out, but never the largest of an indicator.
-        width : float, optional
-            Of the figure in inches; letters and lines go with it. Left out: letters of 10 points.
+            Whether explained variances are written into the nodes.
+        min_loading : float, optional
+            Loadings smaller than this are not drawn, but the largest of an indicator always is. Left out: 0, or .3
+            where more than eight cross-loadings are smaller than that; the picture says so.
+        min_path : float
+            The same for paths between latents.
+        width : float, "column" or "page", optional
+            Of the figure in inches; letters and lines go with it. "column" and "page" are one and two columns of a
+            journal (3.4 and 7 inches), for which the layout is chosen as well. Left out: letters of 10 points.
         """
         # matplotlib takes a good part of a second to load, which those who want no picture need not wait for.
         from unmeasured.diagram.draw import draw
 
-        return draw(picture_of(self, view, r2=r2, min_loading=min_loading), style=style, width=width)
+        inches = None if width is None else _printed(width)
+        points = None if inches is None else 72.0 * inches
+        picture = picture_of(self, view, r2=r2, min_loading=min_loading, min_path=min_path, width=points)
+        return draw(picture, style=style, width=inches)
 
     def to_svg(
-        self, view: View = "full", *, style: Style = "colour", r2: bool = False, min_loading: float = 0.0
+        self, view: View = "auto", *, style: Style = "colour", r2: bool = False, min_loading: float | None = None
     ) -> str:
         """The path diagram as SVG text; the options are those of :meth:`plot`."""
         return self.plot(view, style=style, r2=r2, min_loading=min_loading).to_svg()
@@ -425,3 +436,25 @@ class Result:
     def from_json(cls, text: str) -> Result:
         """The answer written by :meth:`to_json`."""
         return cls(**records.from_json(text))
+
+
+def _with_names(remark: str, names: Mapping[str, str]) -> str:
+    """A remark that calls latents by their new names; whatever else it carries stays with it."""
+    if not names:
+        return remark
+    words = "|".join(re.escape(old) for old in sorted(names, key=len, reverse=True))
+    text = re.sub(rf"(?<!\w)(?:{words})(?!\w)", lambda found: names[found[0]], remark)
+    kind: Any = type(remark)
+    return kind(text, remark.severity) if hasattr(remark, "severity") else text
+
+
+# What journals of psychology ask for, in inches (APA 7: one column 3.4 in, two columns up to 7 in).
+_PRINTED = {"column": 3.4, "page": 7.0}
+
+
+def _printed(width: float | str) -> float:
+    """The width of a figure in inches."""
+    inches = _PRINTED.get(width) if isinstance(width, str) else width
+    if inches is None or not 0.5 <= inches <= 200.0:
+        raise UnmeasuredError(f"width is in inches, or 'column' or 'page'; got {width!r}.")
+    return float(inches)

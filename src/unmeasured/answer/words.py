@@ -173,7 +173,7 @@ def what_is_identified(result: Result) -> Iterator[str]:
     if open_:
         yield (
             f"The data do not tell the direction of {_few(open_, '–')}: a graph with the arrow turned, in step with "
-            "the others, fits exactly as well. The estimates above are those of one such graph."
+            "the others, fits exactly as well. The estimates are those of one such graph."
         )
     for group in result.graph.groups:
         if len(group) > 1:
@@ -188,7 +188,11 @@ def what_is_identified(result: Result) -> Iterator[str]:
 
 def _few(edges: list[str], arrow: str) -> str:
     """The edges, or how many there are where that would fill the page."""
-    return "; ".join(edges) if len(edges) <= _FEW else f"{len(edges)} edges between groups, {arrow} in the table above"
+    return (
+        "; ".join(edges)
+        if len(edges) <= _FEW
+        else f"{len(edges)} edges between groups, marked {arrow} in the table of paths"
+    )
 
 
 def _undetermined(result: Result) -> Iterator[str]:
@@ -224,7 +228,7 @@ def before_the_search(result: Result) -> Iterator[str]:
     yield from (f"{finding.topic.capitalize()}: {finding.text}" for finding in findings if not finding.ok)
     fine = [finding.topic for finding in findings if finding.ok]
     if fine:
-        yield f"In order: {', '.join(fine)}. print(result.check) has the figures."
+        yield f"OK: {', '.join(fine)}."
 
 
 def cautions(result: Result) -> tuple[Remark, ...]:

@@ -68,6 +68,8 @@ class Sample:
         Rows that show both variables of a pair; None where a matrix was given.
     remarks : tuple of str
         What was done to the data, and what looks odd in them, in sentences.
+    labels : mapping
+        What the file of the data says of a variable, such as the wording of a question; empty where it says nothing.
 
     Examples
     --------
@@ -91,6 +93,7 @@ class Sample:
     # All rows that were used, and which of their columns these variables are: selecting copies no rows.
     _rows: Rows | None = field(default=None, repr=False)
     _columns: tuple[int, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
     # Read from a file, a sample has no rows but may know how values are read (unmeasured.data.margins).
     margins: Mapping[str, Margin] = field(default_factory=dict, repr=False)
 
@@ -160,6 +163,7 @@ class Sample:
             (*emptied, *dropped, *_kind_remarks(rows, kinds), *moments.remarks, *suspicions(rows)),
             rows,
             tuple(range(len(rows.names))),
+            labels_of(X, rows.names),
         )
 
     def __repr__(self) -> str:
@@ -245,8 +249,15 @@ class Sample:
             self.remarks,
             self._rows,
             tuple(self._columns[i] for i in index) if self._columns else (),
+            {name: self.labels[name] for name in names if name in self.labels},
             {name: self.margins[name] for name in names if name in self.margins},
         )
+
+
+def labels_of(data: Any, names: Sequence[str]) -> dict[str, str]:
+    """The labels that :func:`unmeasured.read` found in an SPSS or Stata file, for some of its variables."""
+    known = getattr(data, "attrs", {}).get("labels") or {}
+    return {name: str(known[name]) for name in names if name in known and str(known[name]) != name}
 
 
 def as_sample(

@@ -38,6 +38,7 @@ class About:
     seconds: float | None = None
     made: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
+    rows: int | None = None  # of the data, where rows were given
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,8 @@ def run_of(
     if isinstance(found, Search):
         if not hasattr(found, "result_"):
             raise UnmeasuredError("The search was not fitted yet, so there is nothing to report. Call its fit first.")
-        about = replace(about, notes=(*about.notes, *found.sample_.remarks))
+        rows = None if found.sample_.rows is None else len(found.sample_.rows)
+        about = replace(about, notes=(*about.notes, *found.sample_.remarks), rows=rows)
         trace = Trace(step for step in found.trace_ if isinstance(step, Step))
         found = found.result_
     about = replace(about, versions=versions(), made=about.made or f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
@@ -162,6 +164,7 @@ def _about(kept: Mapping[str, Any]) -> About:
         **words,
         notes=_strings(kept["notes"]),
         seconds=seconds,
+        rows=None if kept.get("rows") is None else checked_type(int, kept["rows"]),  # unknown to earlier versions
         versions=dict(zip(_strings(versions), _strings(versions.values()), strict=True)),
     )
 

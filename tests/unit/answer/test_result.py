@@ -263,11 +263,11 @@ def test_the_check_is_part_of_the_answer() -> None:
     fit = um.fit(latent_chain, rows)
     result = um.Result(latent_chain.cpdag(), fit)
     assert str(result.check) == str(um.check(fit.sample))
-    assert "- In order: samples, indicators, dependence, latents, Gaussian, collinearity." in result.summary()
+    assert "- OK: samples, indicators, dependence, latents, Gaussian, collinearity." in result.summary()
     matrix = um.fit(latent_chain, cov=rows.cov(), n_samples=100)
     text = um.Result(latent_chain.cpdag(), matrix).summary()
     assert "- Samples: 100 samples, 11 per variable." in text
-    assert "- In order: indicators, dependence, latents, collinearity." in text
+    assert "- OK: indicators, dependence, latents, collinearity." in text
     assert "That is few (rule of thumb: 200, and 5 per variable)" in " ".join(text.split())
 
 
