@@ -69,7 +69,7 @@ class Watched(Generic[T, R]):
 
 @cache
 def _watch(parent: int) -> None:
-    # Ctrl-C goes to all processes of a terminal. The parent hears it and ends its workers; two voices are too many.
+    # Ctrl-C goes to all processes of a terminal. The parent handles it and ends its workers, which need not react.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A lock for threads will do for bars nobody sees; one for processes would be left behind when this one is ended.
     tqdm.set_lock(threading.RLock())

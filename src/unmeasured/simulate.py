@@ -62,6 +62,16 @@ SUITE_SIZE = 20
 # ---------------------------------------------------------------------------------------------- structures
 
 
+def _generator(rng: Any) -> np.random.Generator:
+    """A generator from a seed or a generator; what is neither is refused."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise UnmeasuredError(
+            f"rng is a seed, a whole number from 0, or a numpy Generator; got {rng!r} ({error})."
+        ) from None
+
+
 def random_gnfm(
     *,
     n_latents: int | None = None,
@@ -124,7 +134,7 @@ def random_gnfm(
     unmeasured.errors.GraphError: 5 latents need at least 10 pure children; you asked for 9 observed
     variables. Ask for 10 or more, or for fewer latents (Def. 2).
     """
-    rng = np.random.default_rng(rng)
+    rng = _generator(rng)
     sizes = _sizes(group_sizes, n_latents, n_groups, max_group_size, rng)
     if n_observed is None:
         n_observed = 3 * sum(sizes) + n_common_children
@@ -151,7 +161,7 @@ def random_one_factor(
     >>> {len(dag.parents(name)) for name in dag.observed}
     {1}
     """
-    rng = np.random.default_rng(rng)
+    rng = _generator(rng)
     _at_least("n_latents", n_latents, 1)
     if n_observed is None:
         n_observed = 4 * n_latents
@@ -169,7 +179,7 @@ def random_dag(*, n_observed: int, density: float = 0.3, rng: Rng) -> DAG:
     """
     _at_least("n_observed", n_observed, 1)
     names = [f"X{i + 1}" for i in range(n_observed)]
-    pairs = _edges_between(n_observed, "random", density, np.random.default_rng(rng))
+    pairs = _edges_between(n_observed, "random", density, _generator(rng))
     return DAG.from_edges([(names[a], names[b]) for a, b in pairs], names=names)
 
 
@@ -397,7 +407,7 @@ def paper_parameters(
     >>> bool(np.abs(model.F[model.F != 0]).min() >= 0.5)
     True
     """
-    rng = np.random.default_rng(rng)
+    rng = _generator(rng)
     if not 0 < noise[0] <= noise[1]:
         raise UnmeasuredError(f"noise is a range of variances, 0 < smallest <= largest; got {noise}.")
     i, j = np.nonzero(dag.adjacency)
@@ -446,7 +456,7 @@ def realistic_parameters(dag: DAG, rng: Rng) -> Parameters:
     >>> bool(np.allclose(np.diag(model.full_cov()), 1))
     True
     """
-    rng = np.random.default_rng(rng)
+    rng = _generator(rng)
     verdict = is_gnfm(dag)
     if not verdict:
         raise GraphError(f"Realistic parameters are for factor models only; use paper_parameters. {verdict}")
@@ -572,7 +582,7 @@ def sample(
     _one_of("parameters", parameters, get_args(Setting))
     if not 0 <= alpha <= 1:
         raise UnmeasuredError(f"alpha is the slope of the leaky ReLU below zero, from 0 to 1; got {alpha}.")
-    rng = np.random.default_rng(rng)
+    rng = _generator(rng)
     if isinstance(model, DAG):
         model = paper_parameters(model, rng) if parameters == "paper" else realistic_parameters(model, rng)
     e = _standard_noise(noise, (n_samples, len(model.F)), rng) @ np.linalg.cholesky(model.Omega).T
@@ -648,7 +658,7 @@ def punch_holes(frame: pd.DataFrame, rate: float, *, rng: Rng) -> pd.DataFrame:
     if not 0 <= rate <= 0.5:
         raise UnmeasuredError(f"rate is the part of the values to lose, from 0 to 0.5; got {rate}.")
     chance = 2 * rate * frame.iloc[:, 0].rank() / (len(frame) + 1)
-    lost = np.random.default_rng(rng).random(frame.shape) < chance.to_numpy()[:, None]
+    lost = _generator(rng).random(frame.shape) < chance.to_numpy()[:, None]
     lost[:, 0] = False
     return frame.mask(lost)
 

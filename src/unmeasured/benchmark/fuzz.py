@@ -424,7 +424,7 @@ def _table(bench: Bench, rng: Rng) -> Any:
     if kind == 1:
         return frame.to_numpy().tolist()
     if kind == 2 and _one_in(rng, 3):
-        return _of(rng, (*_VALUES, frame.to_dict(), np.zeros((2, 2, 2)), np.array(1.0), {1, 2}, "file.csv", object()))
+        return _of(rng, (*_VALUES, {"a": [1.0, 2.0]}, np.zeros((2, 2, 2)), np.array(1.0), {1, 2}, "file.csv", object()))
     try:
         return frame.infer_objects().astype(float) if kind == 3 else frame.infer_objects()
     except (TypeError, ValueError, OverflowError):

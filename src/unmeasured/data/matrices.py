@@ -143,9 +143,7 @@ def checked_cov(matrix: Floats, names: tuple[str, ...], *, definite: bool = True
     variance = np.diag(matrix)
     _refuse_permuted(matrix, names)
     constant = [x for x, v in zip(names, variance) if v <= 0]
-    if constant and from_rows:
-        raise DataError(f"Variables {listing(constant)} have no variance (constant). Drop them.")
-    if constant:
+    if constant and not from_rows:  # of rows, columns that are constant were refused; these squares are too small
         raise DataError(
             f"The diagonal of the matrix, where variances belong, is zero or negative for {listing(constant)}. Drop "
             "them if they are constant; else look whether rows and columns are in the same order."
