@@ -13,6 +13,8 @@ from unmeasured.errors import DataError, GraphError, ModelError, UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_one_factor
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.ladder import PenaltyPath, penalty_path
+from unmeasured.peers.ega import EGA
+from unmeasured.peers.factor_analysis import FactorAnalysis
 from unmeasured.peers.fofc import FOFC
 from unmeasured.peers.ges import GES
 from unmeasured.peers.gin import GIN
@@ -37,6 +39,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CPDAG",
     "DAG",
+    "EGA",
     "FOFC",
     "GES",
     "GIN",
@@ -46,6 +49,7 @@ __all__ = [
     "Cost",
     "DataError",
     "ExactSearch",
+    "FactorAnalysis",
     "Fit",
     "GraphError",
     "Knowledge",
