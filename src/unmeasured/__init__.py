@@ -15,6 +15,8 @@ from unmeasured.graphs import CPDAG, DAG, LatentGroups, Variables, is_gnfm, is_o
 from unmeasured.invariance import Invariance, invariance
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.ladder import PenaltyPath, penalty_path
+from unmeasured.peers.ega import EGA
+from unmeasured.peers.factor_analysis import FactorAnalysis
 from unmeasured.peers.fofc import FOFC
 from unmeasured.peers.ges import GES
 from unmeasured.peers.gin import GIN
@@ -41,6 +43,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CPDAG",
     "DAG",
+    "EGA",
     "FOFC",
     "GES",
     "GIN",
@@ -51,6 +54,7 @@ __all__ = [
     "Cost",
     "DataError",
     "ExactSearch",
+    "FactorAnalysis",
     "Fit",
     "GraphError",
     "GroupFit",

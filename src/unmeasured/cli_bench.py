@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
 
 import unmeasured as um
@@ -19,6 +20,7 @@ from unmeasured.benchmark import (
     figures,
     fuzz,
     page,
+    partitions,
     records,
     runner,
     studies,
@@ -206,6 +208,50 @@ def bench_fuzz(
         failed |= not tally.ok
     if failed:
         raise typer.Exit(1)
+
+
+# Partitions of items ----------------------------------------------------------------------------------------
+
+LabelsOption = Annotated[list[str] | None, typer.Option("--method", help="Only this method; may be repeated.")]
+ModelsOption = Annotated[int, typer.Option("--seeds", min=1, help="Random models.")]
+
+
+def _partitions(cases: Sequence[partitions.Case], method: Sequence[str] | None, by: str) -> None:
+    table = partitions.study(cases, method or list(partitions.METHODS))
+    for failure in table.get("failure", pd.Series(dtype=object)).dropna().unique():
+        typer.echo(f"Failed: {failure}", err=True)
+    table = table[table["failure"].isna()] if "failure" in table else table
+    if by == "data":
+        typer.echo(table.drop(columns="failure", errors="ignore").round(2).to_string(index=False) + "\n")
+        table = table.assign(all="mean of all")
+        by = "all"
+    if len(table):
+        typer.echo(partitions.summary(table, by).round(2).to_string(index=False))
+
+
+@bench.command("questionnaires")
+def bench_questionnaires(
+    file: Annotated[Path, typer.Argument(help="JSON: {name: {n, names, corr, scales}}, packed with gzip or not.")],
+    method: LabelsOption = None,
+) -> None:
+    """How the partition of items agrees with the authors' scales (adjusted Rand index), method by method."""
+    _partitions(partitions.questionnaires(file), method, "data")
+
+
+@bench.command("hierarchy")
+def bench_hierarchy(seeds: ModelsOption = 5, method: LabelsOption = None) -> None:
+    """Three traits over nine facets, N = 1000: are facets found, and traits?"""
+    _partitions(list(partitions.hierarchies(seeds)), method, "N")
+
+
+@bench.command("minor-factors")
+def bench_minor_factors(
+    seeds: ModelsOption = 5,
+    rmsea: Annotated[float, typer.Option(min=0.001, max=0.2, help="Population RMSEA of the major factors.")] = 0.05,
+    method: LabelsOption = None,
+) -> None:
+    """Five factors and fifty minor ones, N = 500, 2000, 10000: are the five found?"""
+    _partitions(list(partitions.with_minor_factors(seeds, rmsea=rmsea)), method, "N")
 
 
 # Experiments with records -----------------------------------------------------------------------------------

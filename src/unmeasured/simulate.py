@@ -15,6 +15,9 @@ edge weights uniform on [-5, 5], so that variances grow along the graph and cova
 conditioned. :func:`realistic_parameters` is what questionnaires look like: standardised latents and items,
 items that share 30 to 75% of their variance with their latents, moderate paths.
 
+Two more make models with their parameters for studies of questionnaires: :func:`hierarchy` (traits over facets over
+items) and :func:`minor_factors` (a few factors and fifty small ones, off the model of the few by a given RMSEA).
+
 The benchmarks run on two fixed collections, :func:`paper_suite` and :func:`realistic_suite`. They are read
 from files, so that a new release of the random number generator cannot move a table.
 """
@@ -22,7 +25,8 @@ from files, so that a new release of the random number generator cannot move a t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -32,10 +36,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing, nearest
 from unmeasured.graphs import DAG, is_gnfm
+from unmeasured.sem.fit import fit
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Rng: TypeAlias = np.random.Generator | int
@@ -533,6 +539,195 @@ def _common_loadings(Phi: FloatArray, n: int, rng: np.random.Generator) -> Float
 
 
 # -------------------------------------------------------------------------------------------------- samples
+
+
+def hierarchy(
+    *,
+    n_traits: int = 3,
+    n_facets: int = 3,
+    n_items: int = 4,
+    loading: float = 0.8,
+    item_loadings: tuple[float, float] = (0.6, 0.8),
+    between: float = 0.3,
+    rng: Rng,
+) -> Parameters:
+    """Traits over facets over items: a hierarchical factor model of standardised variables.
+
+    Parameters
+    ----------
+    n_traits, n_facets, n_items
+        Traits, facets of each, items of each facet.
+    loading
+        Of facets on their trait; two facets of a trait correlate by its square.
+    item_loadings
+        Least and most of the loadings of items on their facet, drawn uniformly.
+    between
+        Correlation of any two traits.
+    rng
+        A generator or a seed.
+
+    Returns
+    -------
+    model : Parameters
+        Traits are called ``T1, T2, ...``, facets ``F1, ...``, items ``X1, ...``; :func:`sample` draws rows.
+
+    Examples
+    --------
+    >>> model = hierarchy(n_traits=2, n_facets=3, n_items=3, rng=0)
+    >>> model.dag.children("T1"), model.dag.children("F1")
+    (('T2', 'F1', 'F2', 'F3'), ('X1', 'X2', 'X3'))
+    >>> bool(np.allclose(np.diag(model.full_cov()), 1.0))
+    True
+    """
+    _at_least("n_traits", n_traits, 1)
+    _at_least("n_facets", n_facets, 2)
+    _at_least("n_items", n_items, 2)
+    low, high = item_loadings
+    if not (0 < loading < 1 and 0 < low <= high < 1):
+        raise UnmeasuredError(f"Loadings are between 0 and 1, the least first; got {loading} and {item_loadings}.")
+    if not 0 <= between < 1:
+        raise UnmeasuredError(f"between is a correlation from 0 to below 1; got {between}.")
+    rng = np.random.default_rng(rng)
+    traits = [f"T{i + 1}" for i in range(n_traits)]
+    facets = [f"F{i + 1}" for i in range(n_traits * n_facets)]
+    items = [f"X{i + 1}" for i in range(len(facets) * n_items)]
+    weights = _correlated(traits, between)
+    weights |= {(traits[j // n_facets], facet): loading for j, facet in enumerate(facets)}
+    drawn = rng.uniform(low, high, size=len(items))
+    weights |= {(facets[j // n_items], item): drawn[j] for j, item in enumerate(items)}
+    return _standardised(weights, (*traits, *facets), items)
+
+
+def minor_factors(
+    *,
+    n_factors: int = 5,
+    n_items: int = 6,
+    item_loadings: tuple[float, float] = (0.5, 0.8),
+    between: float = 0.3,
+    rmsea: float = 0.05,
+    n_minor: int = 50,
+    decay: float = 0.2,
+    rng: Rng,
+) -> Parameters:
+    """Major factors, and many minor ones that no model of a few factors can have (Tucker, Koopman and Linn 1969).
+
+    Loadings on minor factor j are Gaussian with a standard deviation in proportion to ``(1 - decay)^j``, scaled so that
+    minor factors explain the same part of every item; that part is chosen so that the model of the major factors,
+    fitted to the population covariance by maximum likelihood, has the RMSEA that is asked for.
+
+    Parameters
+    ----------
+    n_factors, n_items
+        Major factors, items of each.
+    item_loadings
+        Least and most of the loadings on the major factors, drawn uniformly.
+    between
+        Correlation of any two major factors.
+    rmsea
+        Of the major factors' model in the population.
+    n_minor, decay
+        How many minor factors, and how fast they get smaller.
+    rng
+        A generator or a seed.
+
+    Returns
+    -------
+    model : Parameters
+        Major factors are called ``F1, F2, ...``, minor ones ``M1, ...``, items ``X1, ...``; all have variance 1.
+
+    Examples
+    --------
+    >>> model = minor_factors(n_factors=2, n_items=4, rmsea=0.05, rng=0)
+    >>> round(population_rmsea(major_part(model.dag), model), 4)
+    0.05
+    """
+    _at_least("n_factors", n_factors, 1)
+    _at_least("n_items", n_items, 3)
+    _at_least("n_minor", n_minor, 1)
+    low, high = item_loadings
+    if not 0 < low <= high < 1:
+        raise UnmeasuredError(f"item_loadings are between 0 and 1, the least first; got {item_loadings}.")
+    if not 0 <= between < 1 or not 0 <= decay < 1:
+        raise UnmeasuredError(f"between and decay are from 0 to below 1; got {between} and {decay}.")
+    if not 0 < rmsea < 1:
+        raise UnmeasuredError(f"rmsea is above 0 and below 1; got {rmsea}.")
+    rng = np.random.default_rng(rng)
+    factors, minor = [f"F{i + 1}" for i in range(n_factors)], [f"M{i + 1}" for i in range(n_minor)]
+    items = [f"X{i + 1}" for i in range(n_factors * n_items)]
+    loadings = rng.uniform(low, high, size=len(items))
+    small = rng.standard_normal((len(items), n_minor)) * (1.0 - decay) ** np.arange(n_minor)
+    small /= np.linalg.norm(small, axis=1, keepdims=True)
+    major = _correlated(factors, between) | {(factors[j // n_items], x): loadings[j] for j, x in enumerate(items)}
+
+    def with_part(part: float) -> Parameters:
+        extra = {(m, x): math.sqrt(part) * small[j, k] for j, x in enumerate(items) for k, m in enumerate(minor)}
+        return _standardised(major | extra, (*factors, *minor), items)
+
+    def excess(part: float) -> float:
+        model = with_part(part)
+        return population_rmsea(major_part(model.dag), model) - rmsea
+
+    most = 0.95 * (1.0 - float(loadings.max()) ** 2)  # of an item's variance; the rest stays its own
+    if excess(most) < 0:
+        raise UnmeasuredError(
+            f"Minor factors cannot give an RMSEA of {rmsea}: with all the variance that is left it is "
+            f"{excess(most) + rmsea:.3f}. Ask for less, or for smaller item_loadings."
+        )
+    return with_part(float(brentq(excess, 1e-9, most, xtol=1e-8)))
+
+
+def major_part(dag: DAG) -> DAG:
+    """The graph of :func:`minor_factors` without its minor factors.
+
+    >>> major_part(minor_factors(n_factors=2, n_items=3, rng=0).dag).latents
+    ('F1', 'F2')
+    """
+    minor = {name for name in dag.latents if name.startswith("M")}
+    kept = [name for name in dag.names if name not in minor]
+    edges = [(a, b) for a, b in dag.edges if a not in minor]
+    return DAG.from_edges(edges, latents=[name for name in dag.latents if name not in minor], names=kept)
+
+
+def population_rmsea(model: DAG, truth: Parameters) -> float:
+    """RMSEA of a model fitted to a population covariance: the root of its maximum-likelihood discrepancy over df.
+
+    >>> truth = hierarchy(n_traits=1, n_facets=3, n_items=3, rng=0)
+    >>> round(population_rmsea(truth.dag, truth), 6)
+    0.0
+    """
+    n = 10**6  # the discrepancy does not depend on it; it only makes a sample of a population
+    fitted = fit(model, cov=pd.DataFrame(truth.cov(), truth.observed, truth.observed), n_samples=n)
+    return math.sqrt(max(fitted.chi2, 0.0) / n / fitted.df) if fitted.df else 0.0
+
+
+def _correlated(names: Sequence[str], correlation: float) -> dict[tuple[str, str], float]:
+    """Paths that give any two of some standardised variables the same correlation; none if it is zero.
+
+    Each variable has all before it as causes, with equal weights r / (1 + (k - 1) r) for k of them.
+    """
+    if correlation == 0:
+        return {}
+    return {(a, b): correlation / (1 + (k - 1) * correlation) for k, b in enumerate(names) for a in names[:k]}
+
+
+def _standardised(weights: Mapping[tuple[str, str], float], latents: Sequence[str], items: Sequence[str]) -> Parameters:
+    """The model with these paths in which every variable has variance 1; causes come before effects in the names."""
+    names = (*latents, *items)
+    dag = DAG.from_edges(list(weights), latents=list(latents), names=list(names))
+    place = {name: i for i, name in enumerate(dag.names)}
+    F, Omega = np.zeros((len(names),) * 2), np.zeros(len(names))
+    for (a, b), weight in weights.items():
+        F[place[a], place[b]] = weight
+    cov = np.zeros_like(F)
+    for done, name in enumerate(names):
+        j, before = place[name], [place[x] for x in names[:done]]
+        explained = cov[np.ix_(before, before)] @ F[before, j]
+        cov[before, j] = cov[j, before] = explained
+        Omega[j] = 1.0 - float(F[before, j] @ explained)
+        cov[j, j] = 1.0
+    if Omega.min() <= 0:
+        raise UnmeasuredError("The loadings leave an item or a latent no variance of its own; choose smaller ones.")
+    return Parameters(dag, F, np.diag(Omega))
 
 
 def sample(

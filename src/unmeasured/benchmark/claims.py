@@ -43,8 +43,8 @@ def sections(root: Path) -> Iterator[tuple[Path, str]]:
 def with_section(text: str, heading: str, section: str, page: str = "The page") -> str:
     r"""A page with the text below a heading, up to the next of its level, replaced.
 
-    >>> with_section("# A\\n\\n## B\\n\\nold\\n\\n## C\\n", "## B", "new")
-    '# A\\n\\n## B\\n\\nnew\\n\\n## C\\n'
+    >>> with_section("# A\n\n## B\n\nold\n\n## C\n", "## B", "new")
+    '# A\n\n## B\n\nnew\n\n## C\n'
     """
     level = heading.split(" ")[0]
     place = re.compile(rf"^{re.escape(heading)}\n(.*?)(?=^{level} |\Z)", flags=re.MULTILINE | re.DOTALL)
