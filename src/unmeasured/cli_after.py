@@ -11,6 +11,7 @@ import typer
 import unmeasured as um
 from unmeasured import cli
 from unmeasured.answer.effects import class_effects
+from unmeasured.benchmark import after
 from unmeasured.cli import FileArgument, JsonOption, ModelArgument, QuietOption, ResultArgument
 
 
@@ -109,3 +110,37 @@ def _on_its_scale(rows: pd.DataFrame, fit: um.Fit) -> pd.DataFrame:
     chosen = rows[names].apply(pd.to_numeric, errors="coerce")
     sd = pd.Series(fit.sample.sd, index=list(fit.sample.names))[names]
     return pd.DataFrame((chosen - chosen.mean()) / chosen.std(ddof=0) * sd)
+
+
+# What is claimed of all this, measured ------------------------------------------------------------------------
+
+
+@cli.bench.command("scores")
+def bench_scores(
+    seeds: Annotated[int, typer.Option(help="Data sets for each kind of item.")] = 5,
+    samples: Annotated[int, typer.Option(help="Rows of each data set.")] = 1000,
+) -> None:
+    """Factor scores of ordinal items: category codes against the expectation given the categories."""
+    typer.echo(after.ordinal_scores(seeds, samples).round(3).to_string(index=False))
+
+
+@cli.bench.command("effects")
+def bench_effects(
+    models: Annotated[int, typer.Option(help="Random models.")] = 100,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same models.")] = 0,
+) -> None:
+    """How often 95% intervals of effects hold the truth, the true class given."""
+    typer.echo(str(after.effect_coverage(models, seed=seed)))
+
+
+@cli.bench.command("confirm")
+def bench_confirm(
+    searches: Annotated[int, typer.Option(help="Data sets.")] = 200,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same data.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A picture: SVG, PDF or PNG.")] = None,
+) -> None:
+    """p-values of edges that are not there, in the rows of the search and in others."""
+    found = after.confirmed_p_values(searches, seed=seed)
+    typer.echo(str(found))
+    if out is not None:
+        found.draw(out)

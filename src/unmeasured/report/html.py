@@ -27,6 +27,7 @@ from unmeasured.answer.words import (
     node,
     number,
     probability,
+    replicates_in_words,
     what_is_identified,
 )
 from unmeasured.diagram.picture import Edge, Picture
@@ -58,7 +59,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         groups=[(node(group), items) for group, items in result.indicators.items()],
         indices=indices_in_words(result.sem),
         loadings=_loadings(run),
-        paths=_paths(run),
+        paths=_paths(run, stability),
         comparison=_comparison(run.comparison) if run.comparison else None,
         heat_map=Markup(heat_map(result)),
         largest=[(a, b, f"{value:+.3f}") for a, b, value in largest_residuals(result)],
@@ -121,10 +122,12 @@ def _loadings(run: Run) -> list[list[Cell]]:
     return rows
 
 
-def _paths(run: Run) -> list[list[Cell]]:
+def _paths(run: Run, stability: Stability | None) -> list[list[Cell]]:
     rows = []
     for row in run.result.latent_paths.to_dict(orient="records"):
         told = direction_in_words(run.result, row["source"], row["target"])
+        seen = replicates_in_words(stability.edges, row["source"], row["target"]) if stability else ""
+        told += f"; {seen}" if seen else ""
         figures = [_number(row[key]) for key in ("std", "std_se", "est", "se")]
         rows.append([_word(row["source"]), _word(row["target"]), *figures, _probability(row["pvalue"]), _word(told)])
     return rows

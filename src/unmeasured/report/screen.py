@@ -29,7 +29,7 @@ def screen(result: Result, seconds: float | None = None) -> str:
       Error           Error_Letter .78, Error_Figure .72, Error_Number .67
       Speed           Speed_Figure .92, Speed_Letter .91, Speed_Number .87, AverageQus_Par1 −.29*
     <BLANKLINE>
-    Paths between latents (→ told by the data, – direction open)
+    Paths between latents (→ compelled in the class found, – direction not identified)
       AverageQus_Par – Error .59; AverageQus_Par – Speed .73; Error – Speed −.23
     <BLANKLINE>
     Fit
@@ -49,7 +49,7 @@ def screen(result: Result, seconds: float | None = None) -> str:
         [
             f"{title(result)}{took}",
             *_section("What measures what (standardised loadings; * also measures another)", _groups(result)),
-            *_section(f"Paths between latents (→ {_by_whom(result)}, – direction open)", _paths(result)),
+            *_section(f"Paths between latents (→ {_by_whom(result)}, – direction not identified)", _paths(result)),
             *_section("Fit", _fit(result)),
             *_section("Mind", _remarks(result)),
         ]
@@ -62,7 +62,7 @@ def _section(heading: str, lines: Iterator[str]) -> list[str]:
 
 
 def _by_whom(result: Result) -> str:
-    return "told by the data or by knowledge" if result.graph.known else "told by the data"
+    return "compelled in the class found, or known" if result.graph.known else "compelled in the class found"
 
 
 def _groups(result: Result) -> Iterator[str]:

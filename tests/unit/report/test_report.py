@@ -78,7 +78,7 @@ def test_the_page_says_what_was_asked_and_found(run):
         "45.00 on 23 df",
         "acceptable, up to .08",
         "himi_three_factor",
-        "The data do not tell the direction",
+        "The direction is not identified of",
         "It was chosen with the same data",
         "International Conference on Learning Representations",
         "lavaan: sem(model, data, std.lv = TRUE)",
