@@ -23,7 +23,6 @@ from unmeasured.answer.words import number, probability
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
 from unmeasured.search.base import Search
-from unmeasured.sem.finish import polished
 from unmeasured.sem.fit import fit_many
 
 _INDICES = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr")
@@ -121,7 +120,9 @@ class Confirmation:
     def _sentences(self) -> Iterator[str]:
         before, after = self.found.sem, self.result.sem
         loss = after.rmsea - before.rmsea
-        how = "small" if loss < _SMALL else "moderate" if loss < _LARGE else "large"
+        # Where exact fit is not rejected, a loss is within what samples vary by.
+        is_small = loss < _SMALL or after.pvalue >= 0.05
+        how = "small" if is_small else "moderate" if loss < _LARGE else "large"
         words = {
             "small": "The graph fits new rows about as well as those it was found in.",
             "moderate": "Part of the fit was chance.",
@@ -195,7 +196,7 @@ def confirm(
     )
     # Remarks of the search are of the rows it saw; what was done to the new ones stands in their place.
     fresh = replace(
-        result, sem=polished(fit), remarks=sample.remarks, confirmed=note, findings=(), runners=(), heads=_ways(result)
+        result, sem=fit, remarks=sample.remarks, confirmed=note, findings=(), runners=(), heads=_ways(result)
     )
     return Confirmation(result, fresh)
 

@@ -100,6 +100,7 @@ def test_every_public_name_is_documented():
         "docs/knowledge.md",
         "docs/stability.md",
         "docs/scaling.md",
+        "docs/after.md",
     ],
 )
 def test_the_pages_run_and_print_what_they_say(page):

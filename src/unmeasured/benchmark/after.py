@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -110,7 +111,7 @@ def _latent_dag(rng: np.random.Generator) -> um.DAG:
     return um.DAG.from_edges(edges, latents=names)
 
 
-def _by_parents(result: um.Result) -> Iterator[tuple[tuple[str, str, str], dict[str, float]]]:
+def _by_parents(result: um.Result) -> Iterator[tuple[tuple[str, str, str], dict[Hashable, Any]]]:
     """Every value of every effect by the parents that the cause has where it holds."""
     for pair in class_effects(result).pairs:
         for row in pair.values.to_dict(orient="records"):

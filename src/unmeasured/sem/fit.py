@@ -28,7 +28,7 @@ from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem import effects, indices, kernels, local_fit, scoring
 from unmeasured.sem.defined import defined_rows
 from unmeasured.sem.dimension import Dimension, dimension
-from unmeasured.sem.finish import first_indicators_positive, polished
+from unmeasured.sem.finish import first_indicators_positive, refined
 from unmeasured.sem.lavaan import parse
 from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of, pattern_of
 from unmeasured.sem.reliability import Reliability
@@ -88,7 +88,7 @@ def fit(
             scale_latents=scale_latents,
             correlate_outcomes=correlate_outcomes,
         )
-    return first_indicators_positive(polished(replace(fit_many([model], sample)[0], count=count)))
+    return first_indicators_positive(replace(fit_many([model], sample)[0], count=count))
 
 
 def fit_many(
@@ -314,7 +314,8 @@ class Fit:
     @cached_property
     def estimates(self) -> Floats:
         """(p,) the free parameters on the scale of the data, in the order of the model's free rows."""
-        return self.solution.x * self.problem.pattern.unit(self.problem.scale)
+        # A search compares likelihoods and never asks; who asks for estimates gets the last digits.
+        return refined(self.problem, self.solution) * self.problem.pattern.unit(self.problem.scale)
 
     @cached_property
     def F(self) -> Floats:
