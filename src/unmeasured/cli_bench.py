@@ -12,6 +12,7 @@ import typer
 import unmeasured as um
 from unmeasured import cli
 from unmeasured.benchmark import (
+    after,
     calibration,
     claims,
     consistency,
@@ -169,6 +170,37 @@ def bench_calibration(
         warm_start=not cold,
     )
     typer.echo(str(result))
+
+
+@bench.command("scores")
+def bench_scores(
+    seeds: Annotated[int, typer.Option(min=1, help="Data sets for each kind of item.")] = 5,
+    samples: Annotated[int, typer.Option(min=1, help="Rows of each data set.")] = 1000,
+) -> None:
+    """Factor scores of ordinal items: category codes against the expectation given the categories."""
+    typer.echo(after.ordinal_scores(seeds, samples).round(3).to_string(index=False))
+
+
+@bench.command("effects")
+def bench_effects(
+    models: Annotated[int, typer.Option(min=1, help="Random models.")] = 100,
+    seed: SeedOption = 0,
+) -> None:
+    """How often 95% intervals of effects hold the truth, the true class given."""
+    typer.echo(str(after.effect_coverage(models, seed=seed)))
+
+
+@bench.command("confirm")
+def bench_confirm(
+    searches: Annotated[int, typer.Option(min=1, help="Data sets.")] = 200,
+    seed: SeedOption = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A picture: SVG, PDF or PNG.")] = None,
+) -> None:
+    """p-values of edges that are not there, in the rows of the search and in others."""
+    found = after.confirmed_p_values(searches, seed=seed)
+    typer.echo(str(found))
+    if out is not None:
+        found.draw(out)
 
 
 @bench.command("time-limits")

@@ -24,7 +24,6 @@ from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
 from unmeasured.remarks import by_consequence, distrust
 from unmeasured.search.base import Search
-from unmeasured.sem.finish import polished
 from unmeasured.sem.fit import fit_many
 
 _INDICES = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr")
@@ -122,7 +121,9 @@ class Confirmation:
     def _sentences(self) -> Iterator[str]:
         before, after = self.found.sem, self.result.sem
         loss = after.rmsea - before.rmsea
-        how = "small" if loss < _SMALL else "moderate" if loss < _LARGE else "large"
+        # Where exact fit is not rejected, a loss is within what samples vary by.
+        is_small = loss < _SMALL or after.pvalue >= 0.05
+        how = "small" if is_small else "moderate" if loss < _LARGE else "large"
         words = {
             "small": "The graph fits new rows about as well as those it was found in.",
             "moderate": "Part of the fit was chance.",
@@ -200,7 +201,7 @@ def confirm(
     remarks = by_consequence((*([distrust(result.stopped)] if result.stopped else []), *sample.remarks))
     fresh = replace(
         result,
-        sem=polished(fit),
+        sem=fit,
         remarks=remarks,
         confirmed=note,
         findings=(),

@@ -587,7 +587,7 @@ def hierarchy(
         raise UnmeasuredError(f"Loadings are between 0 and 1, the least first; got {loading} and {item_loadings}.")
     if not 0 <= between < 1:
         raise UnmeasuredError(f"between is a correlation from 0 to below 1; got {between}.")
-    rng = np.random.default_rng(rng)
+    rng = _generator(rng)
     traits = [f"T{i + 1}" for i in range(n_traits)]
     facets = [f"F{i + 1}" for i in range(n_traits * n_facets)]
     items = [f"X{i + 1}" for i in range(len(facets) * n_items)]
@@ -651,7 +651,7 @@ def minor_factors(
         raise UnmeasuredError(f"between and decay are from 0 to below 1; got {between} and {decay}.")
     if not 0 < rmsea < 1:
         raise UnmeasuredError(f"rmsea is above 0 and below 1; got {rmsea}.")
-    rng = np.random.default_rng(rng)
+    rng = _generator(rng)
     factors, minor = [f"F{i + 1}" for i in range(n_factors)], [f"M{i + 1}" for i in range(n_minor)]
     items = [f"X{i + 1}" for i in range(n_factors * n_items)]
     loadings = rng.uniform(low, high, size=len(items))

@@ -106,6 +106,7 @@ def test_every_public_name_is_documented():
         "docs/scaling.md",
         "docs/robust.md",
         "docs/groups.md",
+        "docs/after.md",
     ],
 )
 def test_the_pages_run_and_print_what_they_say(page):

@@ -105,7 +105,7 @@ class ClassEffect:
         shown = "; ".join(_interval(row) for _, row in self.values.iterrows())
         how = "decides it" if self.decides_all else "would tell most"
         decided = f" The direction of {self.decided_by} {how}." if self.decided_by else ""
-        return f"The effect of {a} on {b} depends on directions the data do not tell: {shown}.{decided}"
+        return f"The effect of {a} on {b} depends on directions that are not identified: {shown}.{decided}"
 
     def __str__(self) -> str:
         return self.sentence

@@ -254,7 +254,7 @@ class Result:
         >>> data = um.datasets.load("multitasking")
         >>> result = um.LGES().fit_cov(data.frame(), data.n_samples).result_.rename()
         >>> print(result.effects("Error", "Speed"))
-        The effect of Error on Speed depends on directions the data do not tell: -0.23 (-0.42 to -0.04); 0; 0.20
+        The effect of Error on Speed depends on directions that are not identified: -0.23 (-0.42 to -0.04); 0; 0.20
         (0.05 to 0.36). The direction of Error – AverageQus_Par would tell most.
         """
         found = class_effects(self, cause, effect, level=level)

@@ -40,7 +40,7 @@ def text_summary(result: Result) -> str:
             *_section("Fit of the model", _fit_lines(result)),
             *_section("What measures what: standardised loadings (standard errors)", _measurement_lines(result)),
             *_section(paths_heading(result), _path_lines(result)),
-            *_section("What the data tell, and what not", _bullets(what_is_identified(result))),
+            *_section("What is identified, and what is not", _bullets(what_is_identified(result))),
             *_section("Are the data fit for a search", _bullets(before_the_search(result))),
             *_section("Remarks", _bullets(cautions(result))),
         ]
@@ -173,7 +173,7 @@ def html_summary(result: Result) -> str:
         ("Fit of the model", _html_table(fit, "<<<")),
         ("What measures what: standardised loadings (standard errors)", _html_measurement(result)),
         (paths_heading(result), _html_table(_path_rows(result), _PATH_ALIGN)),
-        ("What the data tell, and what not", html_list(what_is_identified(result))),
+        ("What is identified, and what is not", html_list(what_is_identified(result))),
         ("Are the data fit for a search", html_list(before_the_search(result))),
         ("Remarks", html_list(cautions(result))),
     ]

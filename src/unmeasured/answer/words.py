@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from unmeasured.errors import listing
 from unmeasured.graphs.groups import braces
 from unmeasured.remarks import Remark, by_consequence, distrust
@@ -131,11 +133,40 @@ def node(group: tuple[str, ...]) -> str:
 
 
 def direction_in_words(result: Result, source: str, target: str) -> str:
-    """Who tells the direction of a path: the data, knowledge given before the search, or nobody."""
+    """Why a path has its direction: every graph of the class has it, knowledge says so, or it is not identified.
+
+    An arrow is compelled *in the class found*: how sure that class is, is another question, which replicates answer.
+    """
     if (source, target) in result.graph.without_knowledge.directed_edges:
-        return "told by the data"
+        return "compelled in the class found"
     known = (source, target) in result.graph.directed_edges
-    return "follows from knowledge" if known else "open; fitted as written"
+    return "follows from knowledge" if known else "not identified; fitted as written"
+
+
+def replicates_in_words(edges: pd.DataFrame, source: str, target: str) -> str:
+    """How often replicates have an edge and which way, from a table as :attr:`unmeasured.Stability.edges`.
+
+    >>> row = {"source": "A", "target": "B", "frequency": 0.9, "forward": 0.2, "backward": 0.45, "open": 0.25}
+    >>> replicates_in_words(pd.DataFrame([row]), "B", "A")
+    'in replicates: → 45%, ← 20%, – 25%, absent 10%'
+    """
+    for row in edges.to_dict(orient="records"):
+        if {row["source"], row["target"]} == {source, target}:
+            there, back = row["forward"], row["backward"]
+            if row["source"] != source:
+                there, back = back, there
+            absent = 1.0 - row["frequency"]
+            parts = [("→", there), ("←", back), ("–", row["open"]), ("absent", absent)]
+            return "in replicates: " + ", ".join(f"{mark} {part:.0%}" for mark, part in parts if part >= 0.005)
+    return ""
+
+
+def assumptions() -> str:
+    """What every arrow and every estimate takes for granted, in one sentence."""
+    return (
+        "All of this assumes that relations are linear, that there are no cycles, that the latents shown have no other "
+        "common causes, and that observed variables depend on one another only through them (a factor model)."
+    )
 
 
 def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
@@ -164,7 +195,7 @@ def what_is_identified(result: Result) -> Iterator[str]:
     """One sentence for each thing the data tell or leave open."""
     told, known, open_ = group_edges(result)
     if told:
-        yield f"The data tell the direction of {_few(told, '→')}."
+        yield f"Compelled in the class found, that is, in every graph that fits as well: {_few(told, '→')}."
     if known:
         yield (
             f"The direction of {_few(known, '→')} follows from the knowledge given, not from the data: "
@@ -172,7 +203,7 @@ def what_is_identified(result: Result) -> Iterator[str]:
         )
     if open_:
         yield (
-            f"The data do not tell the direction of {_few(open_, '–')}: a graph with the arrow turned, in step with "
+            f"The direction is not identified of {_few(open_, '–')}: a graph with the arrow reversed, in step with "
             "the others, fits exactly as well. The estimates are those of one such graph."
         )
     for group in result.graph.groups:
@@ -184,6 +215,8 @@ def what_is_identified(result: Result) -> Iterator[str]:
             "strongest indicator, or of the first item of a latent that was named before the search."
         )
     yield from _undetermined(result)
+    if result.graph.latents or told or known or open_:
+        yield assumptions()
 
 
 def _few(edges: list[str], arrow: str) -> str:

@@ -24,6 +24,7 @@ from markupsafe import Markup
 from unmeasured.answer.drawing import picture_of, shown_view
 from unmeasured.answer.result import Result
 from unmeasured.answer.words import (
+    assumptions,
     cautions,
     direction_in_words,
     indices_in_words,
@@ -31,6 +32,7 @@ from unmeasured.answer.words import (
     number,
     paths_heading,
     probability,
+    replicates_in_words,
     what_is_identified,
 )
 from unmeasured.diagram.picture import Edge, Key, Node, Picture, View, coefficient
@@ -79,7 +81,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         indices=indices_in_words(result.reported),
         loadings=_loadings(run),
         levels=_levels(result),
-        paths=_paths(run),
+        paths=_paths(run, stability),
         paths_heading=paths_heading(result),
         effects=_effects(result),
         reliability=_reliability(result),
@@ -92,7 +94,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         n_steps=len(steps),
         steps=steps[-_MOST_STEPS:],
         n_left_out=max(len(steps) - _MOST_STEPS, 0),
-        identified=list(what_is_identified(result)),
+        identified=[sentence for sentence in what_is_identified(result) if sentence != assumptions()],  # stated below
         failed=[_finding(f) for f in result.check.findings if not f.ok],
         passed=[_finding(f) for f in result.check.findings if f.ok],
         remarks=remarks,
@@ -218,11 +220,13 @@ def _loadings(run: Run) -> list[list[Cell]]:
     return rows
 
 
-def _paths(run: Run) -> list[list[Cell]]:
+def _paths(run: Run, stability: Stability | None) -> list[list[Cell]]:
     rows = []
     for row in run.result.latent_paths.to_dict(orient="records"):
         told = direction_in_words(run.result, row["source"], row["target"])
         arrow = "→" if row["directed"] else "–"
+        seen = replicates_in_words(stability.edges, row["source"], row["target"]) if stability else ""
+        told += f"; {seen}" if seen else ""
         figures = [_number(row[key]) for key in ("std", "std_se", "est", "se")]
         ends = [_word(row["source"]), _word(arrow), _word(row["target"])]
         rows.append([*ends, *figures, _probability(row["pvalue"]), _word(told)])

@@ -35,8 +35,8 @@ def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "re
       Error           Error_Letter .78, Error_Figure .72, Error_Number .67
       AverageQus_Par  AverageQus_Par2 .82, AverageQus_Par3 .76, AverageQus_Par1 .93*
     <BLANKLINE>
-    Paths between latents (→ told by the data, – direction open)
-      Speed – Error .20; Speed – AverageQus_Par .50; Error – AverageQus_Par .49
+    Paths between latents (→ compelled in the class found, – direction not identified)
+      AverageQus_Par – Error .59; AverageQus_Par – Speed .73; Error – Speed −.23
     <BLANKLINE>
     Fit
       chi-square   45.00 on 23 df, p = 0.004  exact fit is rejected at 5%
@@ -56,7 +56,7 @@ def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "re
             *wrap(result.stopped, WIDTH),
             f"{title(result)}{took}",
             *_section("What measures what (standardised loadings; * also measures another)", _groups(result)),
-            *_section(f"{paths_heading(result)} (→ {_by_whom(result)}, – direction open)", _paths(result)),
+            *_section(f"{paths_heading(result)} (→ {_by_whom(result)}, – direction not identified)", _paths(result)),
             *_section("Fit", _fit(result)),
             *_section("Mind", _remarks(result, elsewhere)),
         ]
@@ -69,7 +69,7 @@ def _section(heading: str, lines: Iterator[str]) -> list[str]:
 
 
 def _by_whom(result: Result) -> str:
-    return "told by the data or by knowledge" if result.graph.known else "told by the data"
+    return "compelled in the class found, or known" if result.graph.known else "compelled in the class found"
 
 
 def _groups(result: Result) -> Iterator[str]:

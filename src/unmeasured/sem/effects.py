@@ -217,6 +217,5 @@ def _same_way(again: Fit, fit: Fit) -> Fit:
     """A replicate whose latents point the way those of the fit do."""
     from unmeasured.sem.finish import pointed
 
-    scale = fit.problem.scale
-    alike = ((again.F * fit.F) / scale**2).sum(axis=1)
-    return pointed(again, alike < 0)
+    ours, theirs = (f.problem.pattern.matrices(np.append(f.solution.x, 0.0))[0] for f in (again, fit))
+    return pointed(again, (ours * theirs).sum(axis=1) < 0)

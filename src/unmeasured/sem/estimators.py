@@ -170,6 +170,11 @@ class OrdinalFit(Fit):
         return float(self._data.n)
 
     @cached_property
+    def estimates(self) -> Floats:
+        """(p,) the free parameters, in the order of the model's free rows."""
+        return self.solution.x * self.problem.pattern.unit(self.problem.scale)
+
+    @cached_property
     def chi2(self) -> float:
         """Weighted squares of the residual correlations, times N - 1; see ``chi2_scaled`` for a test."""
         return self.n_samples * self.solution.discrepancy

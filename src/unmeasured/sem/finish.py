@@ -14,34 +14,36 @@ import numpy as np
 
 from unmeasured.arrays import Bools, Floats
 from unmeasured.sem.local_fit import inverse_root
+from unmeasured.sem.parameters import Model, Parameter
+from unmeasured.sem.solve import Problem, Solution
 
 if TYPE_CHECKING:
     from unmeasured.sem.fit import Fit
 
 _STEPS = 30
 # A step beyond this is none of the last digits, and where the slope is below this there is nothing to follow.
-_FAR, _FLAT = 1e-2, 1e-14
+_FAR, _FLAT = 1e-2, 1e-10
 
 
-def polished(fit: Fit) -> Fit:
-    """The same fit after Fisher steps without a line search, as long as each lessens the slope."""
-    if not fit.converged or fit.solution.at_bound.any() or fit.solution.vanished:
-        return fit
-    x = fit.solution.x
-    _, slope, H = fit.problem.derivatives(x)
-    if not len(x) or not np.isfinite(H).all():
-        return fit
+def refined(problem: Problem, solution: Solution) -> Floats:
+    """(p,) the solution after Fisher steps without a line search, as long as each lessens the slope."""
+    x = solution.x
+    if not len(x) or not solution.converged or solution.at_bound.any() or solution.vanished:
+        return x
+    _, slope, H = problem.derivatives(x)
+    if not np.isfinite(H).all():
+        return x
     root = inverse_root(H)
     left = root.T @ slope  # the slope in units of its own sampling error
     for _ in range(_STEPS):
         step = root @ left
         if np.abs(step).max() > _FAR or np.abs(left).max() < _FLAT:
             break
-        new_left = root.T @ fit.problem.derivatives(x - step)[1]
+        new_left = root.T @ problem.derivatives(x - step)[1]
         if not new_left @ new_left < left @ left:
             break
         x, left = x - step, new_left
-    return replace(fit, solution=replace(fit.solution, x=x))
+    return x
 
 
 def pointed(fit: Fit, flipped: Bools) -> Fit:
@@ -65,19 +67,20 @@ def _tied(fit: Fit) -> Bools:
 
 def first_indicators_positive(fit: Fit) -> Fit:
     """Latents of model text point the way of the first indicator they are given; those of a graph of the strongest."""
-    from unmeasured.sem.parameters import Model
-
-    place = {name: k for k, name in enumerate(fit.causal_order)}
-    sd = np.sqrt(np.maximum(np.diag(fit.full_cov), 1e-300))
+    pattern = fit.problem.pattern
+    # On variables of unit variance; of entries that are fixed only the sign counts.
+    F = pattern.matrices(np.append(fit.solution.x, 0.0))[0]
+    place = {name: k for k, name in enumerate(pattern.names)}
     flipped = np.zeros(len(place), dtype=bool)
-    for latent in fit.model.latents:
-        rows = [
-            p for p in fit.model.parameters if p.op == "=~" and p.source == latent and p.target not in fit.model.latents
-        ]
-        rows = rows or [p for p in fit.model.parameters if p.op != "~~" and p.source == latent]
-        loadings: Floats = np.array([fit.F[place[latent], place[p.target]] / sd[place[p.target]] for p in rows])
-        rows_known = np.flatnonzero(loadings)
-        if len(rows_known):
-            leading = rows_known[0] if isinstance(fit.graph, Model) else np.argmax(np.abs(loadings))
+    children: dict[str, list[Parameter]] = {latent: [] for latent in fit.model.latents}
+    for p in fit.model.parameters:
+        if p.op != "~~" and p.source in children:
+            children[p.source].append(p)
+    for latent, rows in children.items():
+        shown = [p for p in rows if p.op == "=~" and p.target not in children] or rows
+        loadings = np.array([F[place[latent], place[p.target]] for p in shown])
+        known = np.flatnonzero(loadings)
+        if len(known):
+            leading = known[0] if isinstance(fit.graph, Model) else np.argmax(np.abs(loadings))
             flipped[place[latent]] = loadings[leading] < 0
     return pointed(fit, flipped)

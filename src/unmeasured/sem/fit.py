@@ -29,7 +29,7 @@ from unmeasured.sem import effects, indices, kernels, local_fit, scoring
 from unmeasured.sem.defined import Labelled, defined_rows
 from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, delta_errors, large_inverse_root
 from unmeasured.sem.dimension import Dimension, dimension
-from unmeasured.sem.finish import first_indicators_positive, polished
+from unmeasured.sem.finish import first_indicators_positive, refined
 from unmeasured.sem.measures import Measures, Robust
 from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of, pattern_of
 from unmeasured.sem.reliability import Reliability
@@ -159,7 +159,7 @@ def fit(
         sample = as_sample(X, cov=cov, n_samples=n_samples, names=names, cor=cor or "pearson", missing=missing)
         read = options.parse(model, sample.names) if isinstance(model, str) else model
         if not (isinstance(read, Model) and (read.intercepts or read.has_equalities)):
-            return first_indicators_positive(polished(replace(fit_many([read], sample)[0], count=count)))
+            return first_indicators_positive(replace(fit_many([read], sample)[0], count=count))
         matrix = sample if sample.rows is None else None
     elif X is None or cov is not None or n_samples is not None:
         matrix = as_sample(X, cov=cov, n_samples=n_samples, names=names)
@@ -432,7 +432,8 @@ class Fit(Measures):
     @cached_property
     def estimates(self) -> Floats:
         """(p,) the free parameters on the scale of the data, in the order of the model's free rows."""
-        return self.solution.x * self.problem.pattern.unit(self.problem.scale)
+        # A search compares likelihoods and never asks; who asks for estimates gets the last digits.
+        return refined(self.problem, self.solution) * self.problem.pattern.unit(self.problem.scale)
 
     @cached_property
     def F(self) -> Floats:

@@ -36,10 +36,12 @@ Method = Literal["regression", "bartlett"]
 
 # Elements of the largest array made at once.
 _CHUNK = 2_000_000
+# The same where one array is gone over again and again: what the processor keeps near.
+_CACHED = 150_000
 # A direction with less than this part of the largest information is not seen in a row.
 _UNSEEN = 1e-10
 # Expectation propagation stops when no mean moves by more than this, in standard deviations, or after so many sweeps.
-_STILL, _SWEEPS = 1e-7, 60
+_STILL, _SWEEPS = 1e-5, 60
 # Rows drawn to tell the determinacy of scores from ordinal items.
 _DRAWS = 2000
 
@@ -273,7 +275,7 @@ def _from_intervals(scoring: Scoring, low: Floats, high: Floats) -> tuple[Floats
         prior = np.block([[scoring.prior, scoring.between], [scoring.between.T, scoring.implied]])
         H, noise = np.hstack([np.zeros((n, m)), np.eye(n)]), np.full(n, 1e-9)
     value, error = np.empty((len(low), m)), np.empty((len(low), m))
-    per_chunk = max(1, _CHUNK // (len(prior) * len(prior)))
+    per_chunk = max(1, _CACHED // (len(prior) * len(prior)))
     for start in range(0, len(low), per_chunk):
         part = slice(start, start + per_chunk)
         mean, cov = _expectation_propagation(prior, H, noise, low[part], high[part])
@@ -292,13 +294,16 @@ def _expectation_propagation(
     n_rows, n = low.shape
     mean, cov = np.zeros((n_rows, len(prior))), np.repeat(prior[None], n_rows, axis=0)
     precision, shift = np.zeros((n_rows, n)), np.zeros((n_rows, n))
-    spread = np.sqrt(np.diag(prior))
+    spread, product = np.sqrt(np.diag(prior)), np.empty_like(cov)
     informative = (low > -FAR) | (high < FAR)
     for _ in range(_SWEEPS):
         before = mean.copy()
         for j in range(n):
-            along = cov @ H[j]  # (N, k)
-            v, m = along @ H[j], mean @ H[j]
+            few = np.flatnonzero(H[j])  # an item loads on few latents
+            along = cov[:, few[0]] * H[j, few[0]]  # (N, k)
+            for other in few[1:]:
+                along = along + cov[:, other] * H[j, other]
+            v, m = along[:, few] @ H[j, few], mean[:, few] @ H[j, few]
             # The cavity: what all but this site say of H a.
             rest = 1.0 - precision[:, j] * v
             v0 = v / rest
@@ -310,7 +315,8 @@ def _expectation_propagation(
             change, push = new_precision - precision[:, j], new_shift - shift[:, j]
             scale = change / (1.0 + change * v)
             mean += along * (push - scale * (m + v * push))[:, None]
-            cov -= scale[:, None, None] * along[:, :, None] * along[:, None, :]
+            np.multiply((scale[:, None] * along)[:, :, None], along[:, None, :], out=product)
+            cov -= product
             precision[:, j], shift[:, j] = new_precision, new_shift
         if (np.abs(mean - before) / spread).max(initial=0.0) < _STILL:
             break

@@ -81,6 +81,7 @@ def test_the_page_says_what_was_asked_and_found(run):
         "The data do not tell the direction",
         "Behind 9 variables seen in 202 observations stand 3 latent variables",
         "Relations are linear",
+        "The direction is not identified of",
         "It was chosen with the same data",
         "International Conference on Learning Representations",
         "lavaan: sem(model, data, std.lv = TRUE)",
