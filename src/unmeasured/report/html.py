@@ -45,6 +45,7 @@ from unmeasured.report.stability import stability_section
 # More steps than this are for the trace itself.
 _MOST_STEPS = 400
 _MOST_CHANGES = 8
+_ASSUMED = "All of this assumes"  # the page says what is assumed in a place of its own
 _NARROW = 350.0  # points of a telephone's screen
 _LOOKS: tuple[Look, ...] = ("colour", "print", "dark")
 _PAPER = (
@@ -76,10 +77,10 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         indices=indices_in_words(result.sem),
         loadings=_loadings(run),
         levels=_levels(result),
-        paths=_paths(run),
+        paths=_paths(run, stability),
         paths_heading="Paths between latents" if result.graph.latents else "Paths between observed variables",
         effects=_effects(result),
-        reliability=_table_of(result.fit, "reliability"),
+        reliability=_reliability(result),
         comparison=_comparison(run.comparison) if run.comparison else None,
         heat_map=Markup(heat_map(result)),
         largest=[(a, b, _signed(value)) for a, b, value in largest_residuals(result)],
@@ -89,7 +90,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         n_steps=len(steps),
         steps=steps[-_MOST_STEPS:],
         n_left_out=max(len(steps) - _MOST_STEPS, 0),
-        identified=list(what_is_identified(result)),
+        identified=[s for s in what_is_identified(result) if not s.startswith(_ASSUMED)],
         failed=[_finding(f) for f in result.check.findings if not f.ok],
         passed=[_finding(f) for f in result.check.findings if f.ok],
         remarks=remarks,
@@ -215,15 +216,33 @@ def _loadings(run: Run) -> list[list[Cell]]:
     return rows
 
 
-def _paths(run: Run) -> list[list[Cell]]:
+def _paths(run: Run, stability: Stability | None = None) -> list[list[Cell]]:
     rows = []
+    seen = _seen(run.result, stability) if stability is not None else {}
     for row in run.result.latent_paths.to_dict(orient="records"):
         told = direction_in_words(run.result, row["source"], row["target"])
+        told += seen.get((row["source"], row["target"]), "")
         arrow = "→" if row["directed"] else "–"
         figures = [_number(row[key]) for key in ("std", "std_se", "est", "se")]
         ends = [_word(row["source"]), _word(arrow), _word(row["target"])]
         rows.append([*ends, *figures, _probability(row["pvalue"]), _word(told)])
     return rows
+
+
+def _seen(result: Result, stability: Stability) -> dict[tuple[str, str], str]:
+    """For each pair of latents, which way the replicates have their edge."""
+    said: dict[tuple[str, str], str] = {}
+    group = {node(members): members for members in result.graph.groups}
+    edges = stability.tally.edges(result.graph.groups, stability.observed)
+    for row in edges[edges["kind"] == "path"].to_dict(orient="records"):
+        for ends, ways in (
+            ((row["source"], row["target"]), ("forward", "backward")),
+            ((row["target"], row["source"]), ("backward", "forward")),
+        ):
+            there, back = (row[way] for way in ways)
+            words = f"; in replicates → {there:.0%}, ← {back:.0%}, – {row['open']:.0%}"
+            said |= {(a, b): words for a in group.get(ends[0], (ends[0],)) for b in group.get(ends[1], (ends[1],))}
+    return said
 
 
 def _levels(result: Result) -> dict[str, Any] | None:
@@ -245,14 +264,26 @@ def _levels(result: Result) -> dict[str, Any] | None:
 
 def _effects(result: Result) -> dict[str, Any] | None:
     table = _table_of(result, "effects")
+    words = (
+        "Total effects between latents, standardised; rows are causes. Two numbers are the smallest and the largest "
+        "over all graphs that fit as well, where directions are not identified."
+    )
+    return None if table is None else {**table, "words": words}
+
+
+def _reliability(result: Result) -> dict[str, Any] | None:
+    owner: Any = result if hasattr(result, "reliability") else result.fit
+    table = _table_of(owner, "reliability")
     if table is None:
         return None
-    words = "Effects between latents along all directed ways; where directions are not identified, the possible values."
-    return {**table, "words": words}
+    sentences = getattr(owner.reliability(), "sentences", ())
+    return {**table, "sentences": list(sentences)}
 
 
 def _changes(result: Result) -> dict[str, Any] | None:
     """The modification indices, the largest first."""
+    if hasattr(result, "what_the_model_misses"):
+        return _table_of(result, "what_the_model_misses", _MOST_CHANGES)
     return _table_of(result.fit, "modification_indices", _MOST_CHANGES)
 
 
@@ -265,8 +296,9 @@ def _table_of(owner: Any, name: str, most: int | None = None) -> dict[str, Any] 
         found = method()
     except UnmeasuredError:  # it says why there is none; the page has nothing to show
         return None
-    frame = found if isinstance(found, pd.DataFrame) else getattr(found, "table", None)
-    if not isinstance(frame, pd.DataFrame) or not len(frame):
+    tables = (found, getattr(found, "matrix", None), getattr(found, "table", None))
+    frame = next((table for table in tables if isinstance(table, pd.DataFrame)), None)
+    if frame is None or not len(frame):
         return None
     frame = frame.reset_index() if frame.index.name or not isinstance(frame.index, pd.RangeIndex) else frame
     if "mi" in frame:
