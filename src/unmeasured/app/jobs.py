@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import _thread
 import multiprocessing
+import os
 import sys
 import threading
 import time
@@ -18,6 +19,8 @@ from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
+
+from tqdm import tqdm
 
 import unmeasured as um
 
@@ -73,7 +76,7 @@ class Worker:
 
 
 def _main(connection: Connection) -> None:
-    """Take tasks until the other side closes."""
+    """Take tasks for as long as there is somebody at the other side."""
     tasks: list[Message] = []
     ready = threading.Condition()
     busy = threading.Event()
@@ -83,7 +86,7 @@ def _main(connection: Connection) -> None:
             try:
                 message = connection.recv()
             except (EOFError, OSError):
-                message = {"task": "end"}
+                os._exit(0)  # whoever started this process is gone, and nobody waits for an answer
             if message["task"] == "stop":
                 if busy.is_set():
                     _thread.interrupt_main()
@@ -91,12 +94,11 @@ def _main(connection: Connection) -> None:
             with ready:
                 tasks.append(message)
                 ready.notify()
-            if message["task"] == "end":
-                return
 
     threading.Thread(target=listen, daemon=True).start()
     said = _Line(connection)
     sys.stderr = _Screen(said)
+    tqdm.set_lock(threading.RLock())  # the lock it makes by itself outlives a process that is ended
     kept: dict[str, Any] = {}
     while True:
         try:
@@ -104,8 +106,6 @@ def _main(connection: Connection) -> None:
                 while not tasks:
                     ready.wait(0.2)
                 task = tasks.pop(0)
-            if task["task"] == "end":
-                return
             busy.set()
             _work(task, said, kept)
         except KeyboardInterrupt:

@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from scipy.stats import kstest
 import unmeasured as um
 from unmeasured.answer.effects import class_effects
 from unmeasured.arrays import Floats
+from unmeasured.files import write_bytes
 
 # Scores -----------------------------------------------------------------------------------------------------
 
@@ -164,7 +166,9 @@ class Confirmed:
         axes.set(xlabel="p-value", ylabel="share of p-values that are smaller", xlim=(0, 1), ylim=(0, 1.01))
         axes.set_title(f"Edges found that are not there ({len(self.naive)})", fontsize=11)
         axes.legend(loc="lower right", frameon=False)
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        picture, kind = BytesIO(), path.suffix[1:].lower() or "svg"
+        figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
+        write_bytes(path, picture.getvalue())
 
 
 def confirmed_p_values(searches: int = 200, samples: int = 600, penalty: float = 0.4, seed: int = 0) -> Confirmed:

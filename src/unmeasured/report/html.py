@@ -222,14 +222,18 @@ def _loadings(run: Run) -> list[list[Cell]]:
 
 def _paths(run: Run, stability: Stability | None) -> list[list[Cell]]:
     rows = []
-    for row in run.result.latent_paths.to_dict(orient="records"):
-        told = direction_in_words(run.result, row["source"], row["target"])
+    result = run.result
+    of = {name: node(group) for group in result.graph.groups for name in group}
+    edges = None if stability is None else stability.tally.edges(result.graph.groups, stability.observed)
+    for row in result.latent_paths.to_dict(orient="records"):
+        source, target = row["source"], row["target"]
+        told = direction_in_words(result, source, target)
+        if edges is not None:
+            seen = replicates_in_words(edges, of.get(source, source), of.get(target, target))
+            told += f"; {seen}" if seen else ""
         arrow = "→" if row["directed"] else "–"
-        seen = replicates_in_words(stability.edges, row["source"], row["target"]) if stability else ""
-        told += f"; {seen}" if seen else ""
         figures = [_number(row[key]) for key in ("std", "std_se", "est", "se")]
-        ends = [_word(row["source"]), _word(arrow), _word(row["target"])]
-        rows.append([*ends, *figures, _probability(row["pvalue"]), _word(told)])
+        rows.append([*map(_word, (source, arrow, target)), *figures, _probability(row["pvalue"]), _word(told)])
     return rows
 
 
@@ -255,26 +259,29 @@ def _effects(result: Result) -> dict[str, Any] | None:
     if not 1 < len(result.graph.groups) <= _MOST_GROUPS:
         return None
     try:
-        effects = result.effects().table
-        some = (effects["smallest"] != 0.0) | (effects["largest"] != 0.0)
-        table = _table_of(effects[some].drop(columns=["values", "sentence"]).reset_index(drop=True))
+        table = _table_of(result.effects().matrix)
     except UnmeasuredError:  # a class too large to enumerate: the command says so where it is asked for effects
         return None
-    if table is None:
-        return None
-    words = "Effects between latents along all directed ways; where directions are not identified, the possible values."
-    return {**table, "words": words}
+    words = (
+        "Total effects between latents, standardised; rows are causes. Two numbers are the smallest and the largest "
+        "over all graphs that fit as well, where directions are not identified."
+    )
+    return None if table is None else {**table, "words": words}
 
 
 def _changes(result: Result) -> dict[str, Any] | None:
     """The largest modification indices."""
     if len(result.graph.observed) > _MOST_VARIABLES:
         return None
-    return _table_of(result.what_the_model_misses(_MOST_CHANGES))
+    return _table_of(result.what_the_model_misses().head(_MOST_CHANGES))
 
 
 def _reliability(result: Result) -> dict[str, Any] | None:
-    return _table_of(result.reliability().table) if result.graph.latents else None
+    if not result.graph.latents:
+        return None
+    found = result.reliability()
+    table = _table_of(found.table)
+    return None if table is None else {**table, "sentences": list(found.sentences)}
 
 
 def _table_of(frame: pd.DataFrame) -> dict[str, Any] | None:

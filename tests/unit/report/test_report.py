@@ -7,6 +7,7 @@ import math
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -78,7 +79,7 @@ def test_the_page_says_what_was_asked_and_found(run):
         "45.00 on 23 df",
         "acceptable, up to .08",
         "himi_three_factor",
-        "The data do not tell the direction",
+        "What is identified, and what is not",
         "Behind 9 variables seen in 202 observations stand 3 latent variables",
         "Relations are linear",
         "The direction is not identified of",
@@ -233,12 +234,20 @@ def test_levels_effects_and_more_are_shown_where_a_result_has_them(search):
         headline = 1
 
         def effects(self):
-            return pd.DataFrame({"cause": ["L1"], "effect": ["L3"], "std": [0.42]})
+            return SimpleNamespace(matrix=pd.DataFrame({"L3": ["0.00 to 0.42"]}, index=pd.Index(["L1"], name="cause")))
+
+        def reliability(self):
+            table = pd.DataFrame({"omega": [0.625]}, index=pd.Index(["L1"], name="latent"))
+            return SimpleNamespace(table=table, sentences=["L1: reliability is low."])
+
+        def what_the_model_misses(self):
+            return pd.DataFrame({"lhs": ["L1"], "op": ["=~"], "rhs": ["Speed_Letter"], "mi": [12.5]})
 
     fields = {name: getattr(search.result_, name) for name in search.result_.__dataclass_fields__}
     page = html_page(Run(Later(**fields)))
     assert "level 2: 1 latents (read first)" in page
-    assert ">0.420</td>" in page
+    for words in (">0.00 to 0.42</td>", ">0.625</td>", "L1: reliability is low.", ">12.500</td>"):
+        assert words in page, words
     plain = html_page(Run(search.result_))
     assert 'id="levels"' not in plain
-    assert 'id="effect-table"' not in plain
+    assert 'id="effect-table"' in plain
