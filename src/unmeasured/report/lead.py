@@ -30,8 +30,8 @@ def lead(result: Result, n: str, stability: Stability | None = None) -> list[str
     >>> data = um.datasets.load("multitasking")
     >>> found = um.LGES().fit_cov(data.frame(), data.n_samples).result_.rename()
     >>> for sentence in lead(found, "202 observations"): print(sentence)
-    Behind 9 variables seen in 202 observations stand 3 latent variables that were not measured themselves: AverageQus_Par, Error and Speed.
-    All 3 pairs of them are linked, most strongly AverageQus_Par and Speed (.73, more of one with more of the other), but which is the cause cannot be told from these data.
+    Behind 9 variables seen in 202 observations stand 3 latent variables that were not measured themselves: Speed, Error and AverageQus_Par.
+    All 3 pairs of them are linked, most strongly Speed and AverageQus_Par (.50, more of one with more of the other), but which is the cause cannot be told from these data.
     The model reproduces the data acceptably (RMSEA .069); it was found by a search in these same data, so it should be confirmed with new ones.
     """  # noqa: E501
     return [_found(result, n), *_linked(result), _trust(result, stability)]

@@ -36,7 +36,7 @@ def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "re
       AverageQus_Par  AverageQus_Par2 .82, AverageQus_Par3 .76, AverageQus_Par1 .93*
     <BLANKLINE>
     Paths between latents (→ compelled in the class found, – direction not identified)
-      AverageQus_Par – Error .59; AverageQus_Par – Speed .73; Error – Speed −.23
+      Speed – Error .20; Speed – AverageQus_Par .50; Error – AverageQus_Par .49
     <BLANKLINE>
     Fit
       chi-square   45.00 on 23 df, p = 0.004  exact fit is rejected at 5%
