@@ -34,6 +34,8 @@ class Browser:
         self.downloads.mkdir()
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
         options += ["--remote-debugging-port=0", "--remote-allow-origins=*", f"--window-size={width},{height}"]
+        # The report of the application is a frame in a sandbox, which the protocol reaches in the same process only.
+        options += ["--disable-features=IsolateSandboxedIframes", "--disable-site-isolation-trials"]
         options += ["--hide-scrollbars", f"--user-data-dir={self.folder.name}/profile"]
         self.process = subprocess.Popen(
             [find(), *options, "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -83,6 +85,34 @@ class Browser:
     def open(self, path):
         self.call("Page.navigate", url=Path(path).resolve().as_uri())
         wait_for(lambda: self.run("document.readyState") == "complete")
+
+    def visit(self, url):
+        """Open an address and wait until the page says that it is ready."""
+        self.call("Page.navigate", url=url)
+        wait_for(lambda: self.run("document.body && document.body.dataset.ready"))
+
+    def reload(self):
+        """Load the page again and wait until it says that it is ready."""
+        self.run("window.isOld = true")
+        self.call("Page.reload")
+        wait_for(lambda: self.run("!window.isOld && document.body && document.body.dataset.ready"))
+
+    def scheme(self, name, media=""):
+        """Emulate a light or dark screen, or paper."""
+        features = [{"name": "prefers-color-scheme", "value": name}]
+        self.call("Emulation.setEmulatedMedia", media=media, features=features)
+
+    def key(self, name, code=0, text=""):
+        """Press and release a key."""
+        about = {"key": name, "code": name, "windowsVirtualKeyCode": code, **({"text": text} if text else {})}
+        self.call("Input.dispatchKeyEvent", type="keyDown", **about)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=name, code=name, windowsVirtualKeyCode=code)
+
+    def give_file(self, selector, path):
+        """Choose a file in a file input."""
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.call("DOM.setFileInputFiles", files=[str(path)], nodeId=node)
 
     def run(self, script):
         """The value of an expression in the page."""

@@ -1,9 +1,21 @@
-"""Makes modules of shared test material, such as ``graphs_zoo``, importable from every test."""
+"""Makes shared test material importable from every test, and decides what Hypothesis draws.
+
+What gates a change must not fail by chance: by default every property test draws the same examples each time.
+``HYPOTHESIS_PROFILE=random`` draws others, ten times as many (CONTRIBUTING.md).
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from hypothesis import settings
+
 # With --import-mode=importlib pytest leaves sys.path alone, so we add this folder ourselves.
 sys.path.insert(0, str(Path(__file__).parent))
+
+from profiles import PROFILE, examples
+
+settings.register_profile("fixed", derandomize=True, database=None, deadline=None, max_examples=examples(100))
+settings.register_profile("random", derandomize=False, print_blob=True, deadline=None, max_examples=examples(100))
+settings.load_profile(PROFILE)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from unmeasured.answer.compare import ModelComparison as ModelComparison
     from unmeasured.answer.compare import compare_models as compare_models
     from unmeasured.answer.result import Result as Result
+    from unmeasured.confirmation import Confirmation as Confirmation
+    from unmeasured.confirmation import confirm as confirm
+    from unmeasured.confirmation import split_rows as split_rows
     from unmeasured.data import datasets as datasets
     from unmeasured.data.files import read as read
     from unmeasured.data.files import read_matrix as read_matrix
@@ -32,9 +35,13 @@ if TYPE_CHECKING:
     from unmeasured.graphs import Variables as Variables
     from unmeasured.graphs import is_gnfm as is_gnfm
     from unmeasured.graphs import is_one_factor as is_one_factor
+    from unmeasured.invariance import Invariance as Invariance
+    from unmeasured.invariance import invariance as invariance
     from unmeasured.knowledge.known import Knowledge as Knowledge
     from unmeasured.ladder import PenaltyPath as PenaltyPath
     from unmeasured.ladder import penalty_path as penalty_path
+    from unmeasured.peers.ega import EGA as EGA
+    from unmeasured.peers.factor_analysis import FactorAnalysis as FactorAnalysis
     from unmeasured.peers.fofc import FOFC as FOFC
     from unmeasured.peers.ges import GES as GES
     from unmeasured.peers.gin import GIN as GIN
@@ -53,9 +60,12 @@ if TYPE_CHECKING:
     from unmeasured.search.lges import LGES as LGES
     from unmeasured.sem.device import use_device as use_device
     from unmeasured.sem.dimension import dimension as dimension
+    from unmeasured.sem.estimators import OrdinalFit as OrdinalFit
     from unmeasured.sem.fit import Fit as Fit
     from unmeasured.sem.fit import fit as fit
     from unmeasured.sem.fit import fit_many as fit_many
+    from unmeasured.sem.groups import GroupFit as GroupFit
+    from unmeasured.sem.groups import MeanFit as MeanFit
     from unmeasured.sem.parameters import Model as Model
     from unmeasured.sem.parameters import Parameter as Parameter
 
@@ -65,12 +75,16 @@ __version__ = "0.1.0"
 _PLACES = {
     "answer.compare": ("ModelComparison", "compare_models"),
     "answer.result": ("Result",),
+    "confirmation": ("Confirmation", "confirm", "split_rows"),
     "data.files": ("read", "read_matrix"),
     "data.sample": ("Sample", "as_sample"),
     "errors": ("DataError", "GraphError", "ModelError", "SearchStopped", "UnmeasuredError", "UnmeasuredWarning"),
     "graphs": ("CPDAG", "DAG", "LatentGroups", "Variables", "is_gnfm", "is_one_factor"),
+    "invariance": ("Invariance", "invariance"),
     "knowledge.known": ("Knowledge",),
     "ladder": ("PenaltyPath", "penalty_path"),
+    "peers.ega": ("EGA",),
+    "peers.factor_analysis": ("FactorAnalysis",),
     "peers.fofc": ("FOFC",),
     "peers.ges": ("GES",),
     "peers.gin": ("GIN",),
@@ -86,7 +100,9 @@ _PLACES = {
     "search.lges": ("LGES",),
     "sem.device": ("use_device",),
     "sem.dimension": ("dimension",),
+    "sem.estimators": ("OrdinalFit",),
     "sem.fit": ("Fit", "fit", "fit_many"),
+    "sem.groups": ("GroupFit", "MeanFit"),
     "sem.parameters": ("Model", "Parameter"),
 }
 _PACKAGES = (

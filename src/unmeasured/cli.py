@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -24,6 +25,7 @@ import typer
 
 import unmeasured as um
 from unmeasured.errors import listing, nearest
+from unmeasured.files import csv_text, write_bytes, write_folder, write_text
 
 if TYPE_CHECKING:
     from unmeasured.answer.compare import ModelComparison
@@ -74,6 +76,13 @@ CorOption = Annotated[
     ),
 ]
 MissingOption = Annotated[str, typer.Option(help="What to do about holes: ml, listwise or pairwise.")]
+HeaderOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line of a text file holds names. Left out: it does, and numbers there are refused.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but mistakes.")]
 PenaltyOption = Annotated[
@@ -95,6 +104,7 @@ def discover(
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
+    header: HeaderOption = None,
     penalty: PenaltyOption = 1.0,
     max_group_size: GroupSizeOption = 3,
     knowledge: Annotated[
@@ -107,6 +117,11 @@ def discover(
     title: Annotated[str, typer.Option(help="The heading of the report.")] = "",
     published: PublishedOption = None,
     plain_names: Annotated[bool, typer.Option("--plain-names", help="Call latents L1, L2, ...")] = False,
+    confirm: Annotated[
+        float | None,
+        typer.Option(help="Search in some of the rows, estimate in this share of them, such as 0.5; --seed splits."),
+    ] = None,
+    confirm_by: Annotated[str | None, typer.Option(help="A column in whose groups the rows are split.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -118,7 +133,7 @@ def discover(
     from unmeasured.report.write import report_seconds
 
     began = time.monotonic()
-    sample = _sample(file, columns, n, cor, missing)
+    sample, others_rows = _parts(file, columns, n, cor, missing, header, confirm, confirm_by, seed)
     search = um.LGES(
         penalty=penalty,
         max_group_size=max_group_size,
@@ -134,7 +149,41 @@ def discover(
     run = _searched(
         search.timed(began, reserved), sample, about, others, plain_names=plain_names, quiet=quiet or as_json
     )
+    if others_rows is not None:
+        confirmed = um.confirm(run.result, others_rows)
+        notes = (*run.about.notes, *confirmed.sentences)
+        run = replace(run, result=confirmed.result, about=replace(run.about, notes=notes))
+        _say("\n".join(["Confirmed in other rows", *(f"  - {x}" for x in confirmed.sentences), ""]), quiet or as_json)
     _finish(run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit)
+
+
+def _parts(
+    file: Path,
+    columns: list[str] | None,
+    n: float | None,
+    cor: str,
+    missing: str,
+    header: bool | None,
+    share: float | None,
+    by: str | None,
+    seed: int,
+) -> tuple[um.Sample, um.Sample | None]:
+    """The rows to search and, where a share is asked for, those to confirm in."""
+    if share is None:
+        if by is not None:
+            raise um.UnmeasuredError("--confirm-by says how --confirm splits the rows. Give --confirm 0.5 with it.")
+        return _sample(file, columns, n, cor, missing, header), None
+    if n is not None:
+        raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
+    frame = um.read(file, header=header)
+    frame.columns = frame.columns.map(str)
+    known = [name for name in frame.columns if name != by]
+    chosen = _chosen(columns, known) if columns else known
+    first, second = (
+        um.as_sample(part[chosen], cor=cor, missing=missing)  # type: ignore[arg-type]
+        for part in um.split_rows(frame, share, by=by, rng=seed)
+    )
+    return first, second
 
 
 def _searched(
@@ -184,7 +233,7 @@ def _finish(run: Run, out: Path | None, *, as_json: bool, quiet: bool, until: fl
     if as_json:
         typer.echo(run.to_json())
     elif not quiet:
-        typer.echo(screen(run.result, run.about.seconds))
+        typer.echo(screen(run.result, run.about.seconds, elsewhere=_all_remarks(page)))
         typer.echo(f"\n{_where(page)}")
     if run.result.stopped.startswith("Interrupted"):
         sys.exit(130)
@@ -198,6 +247,11 @@ def _where(page: Path | None) -> str:
     if not page.name.endswith(".html"):
         return f"Written: {page} and tables. There was no time for pictures and the page: unmeasured report {page}"
     return f"Report: {page} (open it in a browser); model, tables and pictures are beside it."
+
+
+def _all_remarks(page: Path | None) -> str:
+    """Where the remarks are that the screen leaves out."""
+    return f"the remarks in {page}" if page else "the report (--out FOLDER)"
 
 
 @app.command()
@@ -228,7 +282,8 @@ def demo(
     compared = um.compare_models({"found": run.result, **dataset.models})
     run = replace(run, comparison=Comparison.of(compared))
     page = write_run(run, out or Path(f"unmeasured-{data}"))
-    answer = f"{screen(run.result, run.about.seconds)}\n\nBeside the published models\n{compared}\n\n{_where(page)}"
+    shown = screen(run.result, run.about.seconds, elsewhere=_all_remarks(page))
+    answer = f"{shown}\n\nBeside the published models\n{compared}\n\n{_where(page)}"
     _say(run.to_json() if as_json else answer, quiet and not as_json)
 
 
@@ -294,8 +349,12 @@ def fit_file(
     n: SamplesOption = None,
     cor: CorOption = "pearson",
     missing: MissingOption = "ml",
+    header: HeaderOption = None,
     correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
     first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
+    estimator: Annotated[str, typer.Option(help="ML, MLM, MLR (robust) or WLSMV (ordinal items).")] = "ML",
+    groups: Annotated[str | None, typer.Option(help="The column of groups of people; see docs/groups.md.")] = None,
+    equal: Annotated[str, typer.Option(help="What groups share, such as 'loadings,intercepts'.")] = "",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -304,11 +363,21 @@ def fit_file(
     Example: unmeasured fit model.lav matrix.csv --n 301
     """
     asked = _model(model)
+    options: dict[str, Any] = {}
+    if estimator != "ML" or groups is not None or equal or missing == "fiml":
+        if n is not None:
+            raise um.DataError(
+                "--estimator, --groups, --equal and --missing fiml need rows; --n says the file is a matrix."
+            )
+        shared = tuple(part.strip() for part in equal.split(",") if part.strip())
+        options = {"estimator": estimator, "groups": groups, "equal": shared, "missing": missing}
+        options["cor"] = None if cor == "pearson" else cor
     result = um.fit(
         asked.graph if isinstance(asked, um.Result) else asked,
-        _sample(file, None, n, cor, missing, models=[asked]),
+        um.read(file, header=header) if options else _sample(file, None, n, cor, missing, header, models=[asked]),
         correlate_exogenous=correlate_exogenous,
         scale_latents="first-indicator" if first_indicator else "variance",
+        **options,
     )
     _say(_fit_as_json(result) if as_json else result.summary(), quiet and not as_json)
     if not (result.converged and result.admissible):
@@ -329,6 +398,7 @@ def compare(
     n: SamplesOption = None,
     cor: CorOption = "pearson",
     missing: MissingOption = "ml",
+    header: HeaderOption = None,
     correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
     as_json: JsonOption = False,
 ) -> None:
@@ -337,7 +407,7 @@ def compare(
     Example: unmeasured compare mine.lav theirs.lav report/result.json matrix.csv --n 301
     """
     asked = {_model_name(path, models): _model(path) for path in models}
-    sample = _sample(file, None, n, cor, missing, models=asked.values())
+    sample = _sample(file, None, n, cor, missing, header, models=asked.values())
     compared = um.compare_models(asked, sample, correlate_exogenous=correlate_exogenous)
     typer.echo(_comparison_as_json(compared) if as_json else str(compared))
 
@@ -361,6 +431,7 @@ def check_file(
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
+    header: HeaderOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -368,7 +439,7 @@ def check_file(
 
     Example: unmeasured check answers.csv --columns 'q*'
     """
-    checked = um.check(_sample(file, columns, n, cor, missing))
+    checked = um.check(_sample(file, columns, n, cor, missing, header))
     if as_json:
         findings = [{"topic": f.topic, "ok": f.ok, "text": f.text} for f in checked.findings]
         typer.echo(_as_json({"ok": checked.ok, "findings": findings, "remarks": list(checked.sample.remarks)}))
@@ -397,6 +468,8 @@ def simulate_file(
 
     Example: unmeasured simulate rows.csv --latents 4 --observed 16 --seed 1
     """
+    if not out.name:
+        raise um.UnmeasuredError(f"simulate needs the name of a file to write, such as rows.csv; got {str(out)!r}.")
     truth = um.simulate.random_gnfm(
         n_latents=latents,
         n_observed=observed,
@@ -406,8 +479,7 @@ def simulate_file(
     )
     rows = um.simulate.sample(truth, samples, parameters=parameters, rng=seed + 1)  # type: ignore[arg-type]
     graph = out.with_suffix(".truth.json")
-    rows.to_csv(out, index=False, float_format="%.6g")
-    graph.write_text(truth.to_json(), encoding="utf-8")
+    write_folder(out.parent, {out.name: csv_text(rows, float_format="%.6g"), graph.name: truth.to_json()})
     _say(f"{len(rows)} rows of {len(rows.columns)} variables: {out}; the truth: {graph}", quiet)
 
 
@@ -434,14 +506,16 @@ def export_result(
     found = _run(result).result
     if to in _PICTURES:
         path = out or Path(f"diagram.{to}")
-        found.plot(view, style=style, r2=r2).savefig(path, format=to, dpi=200)  # type: ignore[arg-type]
+        picture = BytesIO()
+        found.plot(view, style=style, r2=r2).savefig(picture, format=to, dpi=200)  # type: ignore[arg-type]
+        write_bytes(path, picture.getvalue())
         typer.echo(f"Written: {path}", err=True)
         return
     text = getattr(found if to in ("lavaan", "semopy") else found.graph, f"to_{to}")()
     if out is None:
         typer.echo(text)
     else:
-        out.write_text(text, encoding="utf-8")
+        write_text(out, text)
 
 
 @app.command("datasets")
@@ -480,11 +554,12 @@ def _sample(
     n: float | None,
     cor: str,
     missing: str,
+    header: bool | None = None,
     *,
     models: Iterable[Any] = (),
 ) -> um.Sample:
     """The data of a file: the columns asked for, or those that the models are about, or all."""
-    frame = um.read_matrix(file) if n is not None else um.read(file)
+    frame = um.read_matrix(file) if n is not None else um.read(file, header=header)
     frame.columns = frame.columns.map(str)
     chosen = _chosen(columns, list(frame.columns)) if columns else _used(models, list(frame.columns))
     if n is None:
@@ -555,8 +630,11 @@ def _as_json(record: dict[str, Any]) -> str:
     return json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False, allow_nan=False)
 
 
-# Commands in a file of their own, which takes what is above; reading it registers them.
+# Commands in files of their own, which take what is above; reading them registers them.
 importlib.import_module("unmeasured.cli_trust")
+importlib.import_module("unmeasured.cli_after")
+importlib.import_module("unmeasured.cli_invariance")
+importlib.import_module("unmeasured.cli_serve")
 
 
 @bench.callback()
@@ -566,6 +644,9 @@ def about_bench() -> None:
 
 def main() -> NoReturn:
     """Entry point: a user's mistake is one sentence on standard error, never a trace."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # names of files may hold what the terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = _called()
     except Interrupted as stopped:

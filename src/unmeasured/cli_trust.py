@@ -16,6 +16,7 @@ from unmeasured.cli import (
     CorOption,
     FileArgument,
     GroupSizeOption,
+    HeaderOption,
     JsonOption,
     MissingOption,
     PenaltyOption,
@@ -30,6 +31,7 @@ def stability(
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
+    header: HeaderOption = None,
     penalty: PenaltyOption = 1.0,
     max_group_size: GroupSizeOption = 3,
     replicates: Annotated[int, typer.Option(help="How many replicates.")] = 200,
@@ -54,7 +56,7 @@ def stability(
     from unmeasured.report.write import write_run
     from unmeasured.search.warm import compile_kernels
 
-    sample = cli._sample(file, columns, n, cor, missing)
+    sample = cli._sample(file, columns, n, cor, missing, header)
     options = {"penalty": penalty, "max_group_size": max_group_size, "cor": cor, "missing": missing}
     compile_kernels()
     begun = time.perf_counter()
@@ -98,6 +100,7 @@ def path(
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
+    header: HeaderOption = None,
     max_group_size: GroupSizeOption = 3,
     penalties: Annotated[str, typer.Option(help="A ladder of your own, such as '1,2,5,10'.")] = "",
     out: Annotated[
@@ -111,7 +114,7 @@ def path(
     from unmeasured.search.warm import compile_kernels
 
     ladder = [_number(part) for part in penalties.split(",")] if penalties else None
-    sample = cli._sample(file, columns, n, cor, missing)
+    sample = cli._sample(file, columns, n, cor, missing, header)
     compile_kernels()
     found = um.penalty_path(sample, ladder, max_group_size=max_group_size, verbose=sys.stderr.isatty())
     typer.echo(str(found))

@@ -19,6 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from tqdm import tqdm
 
 from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, UnmeasuredError
+from unmeasured.files import csv_text, write_folder
 from unmeasured.graphs import CPDAG
 from unmeasured.graphs.outline import Outline, Tally
 from unmeasured.search.discovery import Discovery
@@ -213,16 +215,15 @@ class PenaltyPath:
 
     def write(self, folder: str | Path) -> None:
         """Write ``path.csv``, ``edges.csv``, ``path.svg`` and the class of every rung as ``rung-01.json``, ..."""
-        folder = Path(folder)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self.table.to_csv(folder / "path.csv", index=False)
-            self.edges.to_csv(folder / "edges.csv", index=False)
-            self.plot().savefig(folder / "path.svg")
-            for i, rung in enumerate(self.rungs, start=1):
-                (folder / f"rung-{i:02d}.json").write_text(rung.graph.to_json(), encoding="utf-8")
-        except OSError as error:
-            raise UnmeasuredError(f"The path could not be written to {str(folder)!r}: {error.strerror}.") from None
+        figure = BytesIO()
+        self.plot().savefig(figure, format="svg")
+        contents: dict[str, str | bytes] = {
+            "path.csv": csv_text(self.table),
+            "edges.csv": csv_text(self.edges),
+            "path.svg": figure.getvalue(),
+        }
+        contents |= {f"rung-{i:02d}.json": rung.graph.to_json() for i, rung in enumerate(self.rungs, start=1)}
+        write_folder(folder, contents)
 
     def __repr__(self) -> str:
         return f"<PenaltyPath: {len(self.rungs)} rungs, suggested {self.rungs[self.suggested].penalty:.3g}>"

@@ -1,16 +1,31 @@
-"""Calls made side by side, on whatever ``joblib.parallel_config`` says, and handed back as they are finished."""
+"""Calls made side by side, on whatever ``joblib.parallel_config`` says, and handed back as they are finished.
+
+No process outlives the one that started it: a worker whose parent was killed ends itself (:class:`Watched`), and after
+Ctrl-C the workers are ended before the interruption goes on.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from typing import TypeVar
+from dataclasses import dataclass
+from functools import cache
+from typing import Generic, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
+from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import get_active_backend
+from tqdm import tqdm
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+# How often a worker looks whether its parent is still there, in seconds.
+_WATCH = 1.0
 
 
 def as_finished(function: Callable[[T], R], items: Sequence[T], n_jobs: int | None) -> Generator[R]:
@@ -21,12 +36,53 @@ def as_finished(function: Callable[[T], R], items: Sequence[T], n_jobs: int | No
     >>> sorted(as_finished(abs, [-3, -1, -2], n_jobs=1))
     [1, 2, 3]
     """
+    watched = Watched(function, os.getpid())
     if get_active_backend()[0].supports_return_generator:
         parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
-        with closing(parallel(delayed(function)(item) for item in items)) as done:
-            yield from done
+        try:
+            with closing(parallel(delayed(watched)(item) for item in items)) as done:
+                yield from done
+        except KeyboardInterrupt:
+            end_workers()
+            raise
         return
     # Ray's backend hands back lists only: a few items at a time, and these are lost together if it stops.
     parallel, size = Parallel(n_jobs=n_jobs, batch_size=1), 4 * effective_n_jobs(n_jobs or -1)
     for a in range(0, len(items), size):
-        yield from parallel(delayed(function)(item) for item in items[a : a + size])
+        yield from parallel(delayed(watched)(item) for item in items[a : a + size])
+
+
+@dataclass(frozen=True)
+class Watched(Generic[T, R]):
+    """A function that, called in a child of the process ``parent``, makes the child end when that one is gone."""
+
+    function: Callable[[T], R]
+    parent: int
+
+    def __call__(self, item: T) -> R:
+        """Call the function; the first call in a child starts the watch."""
+        # On a cluster the caller is not the parent, and whoever started the worker ends it.
+        if os.getppid() == self.parent and threading.current_thread() is threading.main_thread():
+            _watch(self.parent)
+        return self.function(item)
+
+
+@cache
+def _watch(parent: int) -> None:
+    # Ctrl-C goes to all processes of a terminal. The parent handles it and ends its workers, which need not react.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A lock for threads will do for bars nobody sees; one for processes would be left behind when this one is ended.
+    tqdm.set_lock(threading.RLock())
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process when it has another parent: the system gives orphans to one."""
+    while os.getppid() == parent:
+        time.sleep(_WATCH)
+    os._exit(1)
+
+
+def end_workers() -> None:
+    """End the processes that joblib keeps for later calls, and clean up after them."""
+    get_reusable_executor().shutdown(wait=True, kill_workers=True)

@@ -25,6 +25,7 @@ import pandas as pd
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.missing import Missing, standardised
 from unmeasured.data.normality import Mardia, mardia
+from unmeasured.data.roles import question
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import listing
 from unmeasured.sem.indices import p_value
@@ -293,6 +294,7 @@ class Check:
             self._latents(),
             self._gaussian(),
             self._collinearity(),
+            self._roles(),
         )
         return tuple(finding for finding in found if finding is not None)
 
@@ -431,6 +433,10 @@ class Check:
             f"Nearly a sum of other variables (squared multiple correlation): {', '.join(parts)}. One of such "
             "variables can usually go.",
         )
+
+    def _roles(self) -> Finding | None:
+        asked = question(self.sample.suspects)
+        return Finding("roles", False, asked) if asked else None
 
 
 def _ratio(total: float, partial: float) -> float:

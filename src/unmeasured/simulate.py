@@ -15,6 +15,9 @@ edge weights uniform on [-5, 5], so that variances grow along the graph and cova
 conditioned. :func:`realistic_parameters` is what questionnaires look like: standardised latents and items,
 items that share 30 to 75% of their variance with their latents, moderate paths.
 
+Two more make models with their parameters for studies of questionnaires: :func:`hierarchy` (traits over facets over
+items) and :func:`minor_factors` (a few factors and fifty small ones, off the model of the few by a given RMSEA).
+
 The benchmarks run on two fixed collections, :func:`paper_suite` and :func:`realistic_suite`. They are read
 from files, so that a new release of the random number generator cannot move a table.
 """
@@ -22,7 +25,8 @@ from files, so that a new release of the random number generator cannot move a t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -32,10 +36,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing, nearest
 from unmeasured.graphs import DAG, is_gnfm
+from unmeasured.sem.fit import fit
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Rng: TypeAlias = np.random.Generator | int
@@ -60,6 +66,16 @@ SUITE_SIZE = 20
 
 
 # ---------------------------------------------------------------------------------------------- structures
+
+
+def _generator(rng: Any) -> np.random.Generator:
+    """A generator from a seed or a generator; what is neither is refused."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise UnmeasuredError(
+            f"rng is a seed, a whole number from 0, or a numpy Generator; got {rng!r} ({error})."
+        ) from None
 
 
 def random_gnfm(
@@ -124,7 +140,7 @@ def random_gnfm(
     unmeasured.errors.GraphError: 5 latents need at least 10 pure children; you asked for 9 observed
     variables. Ask for 10 or more, or for fewer latents (Def. 2).
     """
-    rng = np.random.default_rng(rng)
+    rng = _generator(rng)
     sizes = _sizes(group_sizes, n_latents, n_groups, max_group_size, rng)
     if n_observed is None:
         n_observed = 3 * sum(sizes) + n_common_children
@@ -151,7 +167,7 @@ def random_one_factor(
     >>> {len(dag.parents(name)) for name in dag.observed}
     {1}
     """
-    rng = np.random.default_rng(rng)
+    rng = _generator(rng)
     _at_least("n_latents", n_latents, 1)
     if n_observed is None:
         n_observed = 4 * n_latents
@@ -169,7 +185,7 @@ def random_dag(*, n_observed: int, density: float = 0.3, rng: Rng) -> DAG:
     """
     _at_least("n_observed", n_observed, 1)
     names = [f"X{i + 1}" for i in range(n_observed)]
-    pairs = _edges_between(n_observed, "random", density, np.random.default_rng(rng))
+    pairs = _edges_between(n_observed, "random", density, _generator(rng))
     return DAG.from_edges([(names[a], names[b]) for a, b in pairs], names=names)
 
 
@@ -397,7 +413,7 @@ def paper_parameters(
     >>> bool(np.abs(model.F[model.F != 0]).min() >= 0.5)
     True
     """
-    rng = np.random.default_rng(rng)
+    rng = _generator(rng)
     if not 0 < noise[0] <= noise[1]:
         raise UnmeasuredError(f"noise is a range of variances, 0 < smallest <= largest; got {noise}.")
     i, j = np.nonzero(dag.adjacency)
@@ -446,7 +462,7 @@ def realistic_parameters(dag: DAG, rng: Rng) -> Parameters:
     >>> bool(np.allclose(np.diag(model.full_cov()), 1))
     True
     """
-    rng = np.random.default_rng(rng)
+    rng = _generator(rng)
     verdict = is_gnfm(dag)
     if not verdict:
         raise GraphError(f"Realistic parameters are for factor models only; use paper_parameters. {verdict}")
@@ -525,6 +541,195 @@ def _common_loadings(Phi: FloatArray, n: int, rng: np.random.Generator) -> Float
 # -------------------------------------------------------------------------------------------------- samples
 
 
+def hierarchy(
+    *,
+    n_traits: int = 3,
+    n_facets: int = 3,
+    n_items: int = 4,
+    loading: float = 0.8,
+    item_loadings: tuple[float, float] = (0.6, 0.8),
+    between: float = 0.3,
+    rng: Rng,
+) -> Parameters:
+    """Traits over facets over items: a hierarchical factor model of standardised variables.
+
+    Parameters
+    ----------
+    n_traits, n_facets, n_items
+        Traits, facets of each, items of each facet.
+    loading
+        Of facets on their trait; two facets of a trait correlate by its square.
+    item_loadings
+        Least and most of the loadings of items on their facet, drawn uniformly.
+    between
+        Correlation of any two traits.
+    rng
+        A generator or a seed.
+
+    Returns
+    -------
+    model : Parameters
+        Traits are called ``T1, T2, ...``, facets ``F1, ...``, items ``X1, ...``; :func:`sample` draws rows.
+
+    Examples
+    --------
+    >>> model = hierarchy(n_traits=2, n_facets=3, n_items=3, rng=0)
+    >>> model.dag.children("T1"), model.dag.children("F1")
+    (('T2', 'F1', 'F2', 'F3'), ('X1', 'X2', 'X3'))
+    >>> bool(np.allclose(np.diag(model.full_cov()), 1.0))
+    True
+    """
+    _at_least("n_traits", n_traits, 1)
+    _at_least("n_facets", n_facets, 2)
+    _at_least("n_items", n_items, 2)
+    low, high = item_loadings
+    if not (0 < loading < 1 and 0 < low <= high < 1):
+        raise UnmeasuredError(f"Loadings are between 0 and 1, the least first; got {loading} and {item_loadings}.")
+    if not 0 <= between < 1:
+        raise UnmeasuredError(f"between is a correlation from 0 to below 1; got {between}.")
+    rng = _generator(rng)
+    traits = [f"T{i + 1}" for i in range(n_traits)]
+    facets = [f"F{i + 1}" for i in range(n_traits * n_facets)]
+    items = [f"X{i + 1}" for i in range(len(facets) * n_items)]
+    weights = _correlated(traits, between)
+    weights |= {(traits[j // n_facets], facet): loading for j, facet in enumerate(facets)}
+    drawn = rng.uniform(low, high, size=len(items))
+    weights |= {(facets[j // n_items], item): drawn[j] for j, item in enumerate(items)}
+    return _standardised(weights, (*traits, *facets), items)
+
+
+def minor_factors(
+    *,
+    n_factors: int = 5,
+    n_items: int = 6,
+    item_loadings: tuple[float, float] = (0.5, 0.8),
+    between: float = 0.3,
+    rmsea: float = 0.05,
+    n_minor: int = 50,
+    decay: float = 0.2,
+    rng: Rng,
+) -> Parameters:
+    """Major factors, and many minor ones that no model of a few factors can have (Tucker, Koopman and Linn 1969).
+
+    Loadings on minor factor j are Gaussian with a standard deviation in proportion to ``(1 - decay)^j``, scaled so that
+    minor factors explain the same part of every item; that part is chosen so that the model of the major factors,
+    fitted to the population covariance by maximum likelihood, has the RMSEA that is asked for.
+
+    Parameters
+    ----------
+    n_factors, n_items
+        Major factors, items of each.
+    item_loadings
+        Least and most of the loadings on the major factors, drawn uniformly.
+    between
+        Correlation of any two major factors.
+    rmsea
+        Of the major factors' model in the population.
+    n_minor, decay
+        How many minor factors, and how fast they get smaller.
+    rng
+        A generator or a seed.
+
+    Returns
+    -------
+    model : Parameters
+        Major factors are called ``F1, F2, ...``, minor ones ``M1, ...``, items ``X1, ...``; all have variance 1.
+
+    Examples
+    --------
+    >>> model = minor_factors(n_factors=2, n_items=4, rmsea=0.05, rng=0)
+    >>> round(population_rmsea(major_part(model.dag), model), 4)
+    0.05
+    """
+    _at_least("n_factors", n_factors, 1)
+    _at_least("n_items", n_items, 3)
+    _at_least("n_minor", n_minor, 1)
+    low, high = item_loadings
+    if not 0 < low <= high < 1:
+        raise UnmeasuredError(f"item_loadings are between 0 and 1, the least first; got {item_loadings}.")
+    if not 0 <= between < 1 or not 0 <= decay < 1:
+        raise UnmeasuredError(f"between and decay are from 0 to below 1; got {between} and {decay}.")
+    if not 0 < rmsea < 1:
+        raise UnmeasuredError(f"rmsea is above 0 and below 1; got {rmsea}.")
+    rng = _generator(rng)
+    factors, minor = [f"F{i + 1}" for i in range(n_factors)], [f"M{i + 1}" for i in range(n_minor)]
+    items = [f"X{i + 1}" for i in range(n_factors * n_items)]
+    loadings = rng.uniform(low, high, size=len(items))
+    small = rng.standard_normal((len(items), n_minor)) * (1.0 - decay) ** np.arange(n_minor)
+    small /= np.linalg.norm(small, axis=1, keepdims=True)
+    major = _correlated(factors, between) | {(factors[j // n_items], x): loadings[j] for j, x in enumerate(items)}
+
+    def with_part(part: float) -> Parameters:
+        extra = {(m, x): math.sqrt(part) * small[j, k] for j, x in enumerate(items) for k, m in enumerate(minor)}
+        return _standardised(major | extra, (*factors, *minor), items)
+
+    def excess(part: float) -> float:
+        model = with_part(part)
+        return population_rmsea(major_part(model.dag), model) - rmsea
+
+    most = 0.95 * (1.0 - float(loadings.max()) ** 2)  # of an item's variance; the rest stays its own
+    if excess(most) < 0:
+        raise UnmeasuredError(
+            f"Minor factors cannot give an RMSEA of {rmsea}: with all the variance that is left it is "
+            f"{excess(most) + rmsea:.3f}. Ask for less, or for smaller item_loadings."
+        )
+    return with_part(float(brentq(excess, 1e-9, most, xtol=1e-8)))
+
+
+def major_part(dag: DAG) -> DAG:
+    """The graph of :func:`minor_factors` without its minor factors.
+
+    >>> major_part(minor_factors(n_factors=2, n_items=3, rng=0).dag).latents
+    ('F1', 'F2')
+    """
+    minor = {name for name in dag.latents if name.startswith("M")}
+    kept = [name for name in dag.names if name not in minor]
+    edges = [(a, b) for a, b in dag.edges if a not in minor]
+    return DAG.from_edges(edges, latents=[name for name in dag.latents if name not in minor], names=kept)
+
+
+def population_rmsea(model: DAG, truth: Parameters) -> float:
+    """RMSEA of a model fitted to a population covariance: the root of its maximum-likelihood discrepancy over df.
+
+    >>> truth = hierarchy(n_traits=1, n_facets=3, n_items=3, rng=0)
+    >>> round(population_rmsea(truth.dag, truth), 6)
+    0.0
+    """
+    n = 10**6  # the discrepancy does not depend on it; it only makes a sample of a population
+    fitted = fit(model, cov=pd.DataFrame(truth.cov(), truth.observed, truth.observed), n_samples=n)
+    return math.sqrt(max(fitted.chi2, 0.0) / n / fitted.df) if fitted.df else 0.0
+
+
+def _correlated(names: Sequence[str], correlation: float) -> dict[tuple[str, str], float]:
+    """Paths that give any two of some standardised variables the same correlation; none if it is zero.
+
+    Each variable has all before it as causes, with equal weights r / (1 + (k - 1) r) for k of them.
+    """
+    if correlation == 0:
+        return {}
+    return {(a, b): correlation / (1 + (k - 1) * correlation) for k, b in enumerate(names) for a in names[:k]}
+
+
+def _standardised(weights: Mapping[tuple[str, str], float], latents: Sequence[str], items: Sequence[str]) -> Parameters:
+    """The model with these paths in which every variable has variance 1; causes come before effects in the names."""
+    names = (*latents, *items)
+    dag = DAG.from_edges(list(weights), latents=list(latents), names=list(names))
+    place = {name: i for i, name in enumerate(dag.names)}
+    F, Omega = np.zeros((len(names),) * 2), np.zeros(len(names))
+    for (a, b), weight in weights.items():
+        F[place[a], place[b]] = weight
+    cov = np.zeros_like(F)
+    for done, name in enumerate(names):
+        j, before = place[name], [place[x] for x in names[:done]]
+        explained = cov[np.ix_(before, before)] @ F[before, j]
+        cov[before, j] = cov[j, before] = explained
+        Omega[j] = 1.0 - float(F[before, j] @ explained)
+        cov[j, j] = 1.0
+    if Omega.min() <= 0:
+        raise UnmeasuredError("The loadings leave an item or a latent no variance of its own; choose smaller ones.")
+    return Parameters(dag, F, np.diag(Omega))
+
+
 def sample(
     model: DAG | Parameters,
     n_samples: int,
@@ -572,7 +777,7 @@ def sample(
     _one_of("parameters", parameters, get_args(Setting))
     if not 0 <= alpha <= 1:
         raise UnmeasuredError(f"alpha is the slope of the leaky ReLU below zero, from 0 to 1; got {alpha}.")
-    rng = np.random.default_rng(rng)
+    rng = _generator(rng)
     if isinstance(model, DAG):
         model = paper_parameters(model, rng) if parameters == "paper" else realistic_parameters(model, rng)
     e = _standard_noise(noise, (n_samples, len(model.F)), rng) @ np.linalg.cholesky(model.Omega).T
@@ -648,7 +853,7 @@ def punch_holes(frame: pd.DataFrame, rate: float, *, rng: Rng) -> pd.DataFrame:
     if not 0 <= rate <= 0.5:
         raise UnmeasuredError(f"rate is the part of the values to lose, from 0 to 0.5; got {rate}.")
     chance = 2 * rate * frame.iloc[:, 0].rank() / (len(frame) + 1)
-    lost = np.random.default_rng(rng).random(frame.shape) < chance.to_numpy()[:, None]
+    lost = _generator(rng).random(frame.shape) < chance.to_numpy()[:, None]
     lost[:, 0] = False
     return frame.mask(lost)
 

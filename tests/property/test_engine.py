@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import unmeasured as um
+from profiles import examples
 from unmeasured.data.sample import Sample
 from unmeasured.sem.parameters import Model, Parameter, model_of, pattern_of
 from unmeasured.sem.solve import Problem
 
 seeds = st.integers(0, 10_000)
-QUICK = settings(max_examples=20, deadline=None, derandomize=True)
+QUICK = settings(max_examples=examples(20), deadline=None)
 
 
 def random_model(rng):
@@ -80,7 +81,7 @@ def test_expected_hessian_is_the_hessian_where_the_data_fit(seed):
 
 
 @given(seeds)
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=examples(8), deadline=None)
 def test_a_batch_equals_a_loop(seed):
     rng = np.random.default_rng(seed)
     dag, _ = random_model(rng)
@@ -96,7 +97,7 @@ def test_a_batch_equals_a_loop(seed):
 
 
 @given(seeds)
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=examples(15), deadline=None)
 def test_a_deletion_never_raises_the_best_likelihood(seed):
     rng = np.random.default_rng(seed)
     dag, _ = random_model(rng)
@@ -108,7 +109,7 @@ def test_a_deletion_never_raises_the_best_likelihood(seed):
 
 
 @given(seeds)
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=examples(10), deadline=None)
 def test_the_score_ignores_names_and_order(seed):
     rng = np.random.default_rng(seed)
     dag, _ = random_model(rng)
@@ -123,7 +124,7 @@ def test_the_score_ignores_names_and_order(seed):
 
 
 @given(seeds)
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=examples(6), deadline=None)
 def test_all_members_of_a_class_have_the_same_likelihood_and_dimension(seed):
     rng = np.random.default_rng(seed)
     dag, _ = random_model(rng)
@@ -135,7 +136,7 @@ def test_all_members_of_a_class_have_the_same_likelihood_and_dimension(seed):
 
 
 @given(seeds)
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=examples(10), deadline=None)
 def test_wild_scales_change_nothing_but_the_scale(seed):
     rng = np.random.default_rng(seed)
     dag, _ = random_model(rng)
@@ -147,7 +148,7 @@ def test_wild_scales_change_nothing_but_the_scale(seed):
 
 
 @given(seeds)
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=examples(30), deadline=None)
 def test_the_pattern_of_a_graph_is_that_of_its_model(seed):
     rng = np.random.default_rng(seed)
     dag, _ = random_model(rng)

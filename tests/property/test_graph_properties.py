@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphs_zoo import measured
+from profiles import examples
 from unmeasured.graphs import (
     CPDAG,
     DAG,
@@ -22,7 +23,7 @@ from unmeasured.graphs import (
     textbook_cpdag_adjacency,
 )
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=examples(60), deadline=None)
 
 
 @st.composite

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import unmeasured as um
 from knowledge_oracle import agrees
+from profiles import examples
 from unmeasured.errors import ModelError
 from unmeasured.search.pipeline import discover
 
@@ -56,7 +57,7 @@ def knowledge(draw: st.DrawFn, items: list[str]) -> um.Knowledge:
 
 
 @settings(
-    max_examples=EXAMPLES,
+    max_examples=examples(EXAMPLES),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],

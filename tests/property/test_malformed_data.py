@@ -18,10 +18,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import unmeasured as um
+from profiles import examples
 from unmeasured.data.sample import Sample, as_sample
 
 quick = settings(
-    max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=examples(500), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 numbers = st.one_of(
@@ -220,7 +221,7 @@ def test_malformed_matrices(cov: Any, n_samples: Any, sd: Any, repair: bool) -> 
         outcome(lambda: summary_of(um.LGES().fit(answer)))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(frames(), st.sampled_from(["pearson", "auto", "spearman-normal"]))
 def test_the_check_always_has_a_text(X: pd.DataFrame, cor: Any) -> None:
     sample = outcome(lambda: as_sample(X, cor=cor))

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from profiles import examples
 from unmeasured.graphs import CPDAG, DAG, markov_class
 from unmeasured.metrics import compare
 from unmeasured.simulate import random_gnfm
@@ -73,7 +74,7 @@ def by_brute_force(truth: DAG, estimate: DAG) -> tuple[float, int, int]:
 
 
 @given(graphs(), seeds)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_graph_agrees_with_itself_whatever_its_latents_are_called(dag: DAG, seed: int) -> None:
     result = compare(dag, relabelled(dag, seed))
     assert (result.f1, result.precision, result.recall) == (1, 1, 1)
@@ -82,7 +83,7 @@ def test_a_graph_agrees_with_itself_whatever_its_latents_are_called(dag: DAG, se
 
 
 @given(graphs(), graphs(), seeds)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_names_and_order_of_latents_do_not_matter(truth: DAG, estimate: DAG, seed: int) -> None:
     plain, renamed = (
         compare(truth, estimate),
@@ -93,14 +94,14 @@ def test_names_and_order_of_latents_do_not_matter(truth: DAG, estimate: DAG, see
 
 
 @given(graphs(), graphs())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_equal_to_brute_force(truth: DAG, estimate: DAG) -> None:
     result = compare(truth, estimate)
     assert (result.f1, result.shd, result.shd_paper) == by_brute_force(truth, estimate)
 
 
 @given(graphs(), graphs())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_swapping_the_two_graphs_swaps_precision_and_recall(truth: DAG, estimate: DAG) -> None:
     there, back = compare(truth, estimate), compare(estimate, truth)
     assert (there.f1, there.shd, there.shd_paper) == (back.f1, back.shd, back.shd_paper)
@@ -108,7 +109,7 @@ def test_swapping_the_two_graphs_swaps_precision_and_recall(truth: DAG, estimate
 
 
 @given(graphs(), graphs())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_distances_are_at_least_the_skeletons_difference(truth: DAG, estimate: DAG) -> None:
     result = compare(truth, estimate)
     shared = round(result.recall * len(truth.edges))

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from profiles import examples
 from unmeasured.errors import ModelError
 from unmeasured.sem.lavaan import parse, write
 from unmeasured.sem.parameters import Model
@@ -55,7 +56,7 @@ def entries(model: Model) -> set[tuple[object, ...]]:
 
 
 @given(text=model_texts(), options=options, scale=scales, reader_scale=scales)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_text_written_and_read_is_the_same_model(
     text: str, options: dict[str, bool], scale: str, reader_scale: str
 ) -> None:
@@ -65,7 +66,7 @@ def test_text_written_and_read_is_the_same_model(
 
 
 @given(text=model_texts(), made=options, read=options, scale=scales)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_text_says_the_same_to_a_reader_with_other_options(
     text: str, made: dict[str, bool], read: dict[str, bool], scale: str
 ) -> None:
@@ -76,7 +77,7 @@ def test_text_says_the_same_to_a_reader_with_other_options(
 
 
 @given(text=model_texts(), options=options, scale=scales)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_model_is_complete_and_without_repeats(text: str, options: dict[str, bool], scale: str) -> None:
     model = parse(text, scale_latents=scale, **options)
     assert model.names == (*model.latents, *model.observed)
@@ -123,7 +124,7 @@ marks = st.sampled_from(
 
 
 @given(text=st.lists(names | marks, max_size=25).map(" ".join) | st.text(max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_other_text_is_refused_with_a_sentence(text: str) -> None:
     try:
         sentence = str(parse(text))

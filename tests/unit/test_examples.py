@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import runpy
 from pathlib import Path
 
@@ -18,6 +19,7 @@ LAST_WORDS = {
     "likert_with_holes": "edges that differ from the truth: 0",
     "reading_a_trace": "True",
     "your_own_move": "edges that differ from the truth: 0",
+    "from_spss_to_scores": "people scored: 1200",
 }
 
 
@@ -34,6 +36,25 @@ def test_an_example_runs(name, tmp_path):
     with contextlib.chdir(tmp_path), contextlib.redirect_stdout(out):
         runpy.run_path(str(EXAMPLES / f"{name}.py"))
     assert LAST_WORDS[name] in out.getvalue()[-400:]
+
+
+def test_the_notebook_prints_what_is_stored_in_it(tmp_path):
+    pytest.importorskip("pyreadstat")
+    script = (EXAMPLES / "from_spss_to_scores.py").read_text("utf-8")
+    notebook = json.loads((EXAMPLES / "from_spss_to_scores.ipynb").read_text("utf-8"))
+    scope: dict[str, object] = {}
+    with contextlib.chdir(tmp_path):
+        for cell in notebook["cells"]:
+            source = "".join(cell["source"])
+            if cell["cell_type"] == "markdown":
+                assert all(line in script for line in source.splitlines())
+                continue
+            assert source in script  # the notebook is the script, cell by cell
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(source, "cell", "exec"), scope)
+            assert out.getvalue() == "".join(text for output in cell["outputs"] for text in output["text"])
+    assert (tmp_path / "scores.csv").exists()
 
 
 def test_the_first_is_ten_lines_long():

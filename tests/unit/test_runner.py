@@ -19,7 +19,8 @@ import unmeasured as um
 from unmeasured.benchmark import experiment, paper, runner
 from unmeasured.benchmark.attempt import method_named, perform, simulated_rows
 from unmeasured.benchmark.measures import MEASURES
-from unmeasured.benchmark.records import VOLATILE, Circumstances, Outcome, Record, append_record, read_records
+from unmeasured.benchmark.records import VOLATILE, Circumstances, Outcome, Record, Task, append_record, read_records
+from unmeasured.benchmark.state import state_of
 from unmeasured.benchmark.structures import Drawn, shape_of
 from unmeasured.benchmark.tables import Cell, make_table
 from unmeasured.cli import main
@@ -482,15 +483,22 @@ def test_what_can_change_the_answer_is_run_again(tmp_path, monkeypatch):
     assert any("Left out: 24 other records" in note for note in table.notes)
 
 
-def test_runs_by_other_code_of_the_same_version_are_kept_and_said(tmp_path, caplog):
+def test_runs_by_other_code_of_the_same_version_are_kept_marked_and_renewed(tmp_path, caplog, monkeypatch):
     trial, path = tiny(("oracle", "FakeOracle")), tmp_path / "r.jsonl"
     runner.run(trial, path, progress=False)
     lines = path.read_text().splitlines()
     other = json.dumps({**json.loads(lines[1]), "code": "0ther"})
     path.write_text("\n".join([lines[0], other, *lines[2:]]) + "\n")
     assert runner.run(trial, path, progress=False).n_new == 0
-    assert "1 of the runs kept were made by other code of the same version" in caplog.text
-    assert "made by 2 different states of the code" in make_table(trial, read_records(path)).text()
+    assert "made by an earlier state" not in caplog.text  # nothing is known of the code of a method from elsewhere
+    monkeypatch.setattr("unmeasured.benchmark.records.state_of", lambda constructor: "0ther")
+    assert runner.run(trial, path, progress=False).n_new == 0
+    assert "7 of the runs kept were made by an earlier state of their method's code; --renew makes" in caplog.text
+    assert "(oracle: 7 of 8 runs)" in make_table(trial, read_records(path)).text()
+    monkeypatch.setattr("unmeasured.benchmark.attempt.state_of", lambda constructor: "0ther")
+    assert runner.run(trial, path, renew=True, progress=False).n_new == 7
+    assert len(read_records(path)) == 8  # those that were replaced are gone
+    assert "†" not in make_table(trial, read_records(path)).text()
 
 
 def test_failed_runs_are_made_again_when_asked(tmp_path, monkeypatch):
@@ -507,8 +515,12 @@ def test_failed_runs_are_made_again_when_asked(tmp_path, monkeypatch):
 
 
 def recorded(trial: experiment.Experiment, outcome_of) -> list[Record]:
-    where = Circumstances("0.1.0", "c0de", "3.11.7", "2.4.6", "Linux x86_64, 2 cores", 1, "2026-11-15")
-    return [Record(a.task, where, outcome_of(a.task)) for a in trial.assignments]
+    return [Record(a.task, made_today(a.task), outcome_of(a.task)) for a in trial.assignments]
+
+
+def made_today(task: Task) -> Circumstances:
+    code = state_of(task.constructor)
+    return Circumstances("0.1.0", code, "3.11.7", "2.4.6", "Linux x86_64, 2 cores", 1, "2026-11-15")
 
 
 def found(f1: float, shd: int = 0) -> Outcome:
@@ -516,7 +528,8 @@ def found(f1: float, shd: int = 0) -> Outcome:
 
 
 def test_cells_are_means_with_standard_errors():
-    # At each N the four values are 0.5, 0.6, 0.7, 0.8: mean 0.65, sd 0.1291, standard error 0.0645.
+    # At each N: 0.5 and 0.6 on one graph, 0.7 and 0.8 on the other. The means of the graphs, 0.55 and 0.75, have a
+    # standard deviation of 0.1414; over the root of two graphs, 0.1.
     trial = tiny(("ours", "FakeOracle"), ("other", "FakeBlank"))
 
     def outcome(task):
@@ -526,15 +539,15 @@ def test_cells_are_means_with_standard_errors():
 
     table = make_table(trial, recorded(trial, outcome))
     assert table.blocks[0].markdown().splitlines() == [
-        "**F1 of the skeleton (larger is better)**",
+        "**F1 of the skeleton; larger is better**",
         "",
         "| N | ours | other |",
         "| --- | --- | --- |",
-        "| 100 | **0.65 (0.06)** | 0.40 (0.00) |",
-        "| 200 | **0.65 (0.06)** | 0.40 (0.00) |",
+        "| 100 | **0.65 (0.10)** | 0.40 (0.00) |",
+        "| 200 | **0.65 (0.10)** | 0.40 (0.00) |",
     ]
     assert table.blocks[1].text().splitlines() == [
-        "SHD over the class (smaller is better)",
+        "SHD over the class; smaller is better",
         "N     ours            other",
         "100   3.00 (0.00) *   9.00 (0.00)",
         "200   3.00 (0.00) *   9.00 (0.00)",
@@ -595,8 +608,8 @@ def test_a_table_with_methods_as_rows():
     records = recorded(table5, lambda task: found(0.9 if task.options["delta"] == 2e-3 else 0.7))
     lines = make_table(table5, records).blocks[0].markdown().splitlines()
     assert (
-        lines[0]
-        == "| method | F1 of the skeleton | paper | SHD, the paper's way | paper | SHD over the class | seconds |"
+        lines[0] == "| method | F1 of the skeleton | paper | SHD, the paper's way | paper | SHD over the class | "
+        "seconds, median (least to most) |"
     )
     assert lines[4].startswith("| delta = 2e-3 | **0.90 (0.00)** | 0.82 (0.02) | **0.00 (0.00)** | 8.80 (0.70) |")
     assert lines[2].startswith("| delta = 5e-4 | 0.70 (0.00) | 0.79 (0.02) |")
@@ -609,7 +622,7 @@ def test_a_table_of_no_records_has_empty_cells():
 
 
 def test_a_single_run_has_no_standard_error():
-    assert Cell(0.5, float("nan"), 1, 1).text(2) == "0.50"
+    assert Cell(0.5, float("nan"), 1, 1).text(MEASURES["f1"]) == "0.50"
 
 
 @pytest.mark.parametrize(
@@ -639,7 +652,7 @@ def test_every_cell_of_the_paper_is_there():
 
 
 def test_measures_are_figures_of_an_outcome():
-    assert all(hasattr(Outcome(0.0), name) for name in MEASURES)
+    assert all(hasattr(Outcome(0.0), name) for name in MEASURES if name != "times")  # of two outcomes
 
 
 # --------------------------------------------------------------------------------------- other processes, CLI
@@ -732,9 +745,9 @@ def test_ctrl_c_on_the_command_line_says_how_to_go_on(folder, cli_here, monkeypa
         (["table4", "--table-only"], "There are no records at"),
         (
             ["table5", "--quick", "--n-jobs", "0"],
-            "n_jobs is the number of runs at once, or -1 for one per core; got 0.",
+            "Invalid value for '--n-jobs': it is the number of runs at once, or -1 for one per core; got 0.",
         ),
-        (["run", "tiny.toml", "--records", "."], "Records cannot be written to '.': Is a directory."),
+        (["run", "tiny.toml", "--records", "."], "'.' cannot be read as records: it is a folder."),
     ],
 )
 def test_mistakes_are_one_sentence(cli_here, arguments, words):

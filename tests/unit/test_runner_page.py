@@ -10,12 +10,17 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import unmeasured as um
 from unmeasured.benchmark import experiment, figures, page
-from unmeasured.benchmark.records import Circumstances, Outcome, Record
+from unmeasured.benchmark.records import Circumstances, Outcome, Record, Task
+from unmeasured.benchmark.state import state_of
 from unmeasured.benchmark.tables import cells_of
 from unmeasured.cli import main
 
 ROOT = Path(__file__).parents[2]
-WHERE = Circumstances("0.1.0", "c0de", "3.11.7", "2.4.6", "Linux x86_64, 2 cores", 1, "2026-11-15")
+
+
+def where(task: Task) -> Circumstances:
+    code = state_of(task.constructor)
+    return Circumstances("0.1.0", code, "3.11.7", "2.4.6", "Linux x86_64, 2 cores", 1, "2026-11-15")
 
 
 def made_up(name: str, n_seeds: int = 1) -> list[Record]:
@@ -28,7 +33,7 @@ def made_up(name: str, n_seeds: int = 1) -> list[Record]:
         f1 = 0.9 - 0.01 * place + 0.03 * (task.n_samples == 1000)
         return Outcome(0.1 * task.n_observed * (place + 1), f1=f1, precision=f1, recall=f1, shd=place, shd_paper=place)
 
-    return [Record(a.task, WHERE, outcome(a.task)) for a in asked.assignments]
+    return [Record(a.task, where(a.task), outcome(a.task)) for a in asked.assignments]
 
 
 def write(folder: Path, name: str, n_seeds: int = 1) -> None:
@@ -138,4 +143,4 @@ def test_the_commands_for_several_experiments_the_pictures_and_the_page(tmp_path
     assert "images/bench-penalty.svg" in (tmp_path / "docs" / "benchmarks.md").read_text()
     code, _, err = call("penalty", "--seeds", "0", "--table-only")
     assert code == 2
-    assert "The number of seeds is one or more; got 0." in err
+    assert "Invalid value for '--seeds'" in err

@@ -11,10 +11,16 @@ import pytest
 import unmeasured as um
 from unmeasured.benchmark import experiment
 from unmeasured.benchmark.attempt import perform, simulated_rows
-from unmeasured.benchmark.records import Circumstances, Outcome, Record
+from unmeasured.benchmark.records import Circumstances, Outcome, Record, Task
+from unmeasured.benchmark.state import state_of
 from unmeasured.benchmark.tables import make_table
 
-WHERE = Circumstances("0.1.0", "c0de", "3.11.7", "2.4.6", "Linux x86_64, 2 cores", 1, "2026-11-15")
+
+def where(task: Task) -> Circumstances:
+    code = state_of(task.constructor)
+    return Circumstances("0.1.0", code, "3.11.7", "2.4.6", "Linux x86_64, 2 cores", 1, "2026-11-15")
+
+
 # As re-derived with lavaan 0.6-14, ML: RMSEA, CFI, TLI, and BIC where it was written down.
 PUBLISHED = {
     "Goldberg 1993, uncorrelated, as in the paper": (0.0722, 0.7675, 0.7464, None),
@@ -61,7 +67,7 @@ def test_table_3_has_a_grid_for_each_data_set_and_the_paper_beside_it():
         )
 
     multitasking, burnout, big_five = make_table(
-        table3, [Record(a.task, WHERE, outcome(a.task)) for a in table3.assignments]
+        table3, [Record(a.task, where(a.task), outcome(a.task)) for a in table3.assignments]
     ).blocks
     assert multitasking.caption == "multitasking"
     assert multitasking.header[:5] == ("model", "RMSEA", "paper", "CFI", "paper")
@@ -101,7 +107,8 @@ def test_tables_of_cut_and_holed_rows_name_what_was_done():
     likert, missing = experiment.load("likert").quickened(), experiment.load("missing").quickened()
     found = Outcome(0.5, f1=0.9, precision=0.9, recall=0.9, shd=1, shd_paper=1, latents_true=2, latents_found=2)
     cut, holed = (
-        make_table(e, [Record(a.task, WHERE, found) for a in e.assignments]).blocks[0] for e in (likert, missing)
+        make_table(e, [Record(a.task, where(a.task), found) for a in e.assignments]).blocks[0]
+        for e in (likert, missing)
     )
     assert [row[0].text for row in cut.rows] == ["not cut", "five, even", "five, skewed"]
     assert [entry.text for entry in cut.rows[0][1:]] == ["-", "-", "0.90 (0.00)"]
@@ -147,7 +154,7 @@ def test_large_graphs_are_as_sparse_as_small_ones():
 def test_the_exponent_of_a_power_law_is_found():
     scaling = experiment.load("scaling").restricted(["LGES (bic)"])
     cubic = [
-        Record(a.task, WHERE, Outcome(1e-4 * a.task.n_observed**3, f1=1.0, shd=0, peak_mib=300.0))
+        Record(a.task, where(a.task), Outcome(1e-4 * a.task.n_observed**3, f1=1.0, shd=0, peak_mib=300.0))
         for a in scaling.assignments
     ]
     assert any(

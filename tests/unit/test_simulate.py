@@ -461,3 +461,9 @@ def test_holes_depend_on_the_first_variable_and_on_nothing_else() -> None:
     assert np.array_equal(holed.to_numpy()[~lost.to_numpy()], rows.to_numpy()[~lost.to_numpy()])
     with pytest.raises(UnmeasuredError, match=r"from 0 to 0\.5; got 0\.7"):
         simulate.punch_holes(rows, 0.7, rng=1)
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 1.5])
+def test_a_seed_that_is_none_is_a_sentence(seed):
+    with pytest.raises(UnmeasuredError, match="rng is a seed"):
+        simulate.random_gnfm(n_latents=2, n_observed=6, rng=seed)

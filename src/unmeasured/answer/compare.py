@@ -26,6 +26,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from unmeasured.answer.held_out import held_out
 from unmeasured.answer.result import Result
 from unmeasured.answer.words import html_list, number, probability
 from unmeasured.arrays import Floats
@@ -48,6 +49,7 @@ _POINTS = 3
 _COLUMNS = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic")
 _WHICH_WAY = "Smaller RMSEA, SRMR, AIC and BIC are better, larger CFI and TLI; best BIC first."
 _TESTS = "Difference tests; a small p-value speaks for the larger model:"
+_HELD_OUT = "Log-likelihood of rows left out, per row (cross-validation); differences are to the best model:"
 _DIGITS = {"chi2": 2, "rmsea": 4, "cfi": 4, "tli": 4, "srmr": 4, "aic": 1, "bic": 1}
 
 
@@ -61,6 +63,8 @@ def compare_models(
     cor: Cor | None = None,
     missing: Missing = "ml",
     correlate_exogenous: bool = True,
+    folds: int = 0,
+    rng: int | np.random.Generator = 0,
 ) -> ModelComparison:
     """Fit several models to the same data and set them side by side.
 
@@ -76,6 +80,12 @@ def compare_models(
         fitted to ordinal variables or scores of ranks, else "pearson".
     correlate_exogenous : bool
         For model text only: lavaan's ``auto.cov.lv.x``.
+    folds : int
+        Cross-validate: fit to all but one of so many parts of the rows, judge by the log-likelihood of the part left
+        out (``held_out``). A graph that was found in the same rows has seen them all; judge it on others
+        (``um.confirm``).
+    rng
+        For the split into folds.
 
     Returns
     -------
@@ -100,15 +110,20 @@ def compare_models(
     sample = _data(given, X, cov=cov, n_samples=n_samples, names=names, cor=cor or _cor(given), missing=missing)
     fits = {name: _fit(model, sample, correlate_exogenous) for name, model in given.items()}
     anew = tuple(name for name, model in given.items() if isinstance(model, Fit) and fits[name] is not model)
-    return ModelComparison(dict(sorted(fits.items(), key=lambda item: item[1].bic)), anew)
+    judged = held_out(fits, sample, folds, rng) if folds else None
+    return ModelComparison(dict(sorted(fits.items(), key=lambda item: item[1].bic)), anew, judged)
 
 
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
-    """Fits of several models to the same data, best BIC first; ``anew`` names those that came with a fit to others."""
+    """Fits of several models to the same data, best BIC first; ``anew`` names those that came with a fit to others.
+
+    ``held_out``, where folds were asked for, has ``loglik se difference difference_se`` of rows left out, per row.
+    """
 
     fits: Mapping[str, Fit]
     anew: tuple[str, ...] = ()
+    held_out: pd.DataFrame | None = None
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -194,11 +209,15 @@ class ModelComparison:
     def __str__(self) -> str:
         lines = [self._printed.to_string(), _WHICH_WAY]
         lines += ["", _TESTS, *(f"- {test}" for test in self._tests_in_words())] if len(self.tests) else []
+        if self.held_out is not None:
+            lines += ["", _HELD_OUT, self.held_out.round(4).to_string()]
         lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         tests = f"<p>{_TESTS}</p>{html_list(self._tests_in_words())}" if len(self.tests) else ""
+        if self.held_out is not None:
+            tests += f"<p>{_HELD_OUT}</p>{self.held_out.round(4).to_html(border=0)}"
         return f"<div>{self._printed.to_html(border=0)}<p>{_WHICH_WAY}</p>{tests}{html_list(self.notes)}</div>"
 
 

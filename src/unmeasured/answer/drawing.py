@@ -14,18 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 from unmeasured.answer.words import node as group_name
 from unmeasured.answer.words import number, probability
-from unmeasured.diagram.layout import Block, full_layout, latent_layout
+from unmeasured.diagram.columns import Block
+from unmeasured.diagram.layout import layout
 from unmeasured.diagram.picture import (
     FONT,
     LABEL_FONT,
+    LINE,
     Edge,
     Node,
     Picture,
     View,
     coefficient,
-    shortened,
     text_width,
     wrapped,
+    wrapped_item,
 )
 from unmeasured.errors import UnmeasuredError
 
@@ -37,32 +39,66 @@ Group = tuple[str, ...]
 
 _BOX = 20.0
 _RIM = 9.0
+_STRONGEST = 4  # indicators named in a latent that is drawn without them
+
+
+# More variables than this, or more cross-loadings than variables, and the picture of all of them is no longer read.
+_MANY_VARIABLES = 40
+# Cross-loadings under this are left out where there are more than _MANY_WEAK of them.
+_WEAK, _MANY_WEAK = 0.3, 8
+# Letters of a figure for print are at least so large, in points.
+_SMALLEST = 7.0
 
 
 # A report draws the same picture on its page and into its files.
-@lru_cache(maxsize=4)
-def picture_of(result: Result, view: View = "full", *, r2: bool = False, min_loading: float = 0.0) -> Picture:
+@lru_cache(maxsize=8)
+def picture_of(
+    result: Result,
+    view: View = "auto",
+    *,
+    r2: bool = False,
+    min_loading: float | None = None,
+    min_path: float = 0.0,
+    width: float | None = None,
+) -> Picture:
     """The path diagram of a result, laid out.
 
     Parameters
     ----------
-    view : "full" or "latents"
-        With the observed variables, or the latents alone.
+    view : "auto", "full" or "latents"
+        With the observed variables, or the latents alone with their strongest indicators as text. "auto" is the first
+        unless there are more than 40 variables, or more cross-loadings than variables.
     r2 : bool
-        Whether explained variances are written beside the variables.
-    min_loading : float
-        Loadings whose absolute standardised value is smaller are left out, but never the largest of an indicator.
+        Whether explained variances are written into the nodes.
+    min_loading : float, optional
+        Loadings whose absolute standardised value is smaller are not drawn, but the largest of an indicator always is.
+        Left out: 0, or .3 where more than eight cross-loadings are smaller than that.
+    min_path : float
+        The same for paths between latents.
+    width : float, optional
+        Points the picture should fit into with readable letters, where that is possible.
     """
-    if view not in ("full", "latents"):
-        raise UnmeasuredError(f"view must be 'full' or 'latents'; got {view!r}.")
-    if not 0.0 <= min_loading <= 1.0:
-        raise UnmeasuredError(f"min_loading is a standardised loading from 0 to 1; got {min_loading!r}.")
-    parts = _Parts(result, r2=r2, items=view == "full")
-    if view == "latents":
-        drawn = {block.node.id for block in parts.blocks}
-        return latent_layout(parts.blocks, [e for e in parts.paths if {e.source, e.target} <= drawn])
-    loadings = [e for e in parts.loadings if e.strength >= min_loading or parts.home[e.target] == e.colour]
-    return full_layout(parts.blocks, parts.loose, [*loadings, *parts.paths])
+    if view not in ("auto", "full", "latents"):
+        raise UnmeasuredError(f"view must be 'auto', 'full' or 'latents'; got {view!r}.")
+    for name, least in (("min_loading", min_loading), ("min_path", min_path)):
+        if least is not None and not 0.0 <= least <= 1.0:
+            raise UnmeasuredError(f"{name} is a standardised coefficient from 0 to 1; got {least!r}.")
+    parts = _Parts(result, r2=r2, items=shown_view(result, view) == "full")
+    if min_loading is None:
+        weak = sum(not edge.main and edge.strength < _WEAK for edge in parts.loadings)
+        min_loading = _WEAK if weak > _MANY_WEAK and parts.items else 0.0
+    return parts.picture(min_loading, min_path, width)
+
+
+def shown_view(result: Result, view: View = "auto") -> View:
+    """The view that "auto" stands for."""
+    if view != "auto":
+        return view
+    n = len(result.graph.observed)
+    n_cross = sum(len(items) for items in result.indicators.values()) - len(
+        {item for items in result.indicators.values() for item in items}
+    )
+    return "latents" if result.graph.latents and (n > _MANY_VARIABLES or n_cross > n) else "full"
 
 
 class _Parts:
@@ -74,6 +110,20 @@ class _Parts:
         self.items = items
         self.groups = result.graph.groups
         self.of = {latent: k for k, group in enumerate(self.groups) for latent in group}
+        sides = {"left": result.options.get("covariates") or (), "right": result.options.get("outcomes") or ()}
+        self.side: dict[str, Any] = {name: side for side, names in sides.items() for name in names}
+
+    def picture(self, min_loading: float, min_path: float, width: float | None) -> Picture:
+        blocks, loose = self.blocks, self.loose
+        drawn = {node.id for block in blocks for node in (block.node, *block.items)} | {node.id for node in loose}
+        loadings = [edge for edge in self.loadings if edge.target in drawn]
+        paths = [edge for edge in self.paths if {edge.source, edge.target} <= drawn]
+        kept = [edge for edge in loadings if edge.main or edge.strength >= min_loading]
+        kept += [edge for edge in paths if edge.strength >= min_path]
+        remark = _left_out(len(loadings) + len(paths) - len(kept), min_loading, min_path)
+        limit = None if width is None else width * FONT / _SMALLEST
+        sheet = None if limit is None else (limit, 1.25 * limit)
+        return layout(blocks, loose, kept, keys=_keys(blocks, loose, kept), remark=remark, sheet=sheet)
 
     def id(self, name: str) -> str:
         """The node an edge of a variable is drawn at: for a latent, its group."""
@@ -106,6 +156,7 @@ class _Parts:
             strength=_bounded(strength),
             negative=alone and rows[0]["std"] < 0,
             colour=k,
+            main=self.home.get(indicator, k) == k,
             hint="\n".join(
                 f"{row['latent']} → {indicator}: {'0, set to fix the rotation' if row['fixed'] else _estimate(row)}"
                 for row in rows
@@ -126,7 +177,7 @@ class _Parts:
         arrow = "→" if directed else "–"
         lines = [f"{row['source']} {arrow} {row['target']}: {_estimate(row)}" for row in rows]
         if not directed:
-            lines.append("the data do not tell the direction")
+            lines.append("the direction is not identified: the reverse fits as well")
         if not alone:
             lines.append("single figures depend on the rotation of the group")
         strength = math.sqrt(sum(row["std"] ** 2 for row in rows) / len(rows))
@@ -149,76 +200,136 @@ class _Parts:
         best: dict[str, tuple[float, int]] = {}
         for (k, indicator), rows in self._bundles.items():
             strength = math.sqrt(sum(row["std"] ** 2 for row in rows))
+            if indicator in self.side:  # a covariate or an outcome has a place of its own
+                continue
             if indicator not in best or strength > best[indicator][0]:
                 best[indicator] = strength, k
         return {indicator: k for indicator, (_, k) in best.items()}
 
     @cached_property
     def blocks(self) -> list[Block]:
-        layers = self._layers()
-        return [self._block(k, group, layers) for k, group in enumerate(self.groups)]
+        return [self._block(k, group) for k, group in enumerate(self.groups)]
 
-    def _block(self, k: int, group: Group, layers: Mapping[str, int]) -> Block:
+    def _block(self, k: int, group: Group) -> Block:
         name = group_name(group)
         items = [self._observed(x) for x in self.result.graph.observed if self.home.get(x) == k and self.items]
         latents = [self._latent(x, k, "" if len(group) == 1 else name) for x in group]
         if len(group) == 1:
-            return Block(latents[0], (), tuple(items), layers[name])
-        width = max(node.width for node in latents) + 2 * _RIM
+            return Block(latents[0], (), tuple(items))
+        notes = self._strongest(k)
+        width = max(*(node.width for node in latents), *(text_width(n, LABEL_FONT) for n in notes), 0.0) + 2 * _RIM
         height = sum(node.height for node in latents) + 8.0 * (len(latents) - 1) + 2 * _RIM
-        hint = f"{name}: {len(group)} latents behind the same variables; the data do not tell which is which"
-        return Block(
-            Node(name, "group", (), width, height, colour=k, hint=hint), tuple(latents), tuple(items), layers[name]
-        )
+        height += LABEL_FONT * LINE * len(notes) + (4.0 if notes else 0.0)
+        hint = f"{name}: {len(group)} latents with the same indicators; which is which is not identified"
+        frame = Node(name, "group", (), width, height, colour=k, notes=tuple(notes), hint=hint)
+        return Block(frame, tuple(latents), tuple(items))
 
     def _latent(self, name: str, k: int, parent: str) -> Node:
-        result, alone = self.result, not parent
-        explained = f"R² {number(result.r2[name], 2)}" if alone and name in result.r2 else ""
-        count = len(result.indicators[self.groups[k]])
-        n_items = f"{count} indicator{'s' * (count != 1)}"
-        note = (
-            explained.replace("0.", ".", 1) if self.r2 and self.items else n_items if alone and not self.items else ""
-        )
-        lines = wrapped(name)
-        widest = max(*(text_width(line) for line in lines), text_width(note, LABEL_FONT))
-        width = max(62.0, 1.12 * widest + 22.0)
-        height = 34.0 + 11.0 * (len(lines) - 1) + (10.0 if note else 0.0)
-        hint = "\n".join(
-            part for part in (name, n_items, explained and f"{explained}, explained by other latents") if part
-        )
-        return Node(name, "latent", lines, width, height, colour=k, parent=parent, note=note, hint=hint)
+        explained = self._explained(name) if not parent else ""
+        lines, notes = wrapped(name), self._notes(k, explained)
+        widest = max(*(text_width(line) for line in lines), *(text_width(note, LABEL_FONT) for note in notes), 0.0)
+        tall = FONT * LINE * len(lines) + LABEL_FONT * LINE * len(notes)
+        # The smallest ellipse around a box has the square root of two as its ratio to it; short lines need less.
+        grown = 1.18 if len(lines) + len(notes) < 3 else math.sqrt(2.0)
+        count = len(self.result.indicators[self.groups[k]])
+        children = f"{count} indicator{'s' * (count != 1)}" if count else ""
+        explained = f"R² {explained}, explained by other latents" if explained else ""
+        hint = "\n".join(filter(None, (name, children, explained)))
+        width, height = max(62.0, grown * widest + 16.0), max(34.0, grown * tall + 12.0)
+        return Node(name, "latent", lines, width, height, colour=k, parent=parent, notes=tuple(notes), hint=hint)
+
+    def _notes(self, k: int, explained: str) -> list[str]:
+        """Small lines in a latent: R2 where wanted, and its strongest indicators where these are not drawn."""
+        notes = [f"R² {explained}"] if self.r2 and explained else []
+        return [*notes, *(self._strongest(k) if len(self.groups[k]) == 1 else ())]
+
+    def _strongest(self, k: int) -> list[str]:
+        """The strongest indicators of a group as lines of text, where they are not drawn."""
+        if self.items:
+            return []
+        of = sorted((e for e in self.loadings if e.colour == k), key=lambda e: (not e.main, -e.strength))
+        shown = [edge.target for edge in of[:_STRONGEST]]
+        if len(of) > len(shown):
+            shown[-1] += f" +{len(of) - len(shown)}"
+        return _filled(shown, 17)
+
+    def _explained(self, name: str) -> str:
+        r2 = self.result.r2
+        return number(r2[name], 2).replace("0.", ".", 1) if name in r2 else ""
 
     def _observed(self, name: str) -> Node:
         causes = [edge.source for edge in self.loadings if edge.target == name]
-        label = shortened(name)
-        r2 = self.result.r2
-        explained = number(r2[name], 2).removeprefix("0") if name in r2 else ""
-        hint = [name, f"measures {', '.join(causes)}" if causes else "measures nothing here"]
+        lines, explained = wrapped_item(name), self._explained(name)
+        notes = (f"R² {explained}",) if self.r2 and explained else ()
+        hint = [name, self.labels.get(name, ""), f"loads on {', '.join(causes) if causes else 'no latent'}"]
+        hint += [f"R² {explained}"] if explained else []
+        widest = max(*(text_width(line) for line in lines), *(text_width(note, LABEL_FONT) for note in notes), 0.0)
         return Node(
             name,
             "observed",
-            (label,),
-            max(34.0, text_width(label, FONT) + 14.0),
-            _BOX,
+            lines,
+            max(34.0, widest + 14.0),
+            _BOX + FONT * LINE * (len(lines) - 1) + LABEL_FONT * LINE * len(notes),
             colour=self.home.get(name, -1),
             shared=len(causes) > 1,
-            note=explained if self.r2 else "",
-            hint="\n".join([*hint, *([f"R² {explained}"] if explained else [])]),
+            home=group_name(self.groups[self.home[name]]) if name in self.home else "",
+            notes=notes,
+            hint="\n".join(filter(None, hint)),
+            side=self.side.get(name, ""),
         )
+
+    @cached_property
+    def labels(self) -> Mapping[str, str]:
+        """What the file of the data says of its variables, where it says something."""
+        return getattr(self.result.sem.sample, "labels", None) or {}
 
     @property
     def loose(self) -> list[Node]:
-        """Observed variables without a latent cause."""
-        return [self._observed(x) for x in self.result.graph.observed if x not in self.home]
+        """Observed variables without a latent cause; among latents alone, those that take part in paths."""
+        ends = {end for edge in self.paths for end in (edge.source, edge.target)}
+        names = (x for x in self.result.graph.observed if x not in self.home and (self.items or x in ends))
+        return [self._observed(x) for x in names]
 
-    def _layers(self) -> dict[str, int]:
-        """How many paths lead to a group at most, in the member that was fitted."""
-        layers = {group_name(group): 0 for group in self.groups}
-        arrows = [(edge.source, edge.target) for edge in self.paths if edge.source in layers and edge.target in layers]
-        for _ in layers:  # a longest path has fewer steps than there are groups
-            for source, target in arrows:
-                layers[target] = max(layers[target], layers[source] + 1)
-        return layers
+
+def _filled(words: Sequence[str], wide: int) -> list[str]:
+    """Words with commas between them, on lines of about that many letters."""
+    lines: list[str] = []
+    for k, word in enumerate(words):
+        word += "," * (k < len(words) - 1)
+        if lines and len(lines[-1]) + 1 + len(word) <= wide:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
+def _left_out(count: int, min_loading: float, min_path: float) -> str:
+    """What is not drawn, in words; nothing where all is."""
+    if not count:
+        return ""
+    limits = [
+        f"{what} under {coefficient(least)}"
+        for what, least in (("loadings", min_loading), ("paths", min_path))
+        if least
+    ]
+    return f"Not drawn: {count} {' and '.join(limits)}. The largest loading of an indicator always is."
+
+
+def _keys(blocks: Sequence[Block], loose: Sequence[Node], edges: Sequence[Edge]) -> list[tuple[str, str]]:
+    """The legend: what the picture has, and nothing else."""
+    observed = [*loose, *(item for block in blocks for item in block.items)]
+    kinds = {"path": [e for e in edges if e.kind == "path"], "loading": [e for e in edges if e.kind == "loading"]}
+    present = {
+        ("latent", "latent"): bool(blocks),
+        ("group", "latents with the same indicators"): any(block.inside for block in blocks),
+        ("observed", "observed"): bool(observed),
+        ("shared", "loads on several"): any(node.shared for node in observed),
+        ("arrow", "causes"): any(e.directed for e in edges),
+        ("line", "direction not identified"): any(not e.directed for e in kinds["path"]),
+        ("negative", "negative"): any(e.negative for e in edges),
+        ("strong", "thicker: stronger; figures are standardised"): any(e.label for e in edges),
+    }
+    return [key for key, there in present.items() if there]
 
 
 def _bounded(value: float) -> float:

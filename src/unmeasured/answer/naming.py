@@ -15,7 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 _LEAST, _LEAST_CAPITALS = 3, 2
 
 
-def suggest_names(indicators: Mapping[tuple[str, ...], Sequence[str]], taken: Iterable[str] = ()) -> dict[str, str]:
+def suggest_names(
+    indicators: Mapping[tuple[str, ...], Sequence[str]],
+    taken: Iterable[str] = (),
+    labels: Mapping[str, str] | None = None,
+) -> dict[str, str]:
     """A name for each latent; the members of a group get a common one with a number.
 
     Parameters
@@ -24,6 +28,8 @@ def suggest_names(indicators: Mapping[tuple[str, ...], Sequence[str]], taken: It
         For each group its indicators, the strongest first.
     taken
         Names that must not be used: those of the observed variables.
+    labels
+        What questions say, by variable: where names share nothing, a word that most of the labels share.
 
     Examples
     --------
@@ -31,10 +37,13 @@ def suggest_names(indicators: Mapping[tuple[str, ...], Sequence[str]], taken: It
     {'L1': 'Speed', 'L2': 'q1_q2'}
     >>> suggest_names({("L1", "L2"): ["mood1", "mood2", "mood3", "mood4"]})
     {'L1': 'mood_1', 'L2': 'mood_2'}
+    >>> asked = {"q1": "I feel tired at work", "q2": "Work leaves me tired", "q3": "I am tired in the morning"}
+    >>> suggest_names({("L1",): ["q1", "q2", "q3"]}, labels=asked)
+    {'L1': 'tired'}
     """
     used, names = set(taken), {}
     for group, items in indicators.items():
-        base = _base(items) or "latent"
+        base = _base(items, labels or {}) or "latent"
         for number, latent in enumerate(group, start=1):
             name = base if len(group) == 1 else f"{base}_{number}"
             names[latent] = _free(name, used)
@@ -42,14 +51,37 @@ def suggest_names(indicators: Mapping[tuple[str, ...], Sequence[str]], taken: It
     return names
 
 
-def _base(items: Sequence[str]) -> str:
-    """What the names have in common, cut where a word ends, else the two strongest joined."""
+def _base(items: Sequence[str], labels: Mapping[str, str]) -> str:
+    """What the names have in common, cut where a word ends, else a word of their labels, else the two strongest."""
     prefix = _common_beginning(items) if len(items) > 1 else ""
     whole = all(_ends_a_word(item, len(prefix)) for item in items)
     shared = (prefix if whole else re.sub(r"[^\W_]+$", "", prefix)).strip("_.- 0123456789")
     if len(shared) >= (_LEAST_CAPITALS if shared.isupper() else _LEAST):
         return _readable(shared)
-    return _readable("_".join(items[:2]))
+    return _shared_word([labels[item] for item in items if item in labels]) or _readable("_".join(items[:2]))
+
+
+# Words that questions share without being about them.
+_COMMON = frozenset(
+    """
+    about after also always because been before being could does doing during each else ever every feel feeling feels
+    from have having here into just like make makes more most much myself never often only other others over people
+    really rather should some something sometimes than that their them then there these they things think this those
+    through time very want were what when where which while will with without would your yourself
+    """.split()  # noqa: SIM905 (a list of so many words is not read)
+)
+
+
+def _shared_word(labels: Sequence[str]) -> str:
+    """The word of four letters or more that most labels have, at least two and half of them; nothing where none is."""
+    words = [
+        dict.fromkeys(w for w in re.findall(r"[^\W\d_]{4,}", label.lower()) if w not in _COMMON) for label in labels
+    ]
+    counts: dict[str, int] = {}
+    for word in (word for label in words for word in label):
+        counts[word] = counts.get(word, 0) + 1
+    best = max(counts, key=lambda word: counts[word], default="")
+    return _readable(best) if best and counts[best] >= max(2, len(labels) / 2) else ""
 
 
 def _common_beginning(items: Sequence[str]) -> str:

@@ -9,17 +9,24 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 
-from unmeasured.data.sample import Sample
+from unmeasured.data import margins
+from unmeasured.data.matrices import checked_cov
+from unmeasured.data.rows import checked_names
+from unmeasured.data.sample import Kind, Sample
 from unmeasured.errors import UnmeasuredError, listing
+from unmeasured.files import parsed_json
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.graphs import from_json as graph_from_json
 from unmeasured.precheck import Finding
+from unmeasured.remarks import Remark, Severity, severity_of
 from unmeasured.search.discovery import RunnerUp
-from unmeasured.sem.fit import Fit
+from unmeasured.sem import kernels
+from unmeasured.sem.fit import Count, Fit
+from unmeasured.sem.measures import Misfit, Robust, ScaledTest
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.solve import Problem, Solution
 
@@ -27,8 +34,14 @@ if TYPE_CHECKING:
     from unmeasured.answer.result import Result
 
 FORMAT = 1
+_DAMAGED = "This result in JSON is damaged"
+_ENDS = (kernels.CONVERGED, kernels.STEP_LIMIT, kernels.STALLED, kernels.BAD_START)
+_LARGEST = 1e50  # estimates of variables of unit variance
+T = TypeVar("T")
 _NEEDED = ("graph", "member", "sample", "solution", "remarks", "method", "options", "named", "count")
 _ARRAYS = ("x", "history", "lower")
+_ROBUST_INDICES = ("chi2_scaled", "pvalue_scaled", "rmsea_robust", "cfi_robust", "tli_robust")
+_ROBUST_NUMBERS = ("test", "baseline", "misfit", "baseline_misfit")
 _INDICES = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic", "loglik")
 
 
@@ -46,16 +59,28 @@ def to_json(result: Result) -> str:
         "method": result.method,
         "options": dict(result.options),
         "named": result.named,
+        "heads": dict(result.heads),
+        "confirmed": result.confirmed,
         "graph": json.loads(result.graph.to_json()),
         "member": json.loads(result.member.to_json()),
-        "sample": {"names": sample.names, "n": sample.n, "cov": sample.cov.tolist()},
+        "sample": {
+            "names": sample.names,
+            "n": sample.n,
+            "cov": sample.cov.tolist(),
+            "mean": None if sample.mean is None else sample.mean.tolist(),
+            "kinds": sample.kinds,
+            "margins": margins.to_record(margins.margins_of(sample)),
+            "labels": dict(sample.labels),
+        },
         "solution": solution,
         "count": fit.count,
         "remarks": result.remarks,
+        "severities": [int(severity_of(remark)) for remark in result.remarks],
         "stopped": result.stopped,
         "check": [asdict(finding) for finding in result.check.findings],
         "runners": [{**vars(runner), "graph": json.loads(runner.graph.to_json())} for runner in result.runners],
         "indices": {name: getattr(fit, name) for name in _INDICES},
+        "robust": _robust_record(result),
         "parameters": result.parameters.to_dict(orient="records"),
     }
     return json.dumps(_spelled(record), ensure_ascii=False, allow_nan=False)
@@ -66,20 +91,81 @@ def from_json(text: str) -> dict[str, Any]:
     record = _checked(text)
     try:
         graph, sem = _graph_and_fit(record)
-        runners = tuple(_runner(entry) for entry in record.get("runners", ()))  # unknown to earlier versions
-    except UnmeasuredError:
-        raise
-    except (KeyError, TypeError, ValueError) as error:
-        raise UnmeasuredError(
-            f"This result in JSON is damaged ({error!r}). Give the text that to_json wrote."
-        ) from None
-    fields = {key: record[key] for key in ("method", "options")}
-    fields["stopped"] = str(record.get("stopped", ""))  # unknown to earlier versions
-    # Records written before there was a check have none.
-    fields["findings"] = tuple(Finding(**finding) for finding in record.get("check", []))
-    return {"graph": graph, "sem": sem, "runners": runners, **fields} | {
-        key: tuple(record[key]) for key in ("remarks", "named")
-    }
+        return {
+            "graph": graph,
+            "sem": sem,
+            "runners": tuple(_runner(entry) for entry in record.get("runners", ())),  # unknown to earlier versions
+            "method": checked_type(str, record["method"]),
+            "options": checked_type(dict, record["options"]),
+            "findings": tuple(_finding(entry) for entry in record.get("check", ())),  # likewise
+            "remarks": _remarks(record),
+            "named": tuple(checked_type(str, name) for name in record["named"]),
+            "stopped": checked_type(str, record.get("stopped", "")),  # likewise
+            "heads": _heads(record.get("heads", {}), graph),  # likewise
+            "confirmed": checked_type(str, record.get("confirmed", "")),  # likewise
+            "robust": _robust(record.get("robust"), len(sem.solution.x)),  # likewise
+        }
+    except UnmeasuredError as error:
+        raise UnmeasuredError(f"{_DAMAGED}: {error}") from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UnmeasuredError(f"{_DAMAGED} ({error!r}). Give the text that to_json wrote.") from None
+
+
+def checked_type(kind: type[T], value: Any) -> T:
+    """The value, which must be of that kind."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r:.60} is no {kind.__name__}")
+    return value
+
+
+def _finding(entry: Any) -> Finding:
+    return Finding(checked_type(str, entry["topic"]), checked_type(bool, entry["ok"]), checked_type(str, entry["text"]))
+
+
+def _heads(stored: Any, graph: CPDAG) -> dict[str, str]:
+    heads = {name: checked_type(str, item) for name, item in checked_type(dict, stored).items()}
+    if not set(heads) <= set(graph.latents) or not set(heads.values()) <= set(graph.observed):
+        raise ValueError('"heads" is not of latents and observed variables of the graph')
+    return heads
+
+
+def _remarks(record: dict[str, Any]) -> tuple[str, ...]:
+    """The remarks with their severities, which earlier versions did not write."""
+    severities = record.get("severities", [Severity.NOTE] * len(record["remarks"]))
+    remarks = [checked_type(str, text) for text in record["remarks"]]
+    return tuple(Remark(text, Severity(level)) for text, level in zip(remarks, severities, strict=True))
+
+
+def _robust_record(result: Result) -> dict[str, Any] | None:
+    """Robust statistics need rows, which are not kept; so they are."""
+    robust = result.fit.robust
+    if robust is None:
+        return None
+    n_free = result.fit.model.n_free
+    kept = {name: asdict(getattr(robust, name)) for name in _ROBUST_NUMBERS}
+    words = {name: getattr(robust, name) for name in ("estimator", "correction", "reason")}
+    indices = {name: getattr(result.reported, name) for name in _ROBUST_INDICES}
+    return {**words, **kept, **indices, "acov": robust.acov[:n_free, :n_free].tolist()}
+
+
+def _robust(stored: Any, n_free: int) -> Robust | None:
+    if stored is None:  # not needed, or unknown to earlier versions
+        return None
+    record = checked_type(dict, stored)
+    acov = np.array(record["acov"], dtype=float)
+    if acov.shape != (n_free, n_free) or not np.isfinite(acov).all():
+        raise ValueError(f'"acov" under "robust" is no matrix of numbers for {n_free} parameters')
+    numbers = {name: {key: float(value) for key, value in record[name].items()} for name in _ROBUST_NUMBERS}
+    return Robust(
+        checked_type(str, record["estimator"]),
+        checked_type(str, record["correction"]),
+        acov,
+        ScaledTest(**numbers["test"]),
+        ScaledTest(**numbers["baseline"]),
+        Misfit(**numbers["misfit"]),
+        Misfit(**numbers["baseline_misfit"]),
+        checked_type(str, record["reason"]),
+    )
 
 
 def _runner(entry: dict[str, Any]) -> RunnerUp:
@@ -93,20 +179,78 @@ def _graph_and_fit(record: dict[str, Any]) -> tuple[CPDAG, Fit]:
     graph, member = (graph_from_json(json.dumps(record[key])) for key in ("graph", "member"))
     if not isinstance(graph, CPDAG) or not isinstance(member, DAG):
         raise UnmeasuredError('In a result "graph" is a cpdag and "member" a dag. Give the text that to_json wrote.')
-    cov = np.array(record["sample"]["cov"], dtype=float)
+    if set(graph.variables.names) != set(member.variables.names) or graph.latents != member.latents:
+        raise UnmeasuredError('"graph" and "member" are of different variables. Give the text that to_json wrote.')
+    sample = _sample(record["sample"], member)
+    problem = Problem.of(pattern_of(member), sample)
+    if record["count"] not in get_args(Count):
+        raise ValueError(f'"count" is {record["count"]!r:.60}')
+    return graph, Fit(member, sample, problem, _solution(record["solution"], problem), record["count"])
+
+
+def _sample(stored: Any, member: DAG) -> Sample:
+    """The sample, its covariance checked as any that comes in."""
+    checked_names([checked_type(str, name) for name in member.names], len(member.names))
+    names = tuple(checked_type(str, name) for name in stored["names"])
+    if sorted(names) != sorted(member.observed):
+        raise ValueError('the names under "sample" are not the observed variables of the graph')
+    cov, n = np.array(stored["cov"], dtype=float), float(stored["n"])
+    if cov.shape != (len(names), len(names)) or not np.isfinite(cov).all():
+        raise ValueError(f'"cov" is no matrix of numbers for {len(names)} variables')
+    if not n > 1:
+        raise ValueError(f'"n" is {n}')
+    checked_cov(cov, names)
     cov.setflags(write=False)
-    sample = Sample(tuple(record["sample"]["names"]), cov, float(record["sample"]["n"]))
-    stored: dict[str, Any] = dict(record["solution"])
-    stored |= {key: np.array([float(v) for v in stored[key]]) for key in _ARRAYS}
-    stored |= {key: float(stored[key]) for key in ("discrepancy", "promised")}
-    solution = Solution(**stored | {"vanished": tuple(stored["vanished"])})
-    return graph, Fit(member, sample, Problem.of(pattern_of(member), sample), solution, record["count"])
+    # Earlier versions kept neither means nor kinds nor labels.
+    mean, kinds = stored.get("mean"), tuple(stored.get("kinds", ()))
+    if mean is not None:
+        mean = np.array([float(value) for value in mean])
+        if mean.shape != (len(names),) or not np.isfinite(mean).all():
+            raise ValueError(f'"mean" is not {len(names)} numbers')
+    if kinds and (len(kinds) != len(names) or not set(kinds) <= set(get_args(Kind))):
+        raise ValueError(f'"kinds" is {kinds!r:.60}')
+    labels = {name: checked_type(str, text) for name, text in checked_type(dict, stored.get("labels", {})).items()}
+    return Sample(names, cov, n, mean, kinds, labels=labels, margins=_margins(stored.get("margins", {}), names))
+
+
+def _margins(stored: Any, names: tuple[str, ...]) -> dict[str, margins.Margin]:
+    found = margins.from_record(checked_type(dict, stored))
+    for name, margin in found.items():
+        values, scores = margin.values, margin.scores
+        lengths = len(values) - len(scores) == (1 if margin.kind == "ordinal" else 0)
+        if name not in names or margin.kind not in get_args(margins.MarginKind) or not (len(values) and lengths):
+            raise ValueError(f'"margins" of {name!r:.60} are damaged')
+        if not (np.isfinite(values).all() and (np.diff(values) > 0).all() and (np.diff(scores) >= 0).all()):
+            raise ValueError(f'"margins" of {name!r:.60} are not in order')
+    return found
+
+
+def _solution(stored: Any, problem: Problem) -> Solution:
+    x, history, lower = (np.array([float(v) for v in stored[key]]) for key in _ARRAYS)
+    n = problem.pattern.n_free
+    if x.shape != (n,) or lower.shape != (n,) or not (np.abs(x) < _LARGEST).all():
+        raise ValueError(f'"x" and "lower" under "solution" are not {n} numbers each')
+    if not (x[problem.pattern.is_variance] > 0).all():
+        raise ValueError('a variance under "solution" is not positive')
+    if stored["end"] not in _ENDS or not 0 <= checked_type(int, stored["steps"]) < 1_000_000:
+        raise ValueError(f'"end" under "solution" is {stored["end"]!r:.60}, "steps" {stored["steps"]!r:.60}')
+    return Solution(
+        x=x,
+        discrepancy=float(stored["discrepancy"]),
+        end=checked_type(int, stored["end"]),
+        steps=checked_type(int, stored["steps"]),
+        promised=float(stored["promised"]),
+        history=history,
+        lower=lower,
+        n_starts=checked_type(int, stored["n_starts"]),
+        vanished=tuple(checked_type(str, name) for name in stored["vanished"]),
+    )
 
 
 def _checked(text: str) -> dict[str, Any]:
     try:
-        record = json.loads(text)
-    except json.JSONDecodeError as error:
+        record = parsed_json(text)
+    except ValueError as error:
         raise UnmeasuredError(f"This is not JSON: {error}. Give the text that to_json wrote.") from None
     kind = record.get("kind") if isinstance(record, dict) else None
     if kind != "result":

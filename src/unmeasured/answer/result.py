@@ -15,10 +15,12 @@ members fit alike, and so do all rotations of a group. What the data tell beyond
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -26,20 +28,25 @@ from scipy.linalg import qr
 
 from unmeasured.answer import records
 from unmeasured.answer.drawing import picture_of
+from unmeasured.answer.effects import ClassEffect, ClassEffects, class_effects
 from unmeasured.answer.naming import suggest_names
 from unmeasured.answer.runners import edge_probabilities, runners_table
-from unmeasured.answer.standard import covariance_root, standardised_errors
+from unmeasured.answer.standard import standardised_errors
 from unmeasured.answer.summary import html_summary, text_summary
 from unmeasured.answer.turn import Anchors, member_of, turned, zero_loadings
 from unmeasured.diagram.picture import View
 from unmeasured.diagram.style import Style
-from unmeasured.errors import GraphError, ModelError, listing
+from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
 from unmeasured.levels import Level, strongest_level
 from unmeasured.precheck import Check, Finding
 from unmeasured.search.discovery import RunnerUp
+from unmeasured.sem.delta import covariance_root
+from unmeasured.sem.estimators import reported
 from unmeasured.sem.fit import Fit
+from unmeasured.sem.measures import Robust
 from unmeasured.sem.parameters import Model, pattern_of
+from unmeasured.sem.reliability import Reliability
 from unmeasured.sem.solve import Problem
 
 if TYPE_CHECKING:
@@ -70,6 +77,11 @@ class Result:
         Which latent each item belongs to at each level, most latents first; read them in :attr:`levels`.
     headline : int
         The level that summary, diagram and report lead with: the one whose latents are those of ``graph``.
+    heads : mapping of str to str
+        For latents that were named before the search the first item they were given: they point its way. Others point
+        the way of their strongest indicator.
+    confirmed : str
+        Where estimates are of other rows than the graph was found in, a sentence that says so.
     findings : tuple of Finding
         What :attr:`check` said when the rows were at hand; empty: it looks now.
     stopped : str
@@ -96,6 +108,9 @@ class Result:
     stopped: str = ""
     reading: tuple[Level, ...] = ()
     headline: int = 0
+    heads: Mapping[str, str] = field(default_factory=dict)
+    confirmed: str = ""
+    robust: Robust | None = None  # of a result read from a file, whose rows are not at hand
 
     def __post_init__(self) -> None:
         if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:
@@ -135,7 +150,13 @@ class Result:
 
     @cached_property
     def _held(self) -> tuple[Fit, Anchors]:
-        return turned(self.sem, self.graph.groups)
+        fit, anchors = turned(self.sem, self.graph.groups, self.heads)
+        return replace(fit, robust=self.robust) if self.robust is not None else reported(fit), anchors
+
+    @property
+    def reported(self) -> Fit:
+        """``sem`` with the robust statistics that are reported where the rows are not normal."""
+        return replace(self.sem, robust=self.fit.robust)
 
     @property
     def fit(self) -> Fit:
@@ -220,6 +241,66 @@ class Result:
         """
         return self.fit.r2
 
+    @overload
+    def effects(self, cause: str, effect: str, *, level: float = ...) -> ClassEffect: ...
+
+    @overload
+    def effects(self, cause: None = ..., effect: str | None = ..., *, level: float = ...) -> ClassEffects: ...
+
+    @overload
+    def effects(self, cause: str, effect: None = ..., *, level: float = ...) -> ClassEffects: ...
+
+    def effects(
+        self, cause: str | None = None, effect: str | None = None, *, level: float = 0.95
+    ) -> ClassEffect | ClassEffects:
+        """Total effects over the class: what every graph that the data cannot tell apart says, standardised.
+
+        Of one pair: one number where all members agree, else all possible values with their intervals, the smallest and
+        the largest, and the edge whose direction would decide. Without arguments: of all pairs of latents, as a
+        ``table`` and as a ``matrix`` of causes by effects. Effects in the member that was fitted, direct and indirect
+        ones too, are in ``result.fit.effects()``.
+
+        Parameters
+        ----------
+        cause, effect
+            Latents or observed variables. A latent of a group of several has no effect of its own: the answer says so.
+        level
+            Of the confidence intervals, which take the class as given.
+
+        Raises
+        ------
+        UnmeasuredError
+            For a variable the graph does not have, or a class too large to enumerate.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("multitasking")
+        >>> result = um.LGES().fit_cov(data.frame(), data.n_samples).result_.rename()
+        >>> print(result.effects("Error", "Speed"))
+        The effect of Error on Speed depends on directions that are not identified: -0.23 (-0.42 to -0.04); 0; 0.20
+        (0.05 to 0.36). The direction of Error – AverageQus_Par would tell most.
+        """
+        found = class_effects(self, cause, effect, level=level)
+        return found.pairs[0] if cause is not None and effect is not None else found
+
+    def reliability(self) -> Reliability:
+        """Omega, alpha, AVE, HTMT and Fornell-Larcker of the latents, as :meth:`unmeasured.Fit.reliability`.
+
+        Without the latents of groups of several, whose loadings depend on the rotation.
+        """
+        return Reliability(self.fit, tuple(group[0] for group in self.graph.groups if len(group) == 1))
+
+    def what_the_model_misses(self, most: int = 10) -> pd.DataFrame:
+        """The largest modification indices: ``lhs op rhs mi epc sepc.all``, which loading, covariance or path would
+        help.
+
+        None for a population, and none below 3.84, the 5% point of chi-square on one df.
+        """
+        if math.isinf(self.sem.sample.n):
+            return pd.DataFrame(columns=["lhs", "op", "rhs", "mi", "epc", "sepc.all"])
+        return self.fit.modification_indices(3.84).head(most)
+
     # Names ------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -240,7 +321,7 @@ class Result:
         pure = LatentGroups(self.graph, self.graph.groups)
         own = {g: [x for x in items if x in pure.pure_children(g)] for g, items in self.indicators.items()}
         shown = {g: own[g] or list(items) for g, items in self.indicators.items()}
-        return suggest_names(shown, taken=(*self.graph.observed, *self.named))
+        return suggest_names(shown, taken=(*self.graph.observed, *self.named), labels=self.sem.sample.labels)
 
     def rename(self, names: Mapping[str, str] | None = None) -> Result:
         """The same answer with other names for latents.
@@ -267,11 +348,16 @@ class Result:
         sem = replace(sem, graph=member, problem=problem, solution=solution)
         graph = self.graph.rename(names)
         chosen = {*names.values(), *(names.get(name, name) for name in self.named)}
+        heads = {names.get(latent, latent): item for latent, item in self.heads.items()}
+        named = tuple(name for name in graph.latents if name in chosen)
+        remarks = tuple(_with_names(remark, names) for remark in self.remarks)
         return replace(
             self,
             graph=graph,
             sem=sem,
-            named=tuple(name for name in graph.latents if name in chosen),
+            named=named,
+            remarks=remarks,
+            heads=heads,
             reading=tuple(level.renamed(names) for level in self.reading),
         )
 
@@ -294,35 +380,44 @@ class Result:
 
     def plot(
         self,
-        view: View = "full",
+        view: View = "auto",
         *,
         style: Style = "colour",
         r2: bool = False,
-        min_loading: float = 0.0,
-        width: float | None = None,
+        min_loading: float | None = None,
+        min_path: float = 0.0,
+        width: float | Literal["column", "page"] | None = None,
     ) -> Drawing:
         """The path diagram as a matplotlib figure; ``savefig("diagram.pdf")`` writes SVG, PDF or PNG.
 
         Parameters
         ----------
-        view : "full" or "latents"
-            With the observed variables, or the latents alone.
+        view : "auto", "full" or "latents"
+            With the observed variables, or the latents alone with their strongest indicators as text. "auto" is the
+            first unless there are more than 40 variables, or more cross-loadings than variables.
         style : "colour" or "print"
             Colours that colour-blind readers tell apart, or black and white.
         r2 : bool
-            Whether explained variances are written beside the variables.
-        min_loading : float
-            Loadings smaller than this are left out, but never the largest of an indicator.
-        width : float, optional
-            Of the figure in inches; letters and lines go with it. Left out: letters of 10 points.
+            Whether explained variances are written into the nodes.
+        min_loading : float, optional
+            Loadings smaller than this are not drawn, but the largest of an indicator always is. Left out: 0, or .3
+            where more than eight cross-loadings are smaller than that; the picture says so.
+        min_path : float
+            The same for paths between latents.
+        width : float, "column" or "page", optional
+            Of the figure in inches; letters and lines go with it. "column" and "page" are one and two columns of a
+            journal (3.4 and 7 inches), for which the layout is chosen as well. Left out: letters of 10 points.
         """
         # matplotlib takes a good part of a second to load, which those who want no picture need not wait for.
         from unmeasured.diagram.draw import draw
 
-        return draw(picture_of(self, view, r2=r2, min_loading=min_loading), style=style, width=width)
+        inches = None if width is None else _printed(width)
+        points = None if inches is None else 72.0 * inches
+        picture = picture_of(self, view, r2=r2, min_loading=min_loading, min_path=min_path, width=points)
+        return draw(picture, style=style, width=inches)
 
     def to_svg(
-        self, view: View = "full", *, style: Style = "colour", r2: bool = False, min_loading: float = 0.0
+        self, view: View = "auto", *, style: Style = "colour", r2: bool = False, min_loading: float | None = None
     ) -> str:
         """The path diagram as SVG text; the options are those of :meth:`plot`."""
         return self.plot(view, style=style, r2=r2, min_loading=min_loading).to_svg()
@@ -373,3 +468,25 @@ class Result:
     def from_json(cls, text: str) -> Result:
         """The answer written by :meth:`to_json`."""
         return cls(**records.from_json(text))
+
+
+def _with_names(remark: str, names: Mapping[str, str]) -> str:
+    """A remark that calls latents by their new names; whatever else it carries stays with it."""
+    if not names:
+        return remark
+    words = "|".join(re.escape(old) for old in sorted(names, key=len, reverse=True))
+    text = re.sub(rf"(?<!\w)(?:{words})(?!\w)", lambda found: names[found[0]], remark)
+    kind: Any = type(remark)
+    return kind(text, remark.severity) if hasattr(remark, "severity") else text
+
+
+# What journals of psychology ask for, in inches (APA 7: one column 3.4 in, two columns up to 7 in).
+_PRINTED = {"column": 3.4, "page": 7.0}
+
+
+def _printed(width: float | str) -> float:
+    """The width of a figure in inches."""
+    inches = _PRINTED.get(width) if isinstance(width, str) else width
+    if inches is None or not 0.5 <= inches <= 200.0:
+        raise UnmeasuredError(f"width is in inches, or 'column' or 'page'; got {width!r}.")
+    return float(inches)

@@ -15,11 +15,9 @@ import math
 
 import numpy as np
 
-from unmeasured.arrays import Bools, Floats
-from unmeasured.sem.fit import Fit, inverse_root
-
-# Directions in which the scaled information is below this carry no information: not identified.
-_NO_INFORMATION = 1e-9
+from unmeasured.arrays import Floats
+from unmeasured.sem.delta import delta_errors, deviation_changes
+from unmeasured.sem.fit import Fit
 
 
 def standardised_errors(fit: Fit) -> Floats:
@@ -27,28 +25,7 @@ def standardised_errors(fit: Fit) -> Floats:
 
     Only loadings, paths and variances have one here; a covariance, which no graph of a search has, is missing.
     """
-    if fit.is_cut_short:
-        return np.full(len(fit.model.parameters), math.nan)
-    gradient = _gradient(fit)
-    root, null = covariance_root(fit)
-    errors = np.sqrt((gradient @ root) ** 2 @ np.ones(root.shape[1]))
-    # What moves along a direction the data are blind to has no standard error.
-    blind = np.abs(gradient @ null).max(axis=1, initial=0.0) > 1e-4 * np.abs(gradient).max(axis=1, initial=1e-300)
-    return np.where(blind | ~np.isfinite(gradient).all(axis=1), math.nan, errors)
-
-
-def covariance_root(fit: Fit) -> tuple[Floats, Floats]:
-    """A root (p, r) of the covariance of the estimates, variables of unit variance, and the blind directions (p, q)."""
-    H = fit.problem.derivatives(fit.solution.x)[2]
-    unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
-    # In a population the estimates are exact.
-    spread = 0.0 if math.isinf(fit.sample.n) else math.sqrt(2.0 / fit.sample.n)
-    if (inverse := inverse_root(H * np.outer(unit, unit))) is not None:
-        return unit[:, None] * inverse * spread, np.zeros((len(H), 0))
-    value, vector = np.linalg.eigh(H * np.outer(unit, unit))
-    blind: Bools = value < _NO_INFORMATION * max(float(value[-1]) if len(value) else 1.0, 1.0)
-    root = unit[:, None] * vector[:, ~blind] * spread / np.sqrt(value[~blind])
-    return root, unit[:, None] * vector[:, blind]
+    return delta_errors(fit, _gradient(fit))
 
 
 def _gradient(fit: Fit) -> Floats:
@@ -58,10 +35,7 @@ def _gradient(fit: Fit) -> Floats:
     E = np.linalg.inv(np.eye(len(F)) - F)
     C = E.T @ Omega @ E
     sd = np.sqrt(np.diag(C))
-    a, b = pattern.ends.T
-    by_noise = np.where((a == b)[:, None], 1.0, 2.0) * E[a] * E[b]
-    # (p, d) relative change of each standard deviation
-    change = np.where(pattern.is_path[:, None], 2.0 * E[b] * C[a], by_noise) / (2.0 * np.diag(C))
+    change = deviation_changes(fit)
     node = {name: k for k, name in enumerate(pattern.names)}
     i, j = np.array([(node[p.source], node[p.target]) for p in rows]).reshape(-1, 2).T
     path = np.array([p.op != "~~" for p in rows], dtype=bool)

@@ -17,6 +17,7 @@ from unmeasured.answer.words import (
     indices_in_words,
     node,
     number,
+    paths_heading,
     probability,
     what_is_identified,
 )
@@ -38,8 +39,8 @@ def text_summary(result: Result) -> str:
             *wrap(_sizes(result), _WIDTH),
             *_section("Fit of the model", _fit_lines(result)),
             *_section("What measures what: standardised loadings (standard errors)", _measurement_lines(result)),
-            *_section("Paths between latents", _path_lines(result)),
-            *_section("What the data tell, and what not", _bullets(what_is_identified(result))),
+            *_section(paths_heading(result), _path_lines(result)),
+            *_section("What is identified, and what is not", _bullets(what_is_identified(result))),
             *_section("Are the data fit for a search", _bullets(before_the_search(result))),
             *_section("Remarks", _bullets(cautions(result))),
         ]
@@ -84,7 +85,7 @@ def _columns(rows: Sequence[Sequence[str]], align: str) -> list[str]:
 
 
 def _fit_lines(result: Result) -> list[str]:
-    return _columns(indices_in_words(result.sem), "<<<")
+    return _columns(indices_in_words(result.reported), "<<<")
 
 
 # What measures what -----------------------------------------------------------------------------------------
@@ -167,12 +168,12 @@ def _path_rows(result: Result) -> list[list[str]]:
 
 def html_summary(result: Result) -> str:
     """The whole answer as HTML: the figures and sentences of the text, in tables."""
-    fit = [["index", "value", "in words"], *(list(row) for row in indices_in_words(result.sem))]
+    fit = [["index", "value", "in words"], *(list(row) for row in indices_in_words(result.reported))]
     sections = [
         ("Fit of the model", _html_table(fit, "<<<")),
         ("What measures what: standardised loadings (standard errors)", _html_measurement(result)),
-        ("Paths between latents", _html_table(_path_rows(result), _PATH_ALIGN)),
-        ("What the data tell, and what not", html_list(what_is_identified(result))),
+        (paths_heading(result), _html_table(_path_rows(result), _PATH_ALIGN)),
+        ("What is identified, and what is not", html_list(what_is_identified(result))),
         ("Are the data fit for a search", html_list(before_the_search(result))),
         ("Remarks", html_list(cautions(result))),
     ]

@@ -10,7 +10,8 @@ that wants standard errors needs one basis. We take the one in which k pure indi
 
 Nothing is fitted again and nothing is lost: the estimates are turned by the orthogonal matrix of a QR decomposition, so
 the implied covariance stays what it was. The noise of the members has unit variance and is independent before and
-after. Signs are free as well, of single latents too; we let the standardised loadings have a positive sum.
+after. Signs are free as well, of single latents too; we let every latent point the way of its strongest indicator, or
+of the first item it was given where it was named before the search.
 """
 
 from __future__ import annotations
@@ -32,8 +33,11 @@ from unmeasured.sem.solve import Problem
 Anchors = Mapping[tuple[str, ...], tuple[str, ...]]
 
 
-def turned(fit: Fit, groups: Groups) -> tuple[Fit, Anchors]:
-    """The fit of a graph in the basis of its anchors, and the anchors of each group of several latents."""
+def turned(fit: Fit, groups: Groups, heads: Mapping[str, str] | None = None) -> tuple[Fit, Anchors]:
+    """The fit of a graph in the basis of its anchors, and the anchors of each group of several latents.
+
+    ``heads`` names for some latents the indicator whose way they point.
+    """
     dag = member_of(fit)
     anchors = choose_anchors(fit, groups)
     zeros = zero_loadings(anchors)
@@ -41,7 +45,7 @@ def turned(fit: Fit, groups: Groups) -> tuple[Fit, Anchors]:
     rows = tuple(replace(p, fixed=0.0) if (p.source, p.target) in zeros else p for p in model.parameters)
     held = Model(model.names, model.latents, rows)
     problem = Problem.of(held.pattern, fit.sample)
-    F, Omega = _in_order(fit, _rotation(fit, groups, anchors), problem.pattern)
+    F, Omega = _in_order(fit, _rotation(fit, groups, anchors, heads or {}), problem.pattern)
     x = read_parameters(problem.pattern, F, Omega) / problem.pattern.unit(problem.scale)
     # Free entries of Omega come last and are the same ones in both; only they have bounds.
     n_paths = int(problem.pattern.is_path.sum())
@@ -87,7 +91,7 @@ def _block(fit: Fit, group: tuple[str, ...], children: tuple[str, ...]) -> Float
     return fit.F[np.ix_([place[g] for g in group], [place[x] for x in children])]
 
 
-def _rotation(fit: Fit, groups: Groups, anchors: Anchors) -> Floats:
+def _rotation(fit: Fit, groups: Groups, anchors: Anchors, heads: Mapping[str, str]) -> Floats:
     """(d, d) orthogonal: new latents are Q times the old ones, observed variables stay."""
     place = {name: i for i, name in enumerate(fit.causal_order)}
     pure = LatentGroups(member_of(fit), groups)
@@ -100,10 +104,17 @@ def _rotation(fit: Fit, groups: Groups, anchors: Anchors) -> Floats:
         children = [x for x in fit.sample.names if (group[0], x) in member_of(fit).edges]
         shown = pure.pure_children(group) or tuple(children)
         loadings = turn @ _block(fit, group, shown) / [fit.sample.sd[fit.sample.names.index(x)] for x in shown]
-        # A sum of zero, or no child at all, has no sign to prefer.
-        sign = np.where(loadings.sum(axis=1) < 0, -1.0, 1.0)
+        leading = [_leading(row, shown, heads.get(name)) for name, row in zip(group, loadings, strict=True)]
+        sign = np.where(np.array(leading) < 0, -1.0, 1.0)
         Q[np.ix_(index, index)] = sign[:, None] * turn
     return Q
+
+
+def _leading(loadings: Floats, shown: tuple[str, ...], head: str | None) -> float:
+    """The loading that decides about the sign of a latent; without indicators there is none to prefer."""
+    if head in shown:
+        return float(loadings[shown.index(head)])
+    return float(loadings[np.argmax(np.abs(loadings))]) if len(loadings) else 0.0
 
 
 def _in_order(fit: Fit, Q: Floats, pattern: Pattern) -> tuple[Floats, Floats]:

@@ -11,8 +11,11 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from unmeasured.errors import listing
 from unmeasured.graphs.groups import braces
+from unmeasured.remarks import Remark, by_consequence, distrust
 from unmeasured.sem.fit import Fit
 
 if TYPE_CHECKING:
@@ -70,9 +73,24 @@ def indices_in_words(fit: Fit) -> list[tuple[str, str, str]]:
         ("RMSEA (90%)", f"{fit.rmsea:.3f}{interval}", rmsea_in_words(fit.rmsea)),
         # They compare with independence, and say nothing of the model that is just that.
         *(comparative if fit.df < fit.baseline_df else []),
+        *(_robust_in_words(fit) if fit.robust is not None else []),
         ("SRMR", f"{fit.srmr:.3f}", srmr_in_words(fit.srmr)),
         ("BIC, AIC", f"{fit.bic:.1f}, {fit.aic:.1f}", "smaller is better, among models of the same data"),
     ]
+
+
+def _robust_in_words(fit: Fit) -> list[tuple[str, str, str]]:
+    """The indices that are corrected for data that are not normal."""
+    low, high = fit.rmsea_robust_ci
+    p = fit.pvalue_scaled
+    tested = f"{fit.chi2_scaled:.2f} on {fit.df} df, p {probability(p, '= ')}"
+    rows = [
+        ("robust chi-square", tested, f"exact fit is {'not ' if p >= 0.05 else ''}rejected at 5%"),
+        ("robust RMSEA", f"{fit.rmsea_robust:.3f} ({low:.3f} to {high:.3f})", rmsea_in_words(fit.rmsea_robust)),
+    ]
+    if fit.df < fit.baseline_df:
+        rows.append(("robust CFI", f"{fit.cfi_robust:.3f}", cfi_in_words(fit.cfi_robust)))
+    return rows
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -115,11 +133,40 @@ def node(group: tuple[str, ...]) -> str:
 
 
 def direction_in_words(result: Result, source: str, target: str) -> str:
-    """Who tells the direction of a path: the data, knowledge given before the search, or nobody."""
+    """Why a path has its direction: every graph of the class has it, knowledge says so, or it is not identified.
+
+    An arrow is compelled *in the class found*: how sure that class is, is another question, which replicates answer.
+    """
     if (source, target) in result.graph.without_knowledge.directed_edges:
-        return "told by the data"
+        return "compelled in the class found"
     known = (source, target) in result.graph.directed_edges
-    return "follows from knowledge" if known else "open; fitted as written"
+    return "follows from knowledge" if known else "not identified; fitted as written"
+
+
+def replicates_in_words(edges: pd.DataFrame, source: str, target: str) -> str:
+    """How often replicates have an edge and which way, from a table as :attr:`unmeasured.Stability.edges`.
+
+    >>> row = {"source": "A", "target": "B", "frequency": 0.9, "forward": 0.2, "backward": 0.45, "open": 0.25}
+    >>> replicates_in_words(pd.DataFrame([row]), "B", "A")
+    'in replicates: → 45%, ← 20%, – 25%, absent 10%'
+    """
+    for row in edges.to_dict(orient="records"):
+        if {row["source"], row["target"]} == {source, target}:
+            there, back = row["forward"], row["backward"]
+            if row["source"] != source:
+                there, back = back, there
+            absent = 1.0 - row["frequency"]
+            parts = [("→", there), ("←", back), ("–", row["open"]), ("absent", absent)]
+            return "in replicates: " + ", ".join(f"{mark} {part:.0%}" for mark, part in parts if part >= 0.005)
+    return ""
+
+
+def assumptions() -> str:
+    """What every arrow and every estimate takes for granted, in one sentence."""
+    return (
+        "All of this assumes that relations are linear, that there are no cycles, that the latents shown have no other "
+        "common causes, and that observed variables depend on one another only through them (a factor model)."
+    )
 
 
 def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
@@ -139,11 +186,16 @@ def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
     )
 
 
+def paths_heading(result: Result) -> str:
+    """What the paths of a result connect: latents, or observed variables where no latents are reported."""
+    return "Paths between latents" if result.graph.latents else "Paths between observed variables"
+
+
 def what_is_identified(result: Result) -> Iterator[str]:
     """One sentence for each thing the data tell or leave open."""
     told, known, open_ = group_edges(result)
     if told:
-        yield f"The data tell the direction of {_few(told, '→')}."
+        yield f"Compelled in the class found, that is, in every graph that fits as well: {_few(told, '→')}."
     if known:
         yield (
             f"The direction of {_few(known, '→')} follows from the knowledge given, not from the data: "
@@ -151,20 +203,29 @@ def what_is_identified(result: Result) -> Iterator[str]:
         )
     if open_:
         yield (
-            f"The data do not tell the direction of {_few(open_, '–')}: a graph with the arrow turned, in step with "
-            "the others, fits exactly as well. The estimates above are those of one such graph."
+            f"The direction is not identified of {_few(open_, '–')}: a graph with the arrow reversed, in step with "
+            "the others, fits exactly as well. The estimates are those of one such graph."
         )
     for group in result.graph.groups:
         if len(group) > 1:
             yield _rotation(result, group)
     if result.graph.latents:
-        yield "The scale and the sign of a latent are conventions: noise of variance 1, loadings with a positive sum."
+        yield (
+            "The scale and the sign of a latent are conventions: noise of variance 1, pointing the way of its "
+            "strongest indicator, or of the first item of a latent that was named before the search."
+        )
     yield from _undetermined(result)
+    if result.graph.latents or told or known or open_:
+        yield assumptions()
 
 
 def _few(edges: list[str], arrow: str) -> str:
     """The edges, or how many there are where that would fill the page."""
-    return "; ".join(edges) if len(edges) <= _FEW else f"{len(edges)} edges between groups, {arrow} in the table above"
+    return (
+        "; ".join(edges)
+        if len(edges) <= _FEW
+        else f"{len(edges)} edges between groups, marked {arrow} in the table of paths"
+    )
 
 
 def _undetermined(result: Result) -> Iterator[str]:
@@ -200,26 +261,34 @@ def before_the_search(result: Result) -> Iterator[str]:
     yield from (f"{finding.topic.capitalize()}: {finding.text}" for finding in findings if not finding.ok)
     fine = [finding.topic for finding in findings if finding.ok]
     if fine:
-        yield f"In order: {', '.join(fine)}. print(result.check) has the figures."
+        yield f"OK: {', '.join(fine)}."
 
 
-def cautions(result: Result) -> Iterator[str]:
-    """What to know before believing the figures."""
+def cautions(result: Result) -> tuple[Remark, ...]:
+    """What to know before believing the figures, the most serious first."""
+    return by_consequence(_cautions(result))
+
+
+def _cautions(result: Result) -> Iterator[str]:
     yield from (remark for remark in result.remarks if remark != result.stopped)  # that one is the first line
+    if result.fit.robust is not None and result.fit.robust.reason:
+        yield result.fit.robust.reason
     said = any(result.sem.status in remark for remark in result.remarks)
     if not said and not (result.sem.converged and result.sem.admissible):
-        yield f"The fit is not a proper one: {result.sem.status}."
+        yield distrust(f"The fit is not a proper one: {result.sem.status}.")
     beyond = dict.fromkeys(result.loadings["indicator"][result.loadings["std"].abs() > 1.0])
     if beyond:
-        yield (
+        yield distrust(
             f"Standardised loadings beyond 1 ({listing(beyond)}): where an indicator measures several latents that go "
             "together, they pull against each other. Read its R2, and a single loading only if its standard error is "
             "small."
         )
     n, n_free = result.sem.sample.n, result.fit.model.n_free
     if n < n_free:
-        yield f"{n:.0f} samples for {n_free} free parameters: estimates will not hold up."
-    if result.graph.latents and not math.isinf(result.sem.sample.n):
+        yield distrust(f"{n:.0f} samples for {n_free} free parameters: estimates will not hold up.")
+    if result.confirmed:
+        yield result.confirmed
+    elif result.graph.latents and not math.isinf(result.sem.sample.n):
         yield (
             "Standard errors and p-values take the graph as given. It was chosen with the same data, so they are too "
             "small: confirm it on new data."

@@ -28,11 +28,11 @@ def perform_apart(assignment: Assignment, n_jobs: int = 1, grace: float = GRACE)
         if receiver.poll(None if task.time_limit is None else task.time_limit + grace):
             record: Record = receiver.recv()
             return record
-        return Record(task, circumstances(n_jobs), stopped(task, time.perf_counter() - began))
+        return Record(task, circumstances(task, n_jobs), stopped(task, time.perf_counter() - began))
     except EOFError:
         process.join()
         reason = f"The process of the run died (exit code {process.exitcode}), as when memory runs out."
-        return Record(task, circumstances(n_jobs), Outcome(time.perf_counter() - began, failure=reason))
+        return Record(task, circumstances(task, n_jobs), Outcome(time.perf_counter() - began, failure=reason))
     finally:
         process.kill()
         process.join()

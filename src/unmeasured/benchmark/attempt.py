@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import hashlib
 import importlib
 import json
 import logging
@@ -23,8 +22,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -36,6 +33,7 @@ from unmeasured import metrics, simulate
 from unmeasured.benchmark.experiment import Assignment
 from unmeasured.benchmark.real import Indices, bundled
 from unmeasured.benchmark.records import Circumstances, Outcome, Record, Task
+from unmeasured.benchmark.state import state_of
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG
@@ -55,7 +53,7 @@ def perform(assignment: Assignment, n_jobs: int = 1) -> Record:
     """Make a run. Whatever the method does, short of stopping the program, there is a record."""
     task = assignment.task
     data = bundled(task.graph) if assignment.truth is None else simulated_rows(task, assignment.truth)
-    return Record(task, circumstances(n_jobs), attempt(task, assignment.truth, data, apart=assignment.apart))
+    return Record(task, circumstances(task, n_jobs), attempt(task, assignment.truth, data, apart=assignment.apart))
 
 
 def simulated_rows(task: Task, truth: DAG) -> pd.DataFrame:
@@ -112,39 +110,32 @@ def stopped(task: Task, seconds: float) -> Outcome:
     return Outcome(seconds, failure=f"{STOPPED} of {task.time_limit:g} seconds.")
 
 
-def circumstances(n_jobs: int) -> Circumstances:
-    """With what, where and when a run is made now."""
+def circumstances(task: Task, n_jobs: int) -> Circumstances:
+    """With what, where and when a run of a task is made now."""
     return Circumstances(
         version=installed_version(),
-        code=code_fingerprint(),
+        code=state_of(task.constructor),
         python=platform.python_version(),
         numpy=np.__version__,
-        machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        machine=machine(),
         n_jobs=n_jobs,
-        date=datetime.date.today().isoformat(),
+        date=today(),
     )
+
+
+def machine() -> str:
+    """The machine, in words."""
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+
+
+def today() -> str:
+    """The day."""
+    return datetime.date.today().isoformat()
 
 
 def installed_version() -> str:
     """The version of the package that makes the runs."""
     return str(importlib.import_module("unmeasured").__version__)
-
-
-@cache
-def code_fingerprint() -> str:
-    """A fingerprint of every Python file of the package, so that two states of one version can be told apart."""
-    total = hashlib.sha256()
-    for name, text in sorted(_sources(files("unmeasured"), "")):
-        total.update(f"{name}\0{text}\0".encode())
-    return total.hexdigest()[:12]
-
-
-def _sources(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            yield from _sources(entry, f"{prefix}{entry.name}/")
-        elif entry.name.endswith(".py"):
-            yield prefix + entry.name, entry.read_text(encoding="utf-8")
 
 
 # -------------------------------------------------------------------------------------------------- methods

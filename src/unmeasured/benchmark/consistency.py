@@ -28,6 +28,11 @@ class Consistency:
     seconds: float  # median
     failures: tuple[str, ...]
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """What is worth keeping."""
+        return {"n_graphs": self.n_graphs, "n_right": int(self.n_right), "f1": self.f1}
+
     def __str__(self) -> str:
         lines = [
             f"the true class in {self.n_right} of {self.n_graphs}, mean F1 {self.f1:.3f}, "

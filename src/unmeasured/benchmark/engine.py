@@ -33,6 +33,20 @@ def published_fits(repeats: int = 5) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["data", "model", "program", "seconds", "whole", "chi2", "failure"])
 
 
+def ratios(records: pd.DataFrame) -> dict[str, float]:
+    """How many times our seconds the other programs take, medians over models: ``semopy_fit``, ``semopy_whole``, ..."""
+    table = {
+        name: records.pivot(index="model", columns="program", values=name) for name in ("seconds", "whole", "chi2")
+    }
+    found: dict[str, float] = {}
+    for program in [p for p in PEERS if p != "unmeasured" and table["seconds"][p].notna().any()]:
+        alone, whole = (table[name][program] / table[name]["unmeasured"] for name in ("seconds", "whole"))
+        worse = (table["chi2"]["unmeasured"] > table["chi2"][program] + 0.01).sum()
+        found |= {f"{program}_fit": float(alone.median()), f"{program}_least": float(alone.min())}
+        found |= {f"{program}_whole": float(whole.median()), f"{program}_worse": int(worse)}
+    return found
+
+
 def describe_fits(records: pd.DataFrame) -> str:
     """The table of :func:`published_fits`, a model a line, with the ratios to ours."""
     programs = [p for p in PEERS if p in set(records["program"])]

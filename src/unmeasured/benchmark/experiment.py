@@ -221,9 +221,14 @@ class Experiment:
             missing=missing,
         )
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What its methods are called."""
+        return tuple(method.label for method in self.methods)
+
     def restricted(self, labels: Sequence[str]) -> Experiment:
         """The same runs for some of the methods."""
-        known = [method.label for method in self.methods]
+        known = self.labels
         for label in labels:
             if label not in known:
                 raise UnmeasuredError(
@@ -269,6 +274,21 @@ def collected(name: str) -> tuple[str, ...]:
     ('table2-uniform', 'table2-leaky-relu')
     """
     return available() if name == "all" else COLLECTIONS.get(name, (name,))
+
+
+def with_methods(names: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
+    """Those of some experiments that have one of these methods.
+
+    >>> with_methods(available(), ["RLCD"])
+    ('realistic', 'runtime', 'scaling', 'table1', 'table2-leaky-relu', 'table2-uniform')
+    """
+    having = {name: load(name).labels for name in names}
+    known = tuple(dict.fromkeys(label for labels in having.values() for label in labels))
+    for label in labels:
+        if label not in known:
+            hint = nearest(label, known) or "."
+            raise UnmeasuredError(f"None of these experiments has a method {label!r}{hint} They have {listing(known)}.")
+    return tuple(name for name in names if set(labels) & set(having[name]))
 
 
 def available() -> tuple[str, ...]:

@@ -1,14 +1,16 @@
 """Pictures of the tables, from records alone.
 
-Accuracy against N, seconds against the number of variables, sensitivity to an option: two panels each, with standard
-errors. Lines carry their names at their ends; colours are Paul Tol's, which all common kinds of colour vision tell
-apart, one for each family of methods, dashed for its variants.
+Accuracy against N, seconds against the number of variables, sensitivity to an option: two panels each. Bars are
+standard errors, clustered by graph; of medians of seconds they reach from the least to the most. Lines carry their
+names at their ends; colours are Paul Tol's, which all common kinds of colour vision tell apart, one for each family of
+methods, dashed for its variants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,9 +22,10 @@ from matplotlib.patheffects import withStroke
 
 from unmeasured.benchmark import experiment, paper
 from unmeasured.benchmark.experiment import Experiment, Method
-from unmeasured.benchmark.measures import MEASURES, Measure
+from unmeasured.benchmark.measures import MEASURES, OURS, Measure
 from unmeasured.benchmark.records import read_records
-from unmeasured.benchmark.tables import Cells, cells_of
+from unmeasured.benchmark.tables import DAGGER, Cells, cells_of
+from unmeasured.files import write_bytes
 
 _COLOURS = {
     "LGES": "#332288",
@@ -33,7 +36,6 @@ _COLOURS = {
     "GIN": "#44AA99",
     "ExactSearch": "#882255",
 }
-OURS = "LGES (bic)"
 _INK, _PAPER = "#222222", "#777777"
 _DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
 # Heights of labels are kept apart by this part of a panel's height.
@@ -50,12 +52,12 @@ _STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Line:
-    """One curve of a panel: its points, their standard errors, and how it looks."""
+    """One curve of a panel: its points, their bars (down, up), and how it looks."""
 
     label: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-    error: tuple[float, ...]
+    bars: tuple[tuple[float, float], ...]
     colour: str
     dash: Any = "-"
     width: float = 1.3
@@ -70,7 +72,11 @@ def draw_all(records: Path, out: Path) -> tuple[Path, ...]:
         found = read_records(path) if path.exists() else []
         if found:
             asked = experiment.load(name)
-            files += _saved(draw(cells_of(asked, found), asked), out / f"bench-{name}")
+            cells = cells_of(asked, found)
+            figure = draw(cells, asked)
+            if any(map(cells.is_old, cells.methods)):
+                figure.text(0.06, -0.05, f"{DAGGER} made by an earlier state of the code", fontsize=8, color=_PAPER)
+            files += _saved(figure, out / f"bench-{name}")
     return tuple(files)
 
 
@@ -84,7 +90,9 @@ def _saved(figure: Figure, stem: Path) -> Iterator[Path]:
     for suffix, extra in ((".svg", {"metadata": {"Date": None}}), (".png", {"dpi": 160})):
         path = stem.with_suffix(suffix)
         with mpl.rc_context(_STYLE):
-            figure.savefig(path, bbox_inches="tight", facecolor="white", **extra)
+            picture = BytesIO()
+            figure.savefig(picture, format=suffix[1:], bbox_inches="tight", facecolor="white", **extra)
+        write_bytes(path, picture.getvalue())
         yield path
 
 
@@ -151,10 +159,10 @@ def _curves(cells: Cells, name: str) -> list[Line]:
         if kept:
             lines.append(
                 Line(
-                    method.label,
+                    cells.label(method),
                     tuple(kept),
-                    tuple(cell.mean for cell in kept.values()),
-                    tuple(cell.error if cell.n > 1 else 0.0 for cell in kept.values()),
+                    tuple(cell.value for cell in kept.values()),
+                    tuple(cell.bars for cell in kept.values()),
                     _COLOURS.get(method.constructor, _INK),
                     _DASHES[variant % len(_DASHES)],
                     2.2 if is_ours else 1.3,
@@ -170,17 +178,18 @@ def _of_the_paper(cells: Cells, measure: str) -> list[Line]:
         return []
     rows = [row for row in cells.rows if isinstance(row, int)]
     found = {row: published for row in rows if (published := paper.cell(table, "LGES", row, measure))}
-    return [_published_line({float(row): figure for row, figure in found.items()}, "LGES of the paper")]
+    return [_published_line({float(row): figure for row, figure in found.items()}, "paper, its graphs")]
 
 
 def _line_over(values: Mapping[Method, float], cells: Cells, measure: Measure) -> Line:
     found = [(value, cells.cell(cells.rows[0], method, measure)) for method, value in values.items()]
     kept = [(value, cell) for value, cell in found if cell.n]
+    mark = DAGGER if any(cell.n_old for _, cell in kept) else ""
     return Line(
-        "ours" if cells.layout.paper else "",
+        f"ours{mark}" if cells.layout.paper else "",
         tuple(value for value, _ in kept),
-        tuple(cell.mean for _, cell in kept),
-        tuple(cell.error if cell.n > 1 else 0.0 for _, cell in kept),
+        tuple(cell.value for _, cell in kept),
+        tuple(cell.bars for _, cell in kept),
         _COLOURS["LGES"],
         width=2.2,
     )
@@ -195,7 +204,7 @@ def _paper_over(values: Mapping[Method, float], cells: Cells, measure: str) -> l
         for method, value in values.items()
         if (published := paper.cell(table, method.paper or "", row, measure))
     }
-    return [_published_line(found, "the paper's")]
+    return [_published_line(found, "paper, its graphs")]
 
 
 def _published_line(figures: Mapping[float, paper.Published], label: str) -> Line:
@@ -203,7 +212,7 @@ def _published_line(figures: Mapping[float, paper.Published], label: str) -> Lin
         label,
         tuple(figures),
         tuple(figure.mean or 0.0 for figure in figures.values()),
-        tuple(figure.error or 0.0 for figure in figures.values()),
+        tuple((figure.error or 0.0,) * 2 for figure in figures.values()),
         _PAPER,
         _DASHES[2],
     )
@@ -237,7 +246,7 @@ def _panel(
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     for line in lines:
         axes.errorbar(
-            line.x, line.y, yerr=line.error, color=line.colour, linestyle=line.dash, linewidth=line.width,
+            line.x, line.y, yerr=list(zip(*line.bars)), color=line.colour, linestyle=line.dash, linewidth=line.width,
             elinewidth=0.8, marker="o", markersize=3.2, markeredgewidth=0, clip_on=False,
         )  # fmt: skip
     if measure.larger_is_better and not log_y:

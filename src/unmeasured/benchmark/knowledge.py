@@ -11,6 +11,7 @@ from tqdm import tqdm
 from unmeasured.benchmark import experiment
 from unmeasured.benchmark.attempt import simulated_rows
 from unmeasured.data.sample import as_sample
+from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.metrics import compare
@@ -38,8 +39,13 @@ class Accuracy:
     label: str
     runs: tuple[Judged, ...]
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """Mean F1 over all edges, and over edges between latents."""
+        return {key: float(np.mean([getattr(run, key) for run in self.runs])) for key in ("f1", "latent_f1")}
+
     def __str__(self) -> str:
-        f1, latent = (np.mean([getattr(run, key) for run in self.runs]) for key in ("f1", "latent_f1"))
+        f1, latent = self.figures.values()
         shared, found, true = (sum(getattr(run, key) for run in self.runs) for key in ("shared", "found", "true"))
         together = Judged(0.0, shared, found, true)
         return (
@@ -61,6 +67,10 @@ def true_groups(truth: DAG) -> Knowledge:
 def worth_of_groups(n_samples: int = 200, n_seeds: int = 1, n_graphs: int | None = None) -> tuple[Accuracy, Accuracy]:
     """LGES without knowledge and with the true groups, on the same rows of the paper's suite."""
     asked = experiment.load("table1").restricted(["LGES (bic)"])
+    if n_samples not in asked.sample_sizes:
+        raise UnmeasuredError(f"Table 1 has rows for N = {', '.join(map(str, asked.sample_sizes))}; got {n_samples}.")
+    if not 1 <= n_seeds <= len(asked.seeds):
+        raise UnmeasuredError(f"Table 1 has 1 to {len(asked.seeds)} seeds; got {n_seeds}.")
     seeds = asked.seeds[:n_seeds]
     wanted = [run for run in asked.assignments if run.task.n_samples == n_samples and run.task.seed in seeds]
     without, given = [], []

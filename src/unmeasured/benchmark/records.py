@@ -8,10 +8,12 @@ What many runs share, a method with its options and the circumstances, is said o
 A line may also say everything itself. A record is flat; here it is three values:
 
 - :class:`Task`: what was asked. Everything that can change the answer is in it, and its ``key`` is its identity.
-- :class:`Circumstances`: program versions, machine, day. The version decides whether a run has to be made again.
+- :class:`Circumstances`: program versions, state of the code, machine, day. The version decides whether a run has to be
+  made again, the state of the code whether a table marks it.
 - :class:`Outcome`: the figures, or the reason there are none.
 
-Lines are only ever appended. Where a key comes twice, as after a retry, the later line counts.
+Lines are appended. Where a key comes twice, as after a retry, the later line counts; :func:`prune` drops the earlier.
+A file is read and checked as a whole before anything is written to it, so one that holds something else stays as it is.
 """
 
 from __future__ import annotations
@@ -19,14 +21,18 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
+import stat
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from unmeasured.benchmark.state import state_of
 from unmeasured.errors import UnmeasuredError, listing
+from unmeasured.files import write_text
 from unmeasured.simulate import Categories, Noise, Nonlinearity, Setting
 
 logger = logging.getLogger(__name__)
@@ -37,6 +43,9 @@ VOLATILE = ("code", "seconds", "peak_mib", "machine", "n_jobs", "date")
 _OWN = ("graph", "graph_digest", "n_observed", "n_samples", "seed")
 # Two fits of one class may differ by this much in total log-likelihood.
 ROUNDING = 0.05
+# How a line of ours begins: what runs share, a run, and a run that says everything itself.
+_BEGINNING = re.compile(rb'\s*\{\s*"(runs|of|experiment)"\s*:\s*"')
+_LONGEST_LINE = 2**20  # bytes; ours have a few thousand at most, so a longer first line is not ours
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,7 @@ class Circumstances:
     """With what, where and when a run was made."""
 
     version: str
-    code: str  # a fingerprint of the package's source, which may move while the version stands
+    code: str  # the state of the code behind the method, see benchmark/state.py
     python: str
     numpy: str
     machine: str
@@ -172,6 +181,11 @@ class Record:
         """What is not done again: the task by this version of the package."""
         return self.task.key, self.circumstances.version
 
+    @property
+    def is_of_today(self) -> bool:
+        """Whether the code behind the method is still what it was; True where it is none of ours."""
+        return state_of(self.task.constructor) in ("", self.circumstances.code)
+
     def lines(self) -> tuple[str, str]:
         """As JSON: what it shares with other runs, under a name that follows from it, and what is its own."""
         shared = {**self.task.content(), **asdict(self.circumstances)}
@@ -187,11 +201,50 @@ class Record:
         missing = [name for name, f in known.items() if name not in content and f.default is MISSING]
         if missing:
             raise ValueError(f"it has no {listing(missing)}")
+        wrong = [name for name in known if name in content and not _KINDS[name].holds(content[name])]
+        if wrong:
+            raise ValueError(f"{wrong[0]} is {content[wrong[0]]!r}, which should be {_KINDS[wrong[0]].words}")
         task, circumstances, outcome = (
             {f.name: content[f.name] for f in fields(part) if f.name in content}
             for part in (Task, Circumstances, Outcome)
         )
         return cls(Task(**task), Circumstances(**circumstances), Outcome(**outcome))
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What a value of a record has to be."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _or_null(kind: _Kind) -> _Kind:
+    return _Kind(f"{kind.words} or null", lambda value: value is None or kind.holds(value))
+
+
+_BY_TYPE = {
+    "str": _Kind("a text", lambda value: isinstance(value, str)),
+    "int": _Kind("a whole number", _is_whole),
+    "float": _Kind("a number", _is_number),
+    "Mapping[str, Any]": _Kind("an object", lambda value: isinstance(value, dict)),
+}
+_BY_TYPE |= dict.fromkeys(("Setting", "Noise", "Nonlinearity", "Categories"), _BY_TYPE["str"])
+_KINDS = {
+    f.name: _or_null(_BY_TYPE[str(f.type).removesuffix(" | None")])
+    if str(f.type).endswith(" | None")
+    else _BY_TYPE[str(f.type)]
+    for part in (Task, Circumstances, Outcome)
+    for f in fields(part)
+}
 
 
 def latest(records: Iterable[Record]) -> dict[str, Record]:
@@ -201,37 +254,38 @@ def latest(records: Iterable[Record]) -> dict[str, Record]:
 
 def read_records(path: Path) -> list[Record]:
     """All whole records of a file; a half-written last line is passed over, the file is left as it is."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise UnmeasuredError(f"There are no records at {str(path)!r}.") from None
-    except OSError as error:
-        raise UnmeasuredError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
-    whole, half = _split(content)
+    if not path.exists():
+        raise UnmeasuredError(f"There are no records at {str(path)!r}.")
+    records, half = _checked(path)
     if half:
         logger.warning("The last line of %s is half written; it is passed over.", path)
-    return _parsed(whole, path)
+    return records
 
 
 def open_records(path: Path) -> list[Record]:
-    """Make a file ready to be appended to, and read what it holds.
+    """Read the records of a file, and only then make it ready to be appended to.
 
     The folder is made where there is none. A half-written last line, left by a run that was killed, is dropped.
+
+    Raises
+    ------
+    UnmeasuredError
+        Where the file holds anything else than records; it stays as it was, to the byte.
     """
+    if path.is_symlink() and not path.exists():
+        raise UnmeasuredError(f"Records cannot be written to {str(path)!r}: it is a link to nothing.")
+    records, half = _checked(path) if path.exists() else ([], 0)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as file:
-            file.seek(0)
-            content = file.read()
-            whole, half = _split(content)
             if half:
                 logger.warning("The last line of %s was half written; it is dropped and its run made again.", path)
-                file.truncate(len(whole))
-            elif content and not content.endswith(b"\n"):
+                file.truncate(os.fstat(file.fileno()).st_size - half)
+            elif records and not _ends_with_newline(path):
                 file.write(b"\n")
     except OSError as error:
         raise UnmeasuredError(f"Records cannot be written to {str(path)!r}: {error.strerror}.") from None
-    return _parsed(whole, path)
+    return records
 
 
 def append_record(path: Path, record: Record) -> None:
@@ -246,14 +300,53 @@ def append_record(path: Path, record: Record) -> None:
         raise UnmeasuredError(f"Records cannot be written to {str(path)!r}: {error.strerror}.") from None
 
 
-def _split(content: bytes) -> tuple[bytes, bytes]:
-    """Whole lines, and a last one that was cut off (empty if it was not)."""
-    head, newline, tail = content.rpartition(b"\n")
+def prune(path: Path) -> None:
+    """Keep the last record of each task and drop those it replaces; the file is replaced as a whole or not at all."""
+    write_records(path, latest(open_records(path)).values())
+
+
+def write_records(path: Path, records: Iterable[Record]) -> None:
+    """Write a file that holds these records and nothing else."""
+    lines = dict.fromkeys(line for record in records for line in record.lines())
+    write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def _checked(path: Path) -> tuple[list[Record], int]:
+    """The records of a file, and how many bytes at its end are a line of ours that was cut off."""
     try:
-        json.loads(tail or b"{}")
-    except ValueError:
-        return head + newline, tail
-    return content, b""
+        if path.is_dir():
+            raise IsADirectoryError(21, "it is a folder")
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise OSError(22, "it is not a file")
+        with path.open("rb") as file:
+            first = file.readline(_LONGEST_LINE)
+            # A large file of another kind is known by its beginning, and need not be read to its end.
+            if first.strip() and not _BEGINNING.match(first):
+                _refuse(path, 1, "it does not begin as one")
+            content = first + file.read()
+    except OSError as error:
+        raise UnmeasuredError(f"{str(path)!r} cannot be read as records: {error.strerror}.") from None
+    head, newline, tail = content.rpartition(b"\n")
+    if _is_cut_off(tail):
+        return _parsed(head + newline, path), len(tail)
+    return _parsed(content, path), 0
+
+
+def _is_cut_off(tail: bytes) -> bool:
+    """Whether bytes after the last newline are the beginning of a line of ours and not the whole of one."""
+    if not _BEGINNING.match(tail):
+        return False
+    try:
+        json.loads(tail)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _ends_with_newline(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
 
 
 def _json(content: Mapping[str, Any]) -> str:
@@ -263,22 +356,33 @@ def _json(content: Mapping[str, Any]) -> str:
 def _parsed(content: bytes, path: Path) -> list[Record]:
     records: list[Record] = []
     shared: dict[str, dict[str, Any]] = {}
-    for number, line in enumerate(content.decode(errors="replace").split("\n"), start=1):
+    for number, line in enumerate(content.split(b"\n"), start=1):
         if not line.strip():
             continue
         try:
-            told = json.loads(line)
+            told = json.loads(line, parse_constant=_no_number)
             if not isinstance(told, dict):
                 raise ValueError("it is not an object")
+            name = told.get("runs", told.get("of", ""))
+            if not isinstance(name, str):
+                raise ValueError(f"the name of its runs is {name!r}, which should be a text")
             if "runs" in told:
-                shared[told["runs"]] = told
-            elif "of" in told and told["of"] not in shared:
-                raise ValueError(f"no line before it tells of runs {told['of']!r}")
+                shared[name] = told
+            elif "of" in told and name not in shared:
+                raise ValueError(f"no line before it tells of runs {name!r}")
             else:
-                records.append(Record.of({**shared.get(told.get("of", ""), {}), **told}))
-        except ValueError as error:
-            raise UnmeasuredError(
-                f"Line {number} of {str(path)!r} is not a record of a run: {error}. "
-                "Remove the line, or choose another file."
-            ) from None
+                records.append(Record.of({**shared.get(name, {}), **told}))
+        except (ValueError, RecursionError) as error:
+            _refuse(path, number, "it is nested too deeply" if isinstance(error, RecursionError) else str(error))
     return records
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a number")
+
+
+def _refuse(path: Path, number: int, why: str) -> NoReturn:
+    raise UnmeasuredError(
+        f"Line {number} of {str(path)!r} is not a record of a run: {why}. The file is left as it is: "
+        "remove the line, or choose another file."
+    )

@@ -20,9 +20,9 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 from tqdm import tqdm
 
 from unmeasured.benchmark.apart import perform_apart
-from unmeasured.benchmark.attempt import STOPPED, circumstances, code_fingerprint, installed_version, perform
+from unmeasured.benchmark.attempt import STOPPED, circumstances, installed_version, perform
 from unmeasured.benchmark.experiment import Assignment, Experiment
-from unmeasured.benchmark.records import Outcome, Record, Task, append_record, latest, open_records
+from unmeasured.benchmark.records import Outcome, Record, Task, append_record, latest, open_records, prune
 from unmeasured.errors import UnmeasuredError
 from unmeasured.parallel import as_finished
 
@@ -54,7 +54,13 @@ def default_path(name: str) -> Path:
 
 
 def run(
-    experiment: Experiment, path: Path, *, n_jobs: int = 1, retry_failed: bool = False, progress: bool = True
+    experiment: Experiment,
+    path: Path,
+    *,
+    n_jobs: int = 1,
+    retry_failed: bool = False,
+    renew: bool = False,
+    progress: bool = True,
 ) -> Tally:
     """Make the runs of an experiment that its file does not hold, and append them to it.
 
@@ -67,6 +73,8 @@ def run(
         runs in this process.
     retry_failed
         Make runs again that failed, such as those of a method that was not installed.
+    renew
+        Make runs again whose method's code has changed since (those a table marks), and drop the records they replace.
     progress
         Show a bar.
 
@@ -77,7 +85,7 @@ def run(
     """
     if n_jobs < 1 and n_jobs != -1:
         raise UnmeasuredError(f"n_jobs is the number of runs at once, or -1 for one per core; got {n_jobs}.")
-    done = _done(open_records(path), retry_failed)
+    done = _done(open_records(path), retry_failed, renew)
     left = [a for a in experiment.assignments if (a.task.key, installed_version()) not in done]
     _warn_of_other_code(
         [done[key] for a in experiment.assignments if (key := (a.task.key, installed_version())) in done]
@@ -95,20 +103,26 @@ def run(
                 f"Stopped with {n_done} of {n_planned} runs done, in {str(path)!r}; "
                 "the same command goes on from there."
             ) from None
+    if renew:
+        prune(path)
     return _tally(experiment, open_records(path), n_new)
 
 
-def _done(records: Sequence[Record], retry_failed: bool) -> dict[tuple[str, str], Record]:
+def _done(records: Sequence[Record], retry_failed: bool, renew: bool) -> dict[tuple[str, str], Record]:
     """What need not be run again; of several records of a task and version the last one speaks."""
     last = {record.done_key: record for record in records}
-    return {key: record for key, record in last.items() if not (retry_failed and record.outcome.failure)}
+    return {
+        key: record
+        for key, record in last.items()
+        if not (retry_failed and record.outcome.failure) and not (renew and not record.is_of_today)
+    }
 
 
 def _warn_of_other_code(kept: Sequence[Record]) -> None:
-    others = sum(record.circumstances.code != code_fingerprint() for record in kept)
+    others = sum(not record.is_of_today for record in kept)
     if others:
         logger.warning(
-            "%d of the runs kept were made by other code of the same version; another file of records makes all anew.",
+            "%d of the runs kept were made by an earlier state of their method's code; --renew makes them again.",
             others,
         )
 
@@ -143,7 +157,7 @@ def _given_up_at(task: Task, known: Sequence[Record]) -> int | None:
 def _not_tried(task: Task, known: Sequence[Record], n_jobs: int) -> Record:
     size = _given_up_at(task, known)
     return Record(
-        task, circumstances(n_jobs), Outcome(0.0, failure=f"Not tried: too slow at {size} observed variables.")
+        task, circumstances(task, n_jobs), Outcome(0.0, failure=f"Not tried: too slow at {size} observed variables.")
     )
 
 

@@ -7,7 +7,8 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import permutations
+from functools import cache
+from itertools import chain, groupby, permutations, product
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -98,7 +99,7 @@ class Drawn:
 
     def structures(self) -> tuple[Structure, ...]:
         """The graphs, called ``5-observed-1``, ``5-observed-2``, ..."""
-        return tuple(self._draw())
+        return _drawn(self)
 
     def reduced(self, n_graphs: int) -> Drawn:
         """The first ``n_graphs`` graphs of each size."""
@@ -145,6 +146,11 @@ class Drawn:
         return min(1.0, 2 * self.mean_parents / max(n_groups - 1, 1))
 
 
+@cache
+def _drawn(graphs: Drawn) -> tuple[Structure, ...]:
+    return tuple(graphs._draw())
+
+
 @dataclass(frozen=True)
 class WithoutLatents:
     """Graphs with nothing hidden: random DAGs over observed variables, and as many data sets of independent ones."""
@@ -178,7 +184,8 @@ Graphs: TypeAlias = Suite | Drawn | WithoutLatents | DataSets
 def shape_of(dag: DAG) -> Shape:
     """What is left of a class over groups when all names are forgotten; equal for graphs that differ in names only.
 
-    The least description over all orders of the groups: sizes, marks between groups, children by parent groups.
+    The least description over orders of the groups: sizes, marks between groups, children by parent groups. Groups that
+    differ in size, in their number of neighbours or of children come in the order of these, which names do not change.
 
     >>> chain = [("A", "B"), ("A", "x"), ("A", "y"), ("B", "z"), ("B", "w")]
     >>> other = [("B", "A"), ("A", "p"), ("A", "q"), ("B", "r"), ("B", "s")]
@@ -195,7 +202,13 @@ def shape_of(dag: DAG) -> Shape:
         children = Counter(tuple(k for k, g in enumerate(order) if groups[g][0] in above) for above in parents)
         return sizes, marks, tuple(sorted(children.items()))
 
-    return min(seen_from(order) for order in permutations(range(len(groups))))
+    def signature(g: int) -> tuple[int, ...]:
+        shared = sorted(len(above) for above in parents if groups[g][0] in above)
+        return len(groups[g]), int(mark[first[g]].sum()), int(mark[:, first[g]].sum()), *shared
+
+    alike = [tuple(same) for _, same in groupby(sorted(range(len(groups)), key=signature), key=signature)]
+    orders = product(*(permutations(same) for same in alike))
+    return min(seen_from(tuple(chain.from_iterable(order))) for order in orders)
 
 
 def read_graphs(section: Section) -> Graphs:

@@ -1,26 +1,30 @@
-"""Tables, made from records alone: means with standard errors, beside the paper's figures.
+"""Tables, made from records alone: means with standard errors, medians of times, beside the paper's figures.
 
 The experiment says which records count and how the table is laid out; every figure is read from the records. A
 record of an older version of the package counts until there is a newer one of the same task. A cell with fewer
 results than were planned says how many it has and cannot be called the best while another cell has more: what
 failed may have been the harder part.
+
+Runs on one graph with several seeds are not independent, so standard errors are clustered by graph
+(:func:`clustered_error`). A dagger marks what was made by an earlier state of its method's code.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from unmeasured.benchmark import paper
 from unmeasured.benchmark.experiment import Experiment, Layout, Method
-from unmeasured.benchmark.measures import MEASURES, Measure
-from unmeasured.benchmark.records import Outcome, Record, Task, latest
+from unmeasured.benchmark.measures import MEASURES, OURS, Measure
+from unmeasured.benchmark.records import Record, Task, latest
 
 NOTHING = "-"
+DAGGER = "†"
 AXIS_TITLES = {
     "n_observed": "observed",
     "n_samples": "N",
@@ -36,20 +40,73 @@ MOST_REASONS = 3  # reasons of failure printed for each method
 
 @dataclass(frozen=True)
 class Cell:
-    """Mean and standard error over runs, and how many of the planned runs had a result."""
+    """What the runs of a cell come to.
 
-    mean: float
+    Attributes
+    ----------
+    value
+        Mean over runs, or for times the median.
+    error
+        Standard error of a mean, clustered by graph; nan for medians, and where there is one graph only.
+    n, n_planned
+        How many runs had a result, of how many.
+    range
+        Least and most, for medians.
+    n_old
+        How many of the results were made by an earlier state of the method's code.
+    """
+
+    value: float
     error: float
     n: int
     n_planned: int
+    range: tuple[float, float] | None = None
+    n_old: int = 0
 
-    def text(self, digits: int) -> str:
-        """``0.96 (0.01)``, with ``[18 of 20]`` where results are missing."""
+    def text(self, measure: Measure, *, mark: bool = True) -> str:
+        """``0.96 (0.01)``, with ``[18 of 20]`` where results are missing; ``0.2 (0.1 to 3.5)`` for a median."""
         if not self.n:
             return NOTHING
-        error = f" ({self.error:.{digits}f})" if self.n > 1 else ""
+        brackets = ""
+        if self.range is not None and self.n > 1:
+            brackets = " ({} to {})".format(*(measure.text(end) for end in self.range))
+        elif not math.isnan(self.error):
+            brackets = f" ({measure.text(self.error)})"
         missing = f" [{self.n} of {self.n_planned}]" if self.n < self.n_planned else ""
-        return f"{self.mean:.{digits}f}{error}{missing}"
+        return f"{measure.text(self.value, self.n)}{brackets}{missing}{DAGGER if mark and self.n_old else ''}"
+
+    @property
+    def bars(self) -> tuple[float, float]:
+        """How far its bar in a figure reaches down and up: a standard error, or to the least and the most."""
+        if self.range is not None:
+            return self.value - self.range[0], self.range[1] - self.value
+        return (0.0, 0.0) if math.isnan(self.error) else (self.error, self.error)
+
+
+def clustered_error(values: Sequence[float], graphs: Sequence[str]) -> float:
+    """Standard error of the mean of runs that are independent between graphs, but not on the same graph.
+
+    With e_i the deviation of run i from the mean of all n, and G graphs, the variance of the mean is estimated by::
+
+        G / (G - 1) · (1 / n²) · sum over graphs of (sum of e_i over the runs on that graph)²
+
+    since cross products of runs on different graphs have mean zero and those of runs on the same graph do not. It is
+    what is called cluster-robust, with the usual correction for few clusters; with as many runs on each graph it is
+    the standard deviation of the graphs' means over the root of G, with one run on each the usual standard error. On
+    one graph there is nothing to tell it by: nan.
+
+    >>> clustered_error([1.0, 1.0, 3.0, 3.0], ["a", "a", "b", "b"])
+    1.0
+    """
+    sums: dict[str, list[float]] = defaultdict(list)
+    mean = statistics.fmean(values) if values else math.nan
+    for value, graph in zip(values, graphs, strict=True):
+        sums[graph].append(value - mean)
+    if len(sums) < 2:
+        return math.nan
+    # Summed exactly, so that the order of records does not matter.
+    total = math.fsum(math.fsum(part) ** 2 for part in sums.values())
+    return math.sqrt(len(sums) / (len(sums) - 1) * total) / len(values)
 
 
 @dataclass(frozen=True)
@@ -126,9 +183,13 @@ class Cells:
         self.layout: Layout = experiment.layout
         self.methods: tuple[Method, ...] = experiment.methods
         self._planned = Counter((self.row_of(task), task.method) for task in tasks)
-        self._outcomes: dict[tuple[Row, str], list[Outcome]] = {}
+        self._records: dict[tuple[Row, str], list[Record]] = defaultdict(list)
         for record in records:  # in any order: the means and deviations below are summed exactly
-            self._outcomes.setdefault((self.row_of(record.task), record.task.method), []).append(record.outcome)
+            if record.outcome.failure is None:
+                self._records[self.row_of(record.task), record.task.method].append(record)
+        self._ours = {
+            _place(r.task): r.outcome.seconds for (_, name), rs in self._records.items() if name == OURS for r in rs
+        }
         rows = dict.fromkeys(row for row, _ in self._planned)
         self.rows: list[Row] = sorted(rows, key=lambda row: row if isinstance(row, int) else 0)  # words as they come
 
@@ -152,14 +213,48 @@ class Cells:
         """Whether a method has runs in a row."""
         return self._planned[row, method.label] > 0
 
+    def is_old(self, method: Method) -> bool:
+        """Whether all results of a method were made by an earlier state of its code."""
+        made = [r for (_, label), records in self._records.items() if label == method.label for r in records]
+        return bool(made) and not any(record.is_of_today for record in made)
+
+    def label(self, method: Method) -> str:
+        """The name of a method, with a dagger if all its results are of an earlier state."""
+        return method.label + (DAGGER if self.is_old(method) else "")
+
     def cell(self, row: Row, method: Method, measure: Measure) -> Cell:
-        """Mean and standard error of a measure."""
-        outcomes = self._outcomes.get((row, method.label), [])
-        figures = [getattr(outcome, measure.name) for outcome in outcomes if outcome.failure is None]
-        values = [float(figure) for figure in figures if figure is not None]
-        mean = statistics.fmean(values) if values else math.nan
-        error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-        return Cell(mean, error, len(values), self._planned[row, method.label])
+        """Mean and standard error of a measure, or its median and range."""
+        found = [
+            (value, record)
+            for record in self._records.get((row, method.label), [])
+            if (value := self._figure(record, measure)) is not None
+        ]
+        values, n_planned = [value for value, _ in found], self._planned[row, method.label]
+        n_old = sum(not record.is_of_today for _, record in found)
+        if not values:
+            return Cell(math.nan, math.nan, 0, n_planned)
+        if measure.is_median:
+            ends = (min(values), max(values))
+            return Cell(statistics.median(values), math.nan, len(values), n_planned, ends, n_old)
+        error = clustered_error(values, [record.task.graph for _, record in found])
+        return Cell(statistics.fmean(values), error, len(values), n_planned, None, n_old)
+
+    def runs(self, row: Row, method: str) -> tuple[Record, ...]:
+        """The runs of a cell that have a result."""
+        return tuple(self._records.get((row, method), ()))
+
+    def seconds_by_size(self, method: Method) -> dict[int, float]:
+        """Median seconds by the number of observed variables."""
+        found = {row: self.cell(row, method, MEASURES["seconds"]).value for row in self.rows if isinstance(row, int)}
+        return {size: seconds for size, seconds in found.items() if seconds > 0}
+
+    def _figure(self, record: Record, measure: Measure) -> float | None:
+        """The figure of a run; times are against our run on the same graph, seed and sample size."""
+        if measure.name == "times":
+            ours = self._ours.get(_place(record.task))
+            return None if not ours else record.outcome.seconds / ours
+        figure = getattr(record.outcome, measure.name)
+        return None if figure is None else float(figure)
 
     def published(self, row: Row, method: str, measure: Measure) -> Entry:
         """The paper's figure for a cell."""
@@ -169,31 +264,43 @@ class Cells:
         return Entry(figure.text if figure else NOTHING)
 
 
-def _entries(cells: Sequence[Cell], measure: Measure) -> list[Entry]:
-    """Cells as printed. Those with all their runs, or as many as any, compete; what prints like the best is best."""
+def _place(task: Task) -> tuple[Any, ...]:
+    """What two runs share that are compared with one another."""
+    return task.graph, task.seed, task.n_samples, task.categories, task.missing
+
+
+def _entries(cells: Sequence[Cell], measure: Measure, marked: Sequence[bool]) -> list[Entry]:
+    """Cells as printed. Those with all their runs, or as many as any, compete; what prints like the best is best.
+
+    ``marked`` says of each whether a dagger stands at the name of its method already.
+    """
     most = max((cell.n for cell in cells), default=0)
     fair = [cell.n > 0 and cell.n in (cell.n_planned, most) for cell in cells]
-    rounded = [round(cell.mean, measure.digits) if is_fair else math.nan for cell, is_fair in zip(cells, fair)]
+    rounded = [float(measure.text(cell.value)) if is_fair else math.nan for cell, is_fair in zip(cells, fair)]
     competing = [value for value in rounded if not math.isnan(value)]
     best = math.nan
     if measure.larger_is_better is not None and len(competing) > 1:
         best = max(competing) if measure.larger_is_better else min(competing)
-    return [Entry(cell.text(measure.digits_of(cell.n)), value == best) for cell, value in zip(cells, rounded)]
+    return [
+        Entry(cell.text(measure, mark=not is_marked), value == best)
+        for cell, value, is_marked in zip(cells, rounded, marked, strict=True)
+    ]
 
 
 def _columns_of_methods(cells: Cells) -> list[Block]:
     """A grid for each measure; a row for each size, a column for each method, then the paper's columns."""
     theirs = tuple(dict.fromkeys(m.paper for m in cells.methods if m.paper is not None))
+    marked = [cells.is_old(method) for method in cells.methods]
     blocks = []
     for measure in (MEASURES[name] for name in cells.layout.measures):
         shown = [
             name for name in theirs if any(cells.published(row, name, measure).text != NOTHING for row in cells.rows)
         ]
-        header = [AXIS_TITLES[cells.layout.rows], *(m.label for m in cells.methods), *(f"paper: {x}" for x in shown)]
+        header = [AXIS_TITLES[cells.layout.rows], *map(cells.label, cells.methods), *(f"paper: {x}" for x in shown)]
         rows = [
             (
                 Entry(str(row)),
-                *_entries([cells.cell(row, method, measure) for method in cells.methods], measure),
+                *_entries([cells.cell(row, method, measure) for method in cells.methods], measure, marked),
                 *(cells.published(row, name, measure) for name in shown),
             )
             for row in cells.rows
@@ -216,10 +323,12 @@ def _blocks_of_data(cells: Cells) -> list[Block]:
 
 
 def _grid(caption: str, row: Row, methods: Sequence[Method], cells: Cells, title: str = AXIS_TITLES["method"]) -> Block:
-    header, columns = [title], [[Entry(m.label) for m in methods]]
+    header, columns = [title], [[Entry(cells.label(m)) for m in methods]]
+    marked = [cells.is_old(m) for m in methods]
     for measure in (MEASURES[name] for name in cells.layout.measures):
-        header.append(measure.title)
-        columns.append(_entries([cells.cell(row, m, measure) for m in methods], measure))
+        found = [cells.cell(row, m, measure) for m in methods]
+        header.append(measure.heading if any(cell.n > 1 for cell in found) else measure.title)
+        columns.append(_entries(found, measure, marked))
         theirs = [cells.published(row, m.paper or "", measure) for m in methods]
         if any(entry.text != NOTHING for entry in theirs):
             header.append("paper")
@@ -232,7 +341,7 @@ def _grid(caption: str, row: Row, methods: Sequence[Method], cells: Cells, title
 
 def _notes(experiment: Experiment, tasks: Sequence[Task], used: Sequence[Record], n_left_out: int) -> list[str]:
     real = experiment.layout.rows == "data"
-    what = "The bundled correlation matrices" if real else "Mean (standard error over runs)"
+    what = "The bundled correlation matrices" if real else "Mean (standard error, clustered by graph)"
     seed = "" if real else f", experiment seed {experiment.seed}"
     notes = [f"{what}: {_count(used, tasks, 'data sets' if real else 'graphs')}{seed}."]
     if used:
@@ -248,6 +357,7 @@ def _notes(experiment: Experiment, tasks: Sequence[Task], used: Sequence[Record]
         if m.noise not in (None, experiment.noise)
     )
     notes += _limits(experiment, tasks)
+    notes += _old(used)
     notes += _failures(used)
     if n_left_out:
         notes.append(f"Left out: {n_left_out} other records of the file, of runs this table does not have.")
@@ -267,12 +377,23 @@ def _provenance(used: Sequence[Record]) -> str:
     dates = sorted({c.date for c in where})
     days = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     jobs = _joined(str(c.n_jobs) for c in where)
-    states = len({(c.version, c.code) for c in where})
-    mixed = f" The runs were made by {states} different states of the code." if states > 1 else ""
     return (
         f"unmeasured {_joined(c.version for c in where)}, Python {_joined(c.python for c in where)}, numpy "
-        f"{_joined(c.numpy for c in where)}; {_joined(c.machine for c in where)}; runs at once: {jobs}; {days}.{mixed}"
+        f"{_joined(c.numpy for c in where)}; {_joined(c.machine for c in where)}; runs at once: {jobs}; {days}."
     )
+
+
+def _old(used: Sequence[Record]) -> list[str]:
+    """What a dagger means, and how many runs of a method it stands for where that is not all."""
+    made = Counter(record.task.method for record in used)
+    old = Counter(record.task.method for record in used if not record.is_of_today)
+    if not old:
+        return []
+    some = "; ".join(f"{method}: {n} of {made[method]} runs" for method, n in old.items() if n < made[method])
+    return [
+        f"{DAGGER} Made by an earlier state of the method's code{f' ({some})' if some else ''}: runs may not repeat. "
+        "`--renew` makes them again."
+    ]
 
 
 def _limits(experiment: Experiment, tasks: Sequence[Task]) -> list[str]:
@@ -312,8 +433,7 @@ def _exponents(cells: Cells) -> list[str]:
         return []
     notes = []
     for method in cells.methods:
-        means = {row: cells.cell(row, method, MEASURES["seconds"]).mean for row in cells.rows if isinstance(row, int)}
-        known = {size: seconds for size, seconds in means.items() if seconds > 0}
+        known = cells.seconds_by_size(method)
         if len(known) > 2:
             notes.append(
                 f"{method.label}: seconds grow as the number of observed variables to the power "
@@ -323,7 +443,7 @@ def _exponents(cells: Cells) -> list[str]:
 
 
 def growth(seconds: Mapping[int, float]) -> float:
-    """The exponent of a power law through mean seconds by size: the least-squares slope of the logarithms.
+    """The exponent of a power law through median seconds by size: the least-squares slope of the logarithms.
 
     >>> round(growth({10: 2.0, 20: 16.0, 40: 128.0}), 6)
     3.0

@@ -6,23 +6,21 @@ because a guess about somebody's data that is right nine times in ten is wrong o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
 
 from unmeasured.arrays import Floats
+from unmeasured.data.roles import role_remarks, suspects
 from unmeasured.data.rows import Rows
+from unmeasured.data.sums import sum_remarks
 from unmeasured.errors import DataError, listing
+from unmeasured.remarks import data_problem
 
-_IDENTIFIER = re.compile(
-    r"(?i:(^|_|\b)(id|ids|index|idx|rownames?|row|case|caseid|caseno|subject|subj|participant|respondent|nr|serial)"
-    r"(_|\b|$))|[a-z](Id|ID|Nr|No)$"  # userId, VpNr
-)
-# weight, wt2, final_wgt, weight_final; dweight, pspwght and anweight, as surveys have them.
-_WEIGHT = re.compile(r"(^|_)(p|f|a|i|s|d|w|an|psp)?(weights?|wgh?ts?|wts?)(_|\d|$)|^w$", re.IGNORECASE)
 # Values that stand for "no answer" in questionnaires and statistical packages.
-_CODES = frozenset(map(float, (-9999, -999, -99, -98, -9, -8, -7, -2, -1, 0, 8, 9, 88, 98, 99, 998, 999, 9999)))
+_CODES = frozenset(
+    map(float, (-9999, -999, -99, -98, -97, -96, -88, -77, -66, -9, -8, -7, -6, -5, -4, -3, -2, -1, 0, 7, 8, 9, 66, 77))
+) | frozenset(map(float, (88, 96, 97, 98, 99, 666, 777, 888, 996, 997, 998, 999, 7777, 8888, 9997, 9998, 9999, 99999)))
 # A code next to the scale (0 before 1, ..., 5) is suspect only while it is this rare.
 _RARE = 0.02
 
@@ -52,29 +50,8 @@ def refuse_useless(rows: Rows) -> None:
 def suspicions(rows: Rows) -> tuple[str, ...]:
     """Sentences about columns that look like something else than a measured variable."""
     columns = [column[~np.isnan(column)] for column in rows.values.T]
-    identifiers = [x for x, c in zip(rows.names, columns) if _numbers_rows(x, c)]
-    weights = [x for x, c in zip(rows.names, columns) if _WEIGHT.search(x) and (c >= 0).all()]
-    remarks = []
-    if identifiers:
-        remarks.append(
-            f"{listing(identifiers)}: every value is a different whole number, as in a column that numbers the rows. "
-            "If it does, leave it out."
-        )
-    if weights:
-        remarks.append(
-            f"{listing(weights)}: named like sampling weights. If it holds some, leave it out: weights are not used, "
-            "and are no variable of the model."
-        )
-    return (*remarks, *_code_remarks(rows, columns))
-
-
-def _numbers_rows(name: str, column: Floats) -> bool:
-    whole = len(column) > 10 and bool((column == np.round(column)).all())
-    if not whole or len(np.unique(column)) < len(column):
-        return False
-    # Numbers without a gap, in whatever order: rows that were numbered, and perhaps sorted since.
-    without_gap = column.max() - column.min() == len(column) - 1
-    return bool(without_gap) or bool(_IDENTIFIER.search(name))
+    others = role_remarks(suspects(rows.names, rows.values))
+    return (*others, *sum_remarks(rows.names, rows.values), *map(data_problem, _code_remarks(rows, columns)))
 
 
 def _code_remarks(rows: Rows, columns: list[Floats]) -> Iterator[str]:
@@ -131,6 +108,10 @@ def _is_suspect(rest: Floats, code: float, below: bool, rare: set[float]) -> boo
     gap, spread = rest[0] - code, rest[-1] - rest[0]
     if gap > spread and (abs(code) > 1 or len(rest) > 3):
         return True
-    if len(rest) < 3 or len(rest) > 20 or not (np.diff(rest) == 1).all() or rest[0] != np.round(rest[0]):
+    if len(rest) < 3 or len(rest) > 20 or (rest != np.round(rest)).any():
         return False
+    # A category that nobody chose leaves a gap as well: that before a code is wider.
+    steps = np.diff(rest)
+    if (steps != 1).any():
+        return bool(gap > steps.max() + 1)
     return bool(gap >= 2) or bool(below and code in rare and code in (0, -1) and rest[0] in (0, 1))

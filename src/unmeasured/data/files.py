@@ -7,8 +7,10 @@ the line and the reason; nothing is guessed but the separator.
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import warnings
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -22,6 +24,7 @@ from unmeasured.arrays import Floats
 from unmeasured.data.matrices import with_deviations
 from unmeasured.data.rows import checked_names
 from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
+from unmeasured.files import unescaped
 
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat")
 _STATISTICS = (".sav", ".zsav", ".por", ".dta")
@@ -37,7 +40,12 @@ _DEVIATIONS, _MEANS = {"sd", "s.d.", "sds", "std", "std.", "std.dev."}, {"m", "m
 
 
 def read(
-    path: str | Path, *, columns: Sequence[str] | None = None, separator: str | None = None, encoding: str = "utf-8"
+    path: str | Path,
+    *,
+    columns: Sequence[str] | None = None,
+    separator: str | None = None,
+    encoding: str = "utf-8",
+    header: bool | None = None,
 ) -> pd.DataFrame:
     """Read rows of samples from a file: CSV, TSV, text (also ``.gz``), SPSS (``.sav``) or Stata (``.dta``).
 
@@ -50,24 +58,29 @@ def read(
         With semicolons a comma may be the decimal point.
     encoding
         Of a text file.
+    header
+        Whether the first line of a text file holds the names of the columns. Left out: it does, and a first line of
+        numbers is refused. False: columns are called x1, x2, ...
 
     Returns
     -------
     DataFrame
-        One row per sample, holes as NaN. Values declared missing in an SPSS or Stata file are holes. The labels of
+        One row per sample, missing values as NaN, also those declared missing in an SPSS or Stata file. The labels of
         its variables are in ``frame.attrs["labels"]``.
 
     Raises
     ------
     DataError
-        If there is no such file, it cannot be read, or it lacks a column asked for.
+        If there is no such file, it cannot be read, names repeat, a column of values has no name, or a column asked for
+        is not there.
     """
     path = _existing(path)
+    _check_separator(separator)
     ending = _ending(path)
     if ending in _STATISTICS:
         frame = _read_statistics(path, ending)
     elif ending in _TEXT:
-        frame = _read_text(path, separator, encoding)
+        frame = _read_text(path, separator, encoding, header)
     else:
         raise DataError(
             f"Files of type {ending or 'without ending'!r} are not read here ({path.name!r}); known are "
@@ -134,11 +147,14 @@ def read_matrix(
     if isinstance(source, Path) or "\n" not in str(source):
         path = _existing(source)
         source = _decoded(path, encoding)
+    _check_separator(separator)
     lines = [line for line in str(source).splitlines() if line.strip() and not _AROUND.match(line)]
     if not lines:
         raise DataError("There is no matrix in this text: it is empty.")
     printed = _Printed.of(lines, separator if separator is not None else _separator(lines[-1]))
     matrix = _whole(printed.rows, diagonal)
+    if names is None:
+        matrix = printed.sorted(matrix)
     known = checked_names(names if names is not None else printed.names(len(matrix)), len(matrix))
     if printed.deviations is not None:
         matrix = with_deviations(matrix, printed.deviations, known)
@@ -146,6 +162,8 @@ def read_matrix(
 
 
 def _existing(path: str | Path) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise DataError(f"A file is given by its path; got {path!r}.")
     path = Path(path)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
@@ -161,15 +179,28 @@ def _decoded(path: Path, encoding: str) -> str:
     try:
         content = path.read_bytes()
         content = gzip.decompress(content) if path.suffix == ".gz" else content
-        return content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+        text = content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError:
         raise DataError(
             f"{path.name!r} is not text in {encoding}. Name its encoding, such as encoding='latin-1' for older files."
         ) from None
     except LookupError:
         raise DataError(f"There is no encoding {encoding!r}.") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path.name!r} could not be read: {error}.") from None
+    except TypeError:
+        raise DataError(f"encoding is the name of one, such as 'latin-1'; got {encoding!r}.") from None
+    if "\0" in text:
+        raise DataError(
+            f"{path.name!r} holds NUL characters, so it is no text in {encoding}: another kind of file, or another "
+            "encoding, such as encoding='utf-16'."
+        )
+    return text
+
+
+def _check_separator(separator: Any) -> None:
+    if separator is not None and not (isinstance(separator, str) and separator):
+        raise DataError(f"separator is what stands between values, such as ','; got {separator!r}.")
 
 
 def _separator(line: str) -> str | None:
@@ -180,21 +211,104 @@ def _separator(line: str) -> str | None:
     return None
 
 
-def _read_text(path: Path, separator: str | None, encoding: str) -> pd.DataFrame:
+def _read_text(path: Path, separator: str | None, encoding: str, header: bool | None) -> pd.DataFrame:
     text = _decoded(path, encoding)
-    first = text.split("\n", 1)[0]
+    first = next((line for line in text.splitlines() if line.strip()), "")
     mark = separator if separator is not None else _separator(first) or (r"\s+" if first.split()[1:] else ",")
     decimal = "," if mark == ";" and re.search(r"\d,\d", text) and not re.search(r"\d\.\d", text) else "."
+    options: dict[str, Any] = {"sep": mark, "skipinitialspace": True}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            frame = pd.read_csv(StringIO(text), sep=mark, decimal=decimal, na_values=_HOLES, skipinitialspace=True)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, Warning, ValueError) as error:
-        raise DataError(f"{path.name!r} could not be read as a table: {str(error).strip()}") from None
-    # A column without a name in front is the row names that R writes.
-    if len(frame.columns) > 1 and str(frame.columns[0]).startswith("Unnamed: 0"):
-        frame = frame.set_index(frame.columns[0]).rename_axis(None)
-    return frame
+            # The first line as it stands: pandas renames what repeats in a header without a word.
+            top = pd.read_csv(StringIO(text), header=None, nrows=1, dtype=str, keep_default_na=False, **options)
+            above = [str(cell).strip() for cell in top.iloc[0]]
+            named = _has_header(above, path) if header is None else header
+            options |= {"header": 0 if named else None, "decimal": decimal, "na_values": _HOLES}
+            frame: pd.DataFrame = pd.read_csv(StringIO(text), **options)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, Warning, IndexError) as error:
+        raise DataError(f"{path.name!r} could not be read as a table: {_sentence(error)}") from None
+    except ValueError as error:
+        raise (
+            error
+            if isinstance(error, DataError)
+            else DataError(f"{path.name!r} could not be read as a table: {_sentence(error)}")
+        ) from None
+    if not named:
+        frame.columns = pd.Index([f"x{i + 1}" for i in range(frame.shape[1])])
+        return frame
+    return _with_names(frame, above, path)
+
+
+def _sentence(error: Exception) -> str:
+    return f"{str(error).strip().rstrip('.') or type(error).__name__}."
+
+
+def _has_header(above: list[str], path: Path) -> bool:
+    """Whether a first line holds names; numbers in their place are refused rather than guessed at."""
+    numbers = [cell for cell in above if _number(cell) is not None]
+    if len(numbers) <= len(above) / 2:
+        return True
+    values = np.array([float(cell.replace(",", ".")) for cell in numbers if _NUMBER.fullmatch(cell)])
+    # Items called 1, 2, 3, ..., or years, go up by one.
+    if len(values) == len(numbers) > 1 and (np.diff(values) == 1).all():
+        return True
+    raise DataError(
+        f"The first line of {path.name!r} holds numbers ({listing(numbers, limit=4)}) where the names of the variables "
+        "are expected: is it a row of data? Add a line of names, or say header=False (--no-header) if there is none; "
+        "header=True (--header) takes these numbers as names."
+    )
+
+
+def _with_names(frame: pd.DataFrame, above: list[str], path: Path) -> pd.DataFrame:
+    """The table with the names of its first line; columns without one are row names, empty, or refused."""
+    above = [unescaped(cell) for cell in above]
+    # Where rows are longer than the first line, pandas makes an index of what is in front.
+    extra = 0 if frame.index.equals(pd.RangeIndex(len(frame))) else frame.index.nlevels
+    if extra > 1:
+        raise DataError(
+            f"The rows of {path.name!r} have {frame.shape[1] + extra} values, its first line only {frame.shape[1]} "
+            "names. Name every column."
+        )
+    if extra:  # R writes row names without a name above them
+        frame, above = frame.reset_index(), ["", *above]
+    repeated = sorted({name for name in above if name and above.count(name) > 1})
+    if repeated:
+        raise DataError(f"{path.name!r} has several columns called {listing(repeated)}. Give each a name of its own.")
+    kept: list[int] = []
+    for j, name in enumerate(above):
+        column = frame.iloc[:, j]
+        if name:
+            kept.append(j)
+        elif j == 0 and len(above) > 1 and _are_row_names(column):
+            frame.index = pd.Index(column)
+        elif not column.isna().all():
+            raise DataError(
+                f"Column number {j + 1} of {path.name!r} has values but no name"
+                + (", and does not number or name the rows" if j == 0 else "")
+                + ". Give it a name, or remove it."
+            )
+    chosen = frame.iloc[:, kept].rename_axis(None).copy()
+    chosen.columns = pd.Index([above[j] for j in kept])
+    for j, kind in enumerate(chosen.dtypes):
+        if not pd.api.types.is_numeric_dtype(kind):
+            cells = [unescaped(cell) if isinstance(cell, str) else cell for cell in chosen.iloc[:, j]]
+            chosen.isetitem(j, cells)
+    return chosen
+
+
+def _are_row_names(column: pd.Series[Any]) -> bool:
+    """Whether a column without a name numbers the rows, or names them: text, no two alike.
+
+    >>> _are_row_names(pd.Series([1, 2, 3])), _are_row_names(pd.Series(["a", "b"])), _are_row_names(pd.Series([3, 3]))
+    (True, True, False)
+    """
+    if column.isna().any() or not column.is_unique:
+        return False
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        return True
+    values = np.sort(column.to_numpy(dtype=float))
+    return bool((np.diff(values) == 1).all() and values[0] in (0, 1))
 
 
 def _read_statistics(path: Path, ending: str) -> pd.DataFrame:
@@ -254,6 +368,20 @@ class _Printed:
         if found:
             raise DataError(f"The matrix has {n} variables, but the names found are {listing(found)}.")
         return None
+
+    def sorted(self, matrix: Floats) -> Floats:
+        """The matrix with its columns in the order of its rows, where both are named; refused where they disagree."""
+        n, labels = len(matrix), [label for label in self.labels if label]
+        above = self.header[-n:] if len(self.header) in (n, n + 1) else []
+        if len(labels) != n or not above or all(name.isdigit() for name in above) or labels == above:
+            return matrix
+        is_whole = all(len(row) == n for row in self.rows)
+        if len(set(labels)) == n and set(labels) == set(above) and is_whole:
+            return matrix[:, [above.index(label) for label in labels]]
+        raise DataError(
+            f"Rows and columns of the matrix are named differently: rows {listing(labels)}, columns {listing(above)}. "
+            "Name them alike, or give names= (in their order)."
+        )
 
 
 def _cells_of(line: str, separator: str | None) -> list[str]:

@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import linear_sum_assignment
 
 from unmeasured.arrays import Floats
 from unmeasured.data.rows import as_array, checked_names
 from unmeasured.errors import DataError, listing
+from unmeasured.remarks import data_problem
 
 # Entries that differ by more than this part of the standard deviations are not rounding: not symmetric.
 _ASYMMETRY = 1e-6
@@ -139,9 +141,13 @@ def checked_cov(matrix: Floats, names: tuple[str, ...], *, definite: bool = True
     ``definite=False`` leaves out the last: that it is positive definite.
     """
     variance = np.diag(matrix)
+    _refuse_permuted(matrix, names)
     constant = [x for x, v in zip(names, variance) if v <= 0]
-    if constant:
-        raise DataError(f"Variables {listing(constant)} have no variance (constant). Drop them.")
+    if constant and not from_rows:  # of rows, columns that are constant were refused; these squares are too small
+        raise DataError(
+            f"The diagonal of the matrix, where variances belong, is zero or negative for {listing(constant)}. Drop "
+            "them if they are constant; else look whether rows and columns are in the same order."
+        )
     wild = [x for x, v in zip(names, variance) if not _LEAST_VARIANCE < v < _LARGEST_VARIANCE]
     if wild:
         raise DataError(f"The variances of {listing(wild)} are too small or too large for arithmetic. Change the unit.")
@@ -166,6 +172,30 @@ def checked_cov(matrix: Floats, names: tuple[str, ...], *, definite: bool = True
     if definite:
         check_positive_definite(corr, names, from_rows=from_rows)
     return (matrix + matrix.T) / 2.0
+
+
+def _refuse_permuted(matrix: Floats, names: tuple[str, ...]) -> None:
+    """Refuse a matrix whose columns are in another order than its rows, which sorting would make symmetric."""
+    n = len(matrix)
+    if n < 2 or np.allclose(matrix, matrix.T, rtol=1e-6, atol=0.0):
+        return
+    # A variable's largest entry, in units of the others of its column, is its variance.
+    with np.errstate(all="ignore"):
+        sizes = np.abs(matrix) / np.abs(matrix).max(axis=0, keepdims=True)
+    if not np.isfinite(sizes).all():
+        return
+    order = linear_sum_assignment(-sizes)[1]
+    turned = matrix[:, order]
+    if (
+        (order != np.arange(n)).any()
+        and np.allclose(turned, turned.T, rtol=1e-6, atol=0.0)
+        and (np.diag(turned) > 0).all()
+    ):
+        i = int(np.flatnonzero(order != np.arange(n))[0])
+        raise DataError(
+            f"Rows and columns of the matrix are in different orders: the variance of {names[i]!r} (row {i + 1}) is "
+            f"in column {int(order[i]) + 1}. Sort them alike."
+        )
 
 
 def check_positive_definite(corr: Floats, names: tuple[str, ...], *, from_rows: bool = False) -> None:
@@ -215,11 +245,12 @@ def repaired(corr: Floats, names: tuple[str, ...], what: str) -> tuple[Floats, t
     better = nearest_correlation(corr)
     change = np.abs(better - corr)
     i, j = sorted(map(int, np.unravel_index(int(change.argmax()), change.shape)))
-    return better, (
+    told = (
         f"The {what} are not positive definite together (smallest eigenvalue {least:.2g}): the nearest matrix that "
         f"is was taken. The largest change is {change[i, j]:.2g}, in the correlation of {names[i]!r} and "
-        f"{names[j]!r} (from {corr[i, j]:.3f} to {better[i, j]:.3f}).",
+        f"{names[j]!r} (from {corr[i, j]:.3f} to {better[i, j]:.3f})."
     )
+    return better, (data_problem(told),)
 
 
 def nearest_correlation(corr: Floats, floor: float = REPAIRED_EIGENVALUE, max_steps: int = 1000) -> Floats:

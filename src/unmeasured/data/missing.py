@@ -24,6 +24,7 @@ from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.matrices import rescaled
 from unmeasured.data.rows import Rows
 from unmeasured.errors import DataError, listing
+from unmeasured.remarks import data_problem
 
 Missing = Literal["ml", "listwise", "pairwise"]
 
@@ -118,9 +119,11 @@ def saturated_moments(rows: Rows) -> Moments:
     check_pairs(counts, names)
     z, centre, scale = standardised(rows.values)
     mean, cov, steps = _expectation_maximisation(z, holes, names)
-    remarks = [f"{in_words(holes, names)}: mean and covariance by maximum likelihood from every value seen (EM)."]
+    how = "mean and covariance by maximum likelihood from every value seen (EM)"
+    remarks: list[str] = [f"{in_words(holes, names)}: {how}."]
     if steps >= _MAX_STEPS:
-        remarks.append(f"EM had not settled after {steps} steps: too much is missing to tell the covariance well.")
+        told = f"EM had not converged after {steps} steps: too much is missing to estimate the covariance well."
+        remarks.append(data_problem(told))
     remarks.append(
         f"The search counts {worth(counts):.1f} samples, not {len(z)}: the mean number of rows in which a pair of "
         "variables was seen."

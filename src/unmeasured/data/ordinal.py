@@ -28,6 +28,7 @@ from unmeasured.data.matrices import refuse_perfect, repaired, rescaled
 from unmeasured.data.missing import Moments, check_pairs, in_words, pair_counts, standardised
 from unmeasured.data.rows import Rows
 from unmeasured.errors import DataError, listing
+from unmeasured.remarks import data_problem
 
 # auto: a variable with at most this many values is ordinal, if each has at least this many rows on average.
 MOST_CATEGORIES, ROWS_PER_CATEGORY = 7, 10
@@ -67,7 +68,7 @@ def ordinal_moments(rows: Rows, ordinal: Bools) -> Moments:
     _fill_polychoric(corr, worths, items)
     _fill_polyserial(corr, worths, items, z)
     n = _mean_worth(worths)
-    remarks = [*_sparse_remarks(items), *_bound_remarks(corr, names, ordinal)]
+    remarks: list[str] = [*_sparse_remarks(items), *_bound_remarks(corr, names, ordinal)]
     corr, changed = repaired(corr, names, "correlations, each estimated for its pair,")
     if holes.any():
         remarks.append(
@@ -299,7 +300,7 @@ def _sparse_remarks(items: list[Item | None]) -> Iterator[str]:
     if sparse:
         worst = min(sparse, key=lambda item: item.counts.min())
         times = "once" if worst.counts.min() == 1 else f"{worst.counts.min()} times"
-        yield (
+        yield data_problem(
             f"Categories with fewer than {_SPARSE} answers in {listing([item.name for item in sparse])} (such as the "
             f"value {worst.values[worst.counts.argmin()]:g} of {worst.name!r}, {times}): their "
             "correlations rest on little. Consider joining such a category to its neighbour."
@@ -310,7 +311,7 @@ def _bound_remarks(corr: Floats, names: tuple[str, ...], ordinal: Bools) -> Iter
     first, second = np.nonzero(np.triu(np.abs(corr) > _BOUND - 1e-6, 1) & (ordinal[:, None] | ordinal[None, :]))
     if len(first):
         pairs = [f"{names[i]} and {names[j]}" for i, j in zip(first, second)]
-        yield (
+        yield data_problem(
             f"No maximum inside (-1, 1) for {listing(pairs)}: the table of answers has empty corners. The correlation "
             f"was set to {_BOUND}, with its sign."
         )

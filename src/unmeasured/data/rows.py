@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ import pandas as pd
 from unmeasured.arrays import Bools, Floats
 from unmeasured.errors import DataError, listing
 
+# Control characters other than blanks, and halves of characters that UTF-8 cannot write.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _NOT_A_TABLE = "Rows come as a table (samples x variables)"
 
 
@@ -99,6 +102,12 @@ def checked_names(names: Any, n: int) -> tuple[str, ...]:
     if not all(name.strip() for name in known):
         nameless = [i for i, name in enumerate(known, start=1) if not name.strip()]
         raise DataError(f"Variable number {nameless[0]} of {n} has no name. Give it one, or names= for all.")
+    unprintable = [i for i, name in enumerate(known, start=1) if _UNPRINTABLE.search(name)]
+    if unprintable:
+        raise DataError(
+            f"The name of variable number {unprintable[0]} ({known[unprintable[0] - 1]!r}) holds a control character "
+            "or half a character, which no report can show. Rename it."
+        )
     repeated = sorted({name for name in known if known.count(name) > 1})
     if repeated:
         raise DataError(f"Names repeat: {listing(repeated)}. Every variable needs a name of its own.")
@@ -203,8 +212,13 @@ def _what_it_holds(column: pd.Series[Any]) -> str:
         return "complex numbers"
     if kind.kind in "mM" or isinstance(kind, pd.PeriodDtype | pd.DatetimeTZDtype):
         return "dates or times"
-    seen = [value for value in column if not (value is None or value is pd.NA or value is pd.NaT or value != value)]
+    seen = [value for value in column if not _is_missing(value)]
     return "numbers written as text" if seen and all(map(_is_number_as_text, seen)) else "text, not numbers"
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a cell is empty; what is no number is not asked to compare itself, since arrays refuse to."""
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
 
 
 def _is_number_as_text(value: object) -> bool:

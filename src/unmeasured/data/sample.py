@@ -13,7 +13,7 @@ say how much less, and why).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -24,6 +24,7 @@ from scipy.linalg import lapack
 
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.columns import refuse_useless, suspicions
+from unmeasured.data.margins import Margin
 from unmeasured.data.matrices import as_matrix, checked_cov, repaired, rescaled, sample_size, with_deviations
 from unmeasured.data.missing import (
     Missing,
@@ -38,12 +39,14 @@ from unmeasured.data.missing import (
     worth,
 )
 from unmeasured.data.ordinal import MOST_CATEGORIES, is_ordinal, ordinal_moments, pairwise_correlations
+from unmeasured.data.roles import Suspect, role_remarks, suspects
 from unmeasured.data.rows import Rows, as_rows, frozen
 from unmeasured.data.transform import are_skewed, normal_scores
 from unmeasured.errors import DataError, listing, nearest
 
 Cor = Literal["pearson", "auto", "polychoric", "spearman-normal"]
 Kind = Literal["continuous", "ordinal", "scores"]
+_LARGEST = 1e200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +68,8 @@ class Sample:
         Rows that show both variables of a pair; None where a matrix was given.
     remarks : tuple of str
         What was done to the data, and what looks odd in them, in sentences.
+    labels : mapping
+        What the file of the data says of a variable, such as the wording of a question; empty where it says nothing.
 
     Examples
     --------
@@ -88,6 +93,9 @@ class Sample:
     # All rows that were used, and which of their columns these variables are: selecting copies no rows.
     _rows: Rows | None = field(default=None, repr=False)
     _columns: tuple[int, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    # Read from a file, a sample has no rows but may know how values are read (unmeasured.data.margins).
+    margins: Mapping[str, Margin] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_cov(
@@ -127,7 +135,7 @@ class Sample:
             corr, remarks = repaired(matrix / np.outer(deviations, deviations), names, "entries of the matrix")
             matrix = rescaled(corr, deviations)
         matrix = matrix if math.isinf(n) else matrix * (n - 1.0) / n
-        return cls(names, frozen(matrix), n, remarks=remarks)
+        return cls(names, frozen(matrix), n, remarks=(*remarks, *role_remarks(suspects(names))))
 
     @classmethod
     def from_rows(
@@ -155,6 +163,7 @@ class Sample:
             (*emptied, *dropped, *_kind_remarks(rows, kinds), *moments.remarks, *suspicions(rows)),
             rows,
             tuple(range(len(rows.names))),
+            labels_of(X, rows.names),
         )
 
     def __repr__(self) -> str:
@@ -164,6 +173,11 @@ class Sample:
     def rows(self) -> Floats | None:
         """The rows used, as they came, holes as NaN, columns in the order of names; None where a matrix was given."""
         return None if self._rows is None else frozen(self._rows.values[:, self._columns])
+
+    @cached_property
+    def suspects(self) -> tuple[Suspect, ...]:
+        """Variables that are probably no indicators of a latent: identifiers, weights, characteristics of persons."""
+        return suspects(self.names, self.rows)
 
     @cached_property
     def sd(self) -> Floats:
@@ -235,7 +249,15 @@ class Sample:
             self.remarks,
             self._rows,
             tuple(self._columns[i] for i in index) if self._columns else (),
+            {name: self.labels[name] for name in names if name in self.labels},
+            {name: self.margins[name] for name in names if name in self.margins},
         )
+
+
+def labels_of(data: Any, names: Sequence[str]) -> dict[str, str]:
+    """The labels that :func:`unmeasured.read` found in an SPSS or Stata file, for some of its variables."""
+    known = getattr(data, "attrs", {}).get("labels") or {}
+    return {name: str(known[name]) for name in names if name in known and str(known[name]) != name}
 
 
 def as_sample(
@@ -331,7 +353,9 @@ def _moments(rows: Rows, cor: Cor, missing: Missing) -> tuple[Moments, tuple[Kin
 def _scored(rows: Rows, columns: Bools) -> Rows:
     """Some columns as Gaussian scores of their ranks, with the mean and spread they had."""
     values = rows.values.copy()
-    centre, spread = np.nanmean(values[:, columns], axis=0), np.nanstd(values[:, columns], axis=0)
+    _, centre, spread = standardised(values[:, columns])
+    # Beyond this the variance is refused later on; here the sum must not overflow.
+    centre, spread = np.clip(centre, -_LARGEST, _LARGEST), np.clip(spread, 0.0, _LARGEST)
     scores = normal_scores(values[:, columns])
     values[:, columns] = centre + spread * scores / np.nanstd(scores, axis=0)
     return Rows(rows.names, values, rows.ordered)

@@ -6,6 +6,7 @@ ending of the name, and a notebook shows it by itself.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import BytesIO, StringIO
 from typing import Any
 
@@ -16,7 +17,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse, FancyBboxPatch, Patch, PathPatch, Polygon, Rectangle
 from matplotlib.path import Path
 
-from unmeasured.diagram.picture import FONT, LABEL_FONT, Edge, Node, Picture, arrow_head, curve, on_curve
+from unmeasured.diagram.picture import (
+    FONT,
+    LABEL_FONT,
+    LINE,
+    Edge,
+    Flow,
+    Key,
+    Node,
+    Picture,
+    arrow_head,
+    bends,
+    label_size,
+)
 from unmeasured.diagram.style import Paint, Style, edge_paint, node_paint
 from unmeasured.errors import UnmeasuredError
 
@@ -61,12 +74,16 @@ def draw(picture: Picture, *, style: Style = "colour", width: float | None = Non
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set(xlim=(0.0, picture.width), ylim=(picture.height, 0.0))
     axes.set_axis_off()
-    at = {node.id: node for node in picture.nodes}
     # Rims of groups below, then lines, then nodes, then figures on the lines.
     for node in sorted(picture.nodes, key=lambda n: n.kind != "group"):
         _draw_node(axes, node, node_paint(node, style), scale)
     for edge in picture.edges:
-        _draw_edge(axes, edge, at[edge.source], at[edge.target], edge_paint(edge, style), scale)
+        _draw_edge(axes, edge, picture.flow, edge_paint(edge, style), scale)
+    for key in picture.legend:
+        _draw_key(axes, key, style, scale)
+    for k, line in enumerate(picture.remark):
+        y = picture.remark_y + LABEL_FONT * LINE * k
+        _text(axes, 14.0, y, line, LABEL_FONT * scale, ha="left", zorder=4)
     return figure
 
 
@@ -79,16 +96,16 @@ def _draw_node(axes: Axes, node: Node, paint: Paint, scale: float) -> None:
         "zorder": 1 if node.kind == "group" else 3,
     }
     axes.add_patch(_shape(node, look))
-    lines = [*node.lines, *([node.note] if node.note and node.kind == "latent" else [])]
-    for k, line in enumerate(lines):
-        y = node.y + 1.2 * FONT * (k - (len(lines) - 1) / 2)
-        small = node.note and node.kind == "latent" and k == len(lines) - 1
-        _text(axes, node.x, y, line, (LABEL_FONT if small else FONT) * scale, ha="center", zorder=4)
-    if node.note and node.kind == "observed":
-        # Beside the box, away from the arrows, which come from the middle of the sheet.
-        outside = 1.0 if node.x > axes.get_xlim()[1] / 2 else -1.0
-        x = node.x + outside * (node.width / 2 + 4.0)
-        _text(axes, x, node.y, node.note, LABEL_FONT * scale, ha="left" if outside > 0 else "right", zorder=4)
+    if node.kind == "group":
+        y = node.y + node.height / 2 - 9.0 - LABEL_FONT * LINE * len(node.notes)
+        for k, line in enumerate(node.notes):
+            _text(axes, node.x, y + LABEL_FONT * LINE * (k + 0.5), line, LABEL_FONT * scale, ha="center", zorder=4)
+        return
+    y = node.y - (FONT * LINE * len(node.lines) + LABEL_FONT * LINE * len(node.notes)) / 2
+    for lines, size in ((node.lines, FONT), (node.notes, LABEL_FONT)):
+        for line in lines:
+            _text(axes, node.x, y + size * LINE / 2, line, size * scale, ha="center", zorder=4)
+            y += size * LINE
 
 
 def _shape(node: Node, look: dict[str, Any]) -> Patch:
@@ -96,25 +113,47 @@ def _shape(node: Node, look: dict[str, Any]) -> Patch:
     if node.kind == "latent":
         return Ellipse((node.x, node.y), node.width, node.height, **look)
     if node.kind == "group":
-        return FancyBboxPatch(corner, node.width, node.height, boxstyle="round,pad=0,rounding_size=14", **look)
+        return FancyBboxPatch(
+            corner, node.width, node.height, boxstyle=f"round,pad=0,rounding_size={min(12.0, node.height / 3)}", **look
+        )
     return Rectangle(corner, node.width, node.height, **look)
 
 
-def _draw_edge(axes: Axes, edge: Edge, source: Node, target: Node, paint: Paint, scale: float) -> None:
-    points = curve(source, target, edge)
-    line = arrow_head(points, paint.width) if edge.directed else None
+def _draw_edge(axes: Axes, edge: Edge, flow: Flow, paint: Paint, scale: float) -> None:
+    head = arrow_head(edge.points, flow, paint.width) if edge.directed else None
     look: dict[str, Any] = {"color": paint.stroke, "zorder": 2}
     # The line ends where the head begins: under it, a thick or dashed line would show.
-    path = Path([points[0], points[1], line.foot if line else points[2]], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
+    route = [*edge.points[:-1], head.foot] if head else edge.points
+    pieces = bends(route, flow)
+    path = Path(
+        [route[0], *(point for piece in pieces for point in piece[1:])],
+        [Path.MOVETO, *(Path.CURVE4 for piece in pieces for _ in piece[1:])],
+    )
     dashes = _DASHES if paint.dashed else "solid"
     axes.add_patch(PathPatch(path, fill=False, linewidth=paint.width * scale, linestyle=dashes, **look))
-    if line:
-        axes.add_patch(Polygon(line.corners, closed=True, linewidth=0.0, **look))
+    if head:
+        axes.add_patch(Polygon(head.corners, closed=True, linewidth=0.0, **look))
     if edge.label:
-        x, y = on_curve(points, edge.at)
-        patch = {"facecolor": "white", "edgecolor": "none", "pad": 0.8 * scale, "alpha": 0.92}
-        # Thin spaces: a minus sign that touches a dashed line would pass as one of its dashes.
-        _text(axes, x, y, f"\u2009{edge.label}\u2009", LABEL_FONT * scale, ha="center", zorder=5, bbox=patch)
+        (x, y), (wide, tall) = edge.label_at, label_size(edge.label)
+        # A little free space at both ends: a minus sign that touches a dashed line would pass as one of its dashes.
+        patch = Rectangle((x - wide / 2, y - tall / 2), wide, tall, facecolor="white", linewidth=0.0, zorder=4)
+        axes.add_patch(patch)
+        _text(axes, x, y, edge.label, LABEL_FONT * scale, ha="center", zorder=5)
+
+
+def _draw_key(axes: Axes, key: Key, style: Style, scale: float) -> None:
+    """An entry of the legend: a sample of 20 points, and its words."""
+    x, y = key.x + 10.0, key.y
+    if key.sample in ("latent", "observed", "shared", "group"):
+        kind: Any = "observed" if key.sample == "shared" else key.sample
+        node = Node(key.text, kind, (), 20.0, 11.0, x, y, shared=key.sample == "shared")
+        _draw_node(axes, node, node_paint(node, style), scale)
+    else:
+        width = 0.8 if key.sample != "strong" else 1.0
+        edge = Edge("", "", "path", key.sample in ("arrow", "strong"), "", width, key.sample == "negative")
+        edge = replace(edge, strength=0.9 if key.sample == "strong" else 0.25, points=((x - 10.0, y), (x + 10.0, y)))
+        _draw_edge(axes, edge, "right", edge_paint(edge, style), scale)
+    _text(axes, key.x + 26.0, y, key.text, LABEL_FONT * scale, ha="left", zorder=4)
 
 
 def _text(axes: Axes, x: float, y: float, text: str, size: float, **look: Any) -> None:

@@ -1,32 +1,40 @@
-"""A path diagram as values: nodes with a place and a size, edges with a bend and a place for their label.
+"""A path diagram as values: nodes with a place and a size, edges with a route and a place for their label.
 
 The conventions are those of the field::
 
       ( latent )   an ellipse                 ──►  a cause and its effect
-      [observed]   a box                      ───  an edge whose direction data do not tell
+      [observed]   a box                      ───  an edge whose direction is not identified
      {(L1) (L2)}   a group of latents that    - -  a negative coefficient
                    only rotation sets apart   thicker: stronger
 
-Everything is in points, x to the right and y downwards. A page and a picture file draw the same values, so the few
-formulas of geometry that both need are here, and nowhere else in Python: an edge is a quadratic curve whose control
-point stands off the middle of the straight line by ``bend`` times its length, cut where it meets its two nodes.
+Everything is in points, x to the right and y downwards. A page and a picture file draw the same values. The route of an
+edge is a list of points; between two of them runs an S-shaped curve that leaves and arrives along the direction of the
+drawing (to the right, or downwards), so that a step without sideways change is a straight line::
+
+      ●───╮                          C  (middle, start)  (middle, end)
+          ╰───●───────►
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 NodeKind = Literal["latent", "observed", "group"]
 EdgeKind = Literal["loading", "path"]
-View = Literal["full", "latents"]
+View = Literal["auto", "full", "latents"]
+Flow = Literal["right", "down"]
 
 Point = tuple[float, float]
 
 FONT = 10.0
 LABEL_FONT = 8.5
-_LONGEST = 24
+LINE = 1.2  # from one line of text to the next, in sizes of its font
+_WIDE_LATENT, _WIDE_ITEM = 16, 22  # letters on a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,7 @@ class Node:
 
     id: str
     kind: NodeKind
-    lines: tuple[str, ...]  # the label, one or two lines
+    lines: tuple[str, ...]  # the label
     width: float
     height: float
     x: float = 0.0
@@ -43,8 +51,10 @@ class Node:
     colour: int = -1  # which colour of the palette; -1: none
     shared: bool = False  # an indicator of several groups
     parent: str = ""  # the group a latent is drawn inside of
-    note: str = ""  # such as R2, drawn beside an observed variable and inside a latent
+    home: str = ""  # the latent or group an indicator is drawn beside
+    notes: tuple[str, ...] = ()  # small text below the label, such as R2 or the strongest indicators
     hint: str = ""  # what a reader who points at it wants to know
+    side: Literal["", "left", "right"] = ""  # a covariate stands at the left, an outcome at the right
 
     def at(self, x: float, y: float) -> Node:
         """The same node elsewhere."""
@@ -53,7 +63,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An arrow, or a line where the direction is open."""
+    """An arrow, or a line where the direction is not identified."""
 
     source: str
     target: str
@@ -64,18 +74,58 @@ class Edge:
     negative: bool = False
     colour: int = -1
     hint: str = ""
-    bend: float = 0.0
-    at: float = 0.5  # where the label stands, from source 0 to target 1
+    main: bool = False  # the strongest loading of an indicator: no threshold takes that away
+    points: tuple[Point, ...] = ()
+    label_at: Point = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An entry of the legend: a small sample and what it means, its left end at ``x``."""
+
+    sample: Literal["latent", "observed", "shared", "group", "arrow", "line", "negative", "strong"]
+    text: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A cell of a column: a node, or the passage of an edge; with its size and place along and across the drawing."""
+
+    node: str  # its id; empty where an edge passes
+    label: bool  # whether the label of the edge stands here
+    long: float
+    wide: float
+    along: float
+    across: float
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """How a connected part of a picture is laid out, for a page that lays it out again with some edges hidden."""
+
+    slots: tuple[Slot, ...]
+    columns: tuple[tuple[int, ...], ...]  # slots in their order
+    lines: tuple[tuple[int, int, str, str], ...]  # two slots of neighbouring columns, source and target of their edge
+    x: float
+    y: float
+    shelf: int  # parts of one shelf stand side by side
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Nodes and edges of one view, and the size of the sheet."""
+    """Nodes and edges of one view, the legend, and the size of the sheet."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     width: float
     height: float
+    flow: Flow = "right"
+    legend: tuple[Key, ...] = ()
+    remark: tuple[str, ...] = ()  # what is not drawn, below the legend
+    remark_y: float = 0.0
+    grids: tuple[Grid, ...] = ()
 
     def node(self, name: str) -> Node:
         """The node with that id."""
@@ -102,29 +152,36 @@ def _advance(c: str) -> float:
     return 0.70 if c.isupper() else 0.63
 
 
-def shortened(text: str, longest: int = _LONGEST) -> str:
-    """A long name without its middle: the beginning and the number at the end say most.
+def wrapped(text: str, wide: int = _WIDE_LATENT) -> tuple[str, ...]:
+    """A label on as many lines as it needs, broken where words end; a word is never cut.
 
-    >>> shortened("how_often_do_you_feel_tired_item12", 16)
-    'how_often…item12'
+    >>> wrapped("speed"), wrapped("emotional_exhaustion"), wrapped("How often do you feel tired at work?", 20)
+    (('speed',), ('emotional_', 'exhaustion'), ('How often do you', 'feel tired at work?'))
     """
-    if len(text) <= longest:
-        return text
-    end = min(longest // 2 - 1, 6)
-    return f"{text[: longest - end - 1]}…{text[-end:]}"
+    if len(text) <= wide:
+        return (text,)
+    # Words with the mark that ends them; a capital or a number after a small letter begins a word too.
+    words = re.findall(r"[^\s_.\-/]*?(?:[\s_.\-/]+|(?<=[a-z])(?=[A-Z0-9])|$)", text)
+    lines = [""]
+    for word in filter(None, words):
+        if lines[-1] and len((lines[-1] + word).rstrip()) > wide:
+            lines.append("")
+        lines[-1] += word
+    return tuple(line.strip() for line in lines if line.strip()) or (text,)
 
 
-def wrapped(text: str, wide: int = 12) -> tuple[str, ...]:
-    """A label on one line, or on two cut at the mark nearest to the middle.
+def wrapped_item(text: str) -> tuple[str, ...]:
+    """The label of an observed variable, which has a wider box."""
+    return wrapped(text, _WIDE_ITEM)
 
-    >>> wrapped("speed"), wrapped("emotional_exhaustion")
-    (('speed',), ('emotional_', 'exhaustion'))
+
+def cut(text: str, longest: int = 40) -> str:
+    """A text for the margin of a chart: whole if it is not too long, else its beginning.
+
+    >>> cut("tired"), cut("How often do you feel tired?", 12)
+    ('tired', 'How often d…')
     """
-    cuts = [i + 1 for i, c in enumerate(text[:-1]) if c in "_ -."]
-    if len(text) <= wide or not cuts:
-        return (shortened(text, wide + 3),)
-    cut = min(cuts, key=lambda i: abs(i - len(text) / 2))
-    return shortened(text[:cut].rstrip(), wide + 3), shortened(text[cut:], wide + 3)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def coefficient(value: float) -> str:
@@ -139,41 +196,39 @@ def coefficient(value: float) -> str:
     return ("−" if value < 0 and float(digits) else "") + digits.removeprefix("0")
 
 
+def label_size(label: str) -> tuple[float, float]:
+    """Width and height of the label of an edge, with the free space around it."""
+    return (text_width(label, LABEL_FONT) + 6.0, LABEL_FONT + 4.0) if label else (0.0, 0.0)
+
+
 # Geometry ---------------------------------------------------------------------------------------------------
 
 
-def border(node: Node, toward: Point) -> Point:
-    """Where the line from the centre of a node to a point leaves it."""
-    dx, dy = toward[0] - node.x, toward[1] - node.y
-    a, b = node.width / 2, node.height / 2
-    if not dx and not dy:
-        return node.x, node.y
-    if node.kind == "latent":
-        scale = 1.0 / math.hypot(dx / a, dy / b)
-    else:
-        scale = min(a / abs(dx) if dx else math.inf, b / abs(dy) if dy else math.inf)
-    return node.x + dx * scale, node.y + dy * scale
+def bends(points: Sequence[Point], flow: Flow) -> list[tuple[Point, Point, Point, Point]]:
+    """The route of an edge as cubic curves: beginning, two control points, end."""
+    pieces = []
+    for (x0, y0), (x1, y1) in pairwise(points):
+        if flow == "right":
+            middle = (x0 + x1) / 2
+            pieces.append(((x0, y0), (middle, y0), (middle, y1), (x1, y1)))
+        else:
+            middle = (y0 + y1) / 2
+            pieces.append(((x0, y0), (x0, middle), (x1, middle), (x1, y1)))
+    return pieces
 
 
-def curve(source: Node, target: Node, edge: Edge) -> tuple[Point, Point, Point]:
-    """Beginning, control point and end of an edge."""
-    # A fan of loadings is easiest to follow when all its arrows end in the middle of the near side of their boxes.
-    end = (target.x, target.y)
-    if edge.kind == "loading" and target.kind == "observed":
-        end = target.x + math.copysign(target.width / 2, source.x - target.x), target.y
-    dx, dy = end[0] - source.x, end[1] - source.y
-    control = source.x + dx / 2 - dy * edge.bend, source.y + dy / 2 + dx * edge.bend
-    start = border(source, control)
-    if end == (target.x, target.y):
-        end = border(target, control)
-    return start, control, end
-
-
-def on_curve(points: tuple[Point, Point, Point], t: float) -> Point:
-    """The point of a quadratic curve at ``t`` from 0 to 1."""
-    (x0, y0), (x1, y1), (x2, y2) = points
-    a, b, c = (1 - t) ** 2, 2 * t * (1 - t), t**2
-    return a * x0 + b * x1 + c * x2, a * y0 + b * y1 + c * y2
+def sampled(points: Sequence[Point], flow: Flow, pieces: int = 12) -> list[Point]:
+    """Points along a route."""
+    line = [points[0]]
+    for a, b, c, d in bends(points, flow):
+        for k in range(1, pieces + 1):
+            t = k / pieces
+            weights = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3
+            corners = (a, b, c, d)
+            line.append(
+                (sum(w * p[0] for w, p in zip(weights, corners)), sum(w * p[1] for w, p in zip(weights, corners)))
+            )
+    return line
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +239,14 @@ class Head:
     corners: tuple[Point, Point, Point]
 
 
-def arrow_head(points: tuple[Point, Point, Point], width: float) -> Head:
-    """The head of an arrow with a line of that width."""
-    (cx, cy), (x, y) = points[1], points[2]
-    far = math.hypot(x - cx, y - cy) or 1.0
-    dx, dy = (x - cx) / far, (y - cy) / far
+def arrow_head(points: Sequence[Point], flow: Flow, width: float) -> Head:
+    """The head of an arrow with a line of that width; routes arrive along the direction of the drawing."""
+    (x0, y0), (x, y) = points[-2], points[-1]
     length, half = 6.0 + 1.2 * width, 2.2 + 0.9 * width
+    if flow == "right":
+        dx, dy = math.copysign(1.0, x - x0), 0.0
+    else:
+        dx, dy = 0.0, math.copysign(1.0, y - y0)
     bx, by = x - length * dx, y - length * dy
     foot = x - 0.8 * length * dx, y - 0.8 * length * dy
     return Head(foot, ((x, y), (bx - half * dy, by + half * dx), (bx + half * dy, by - half * dx)))

@@ -8,13 +8,16 @@ from typing import Literal
 from unmeasured.diagram.picture import Edge, Node
 
 Style = Literal["colour", "print"]
+Look = Literal["colour", "print", "dark"]  # the page has one more, for dark screens
 
-# Paul Tol's "muted" scheme (2021): nine colours that all common kinds of colour vision tell apart. A tenth group
-# begins anew: groups are told apart by their place first.
+# Paul Tol's "muted" scheme (2021), nine colours that all common kinds of colour vision tell apart, and three more that
+# are as far from these and from each other: at least 15 units of CIELAB for every kind. A thirteenth group begins anew.
 PALETTE = (
     "#332288", "#CC6677", "#117733", "#DDCC77", "#88CCEE", "#AA4499", "#44AA99", "#999933", "#882255",
+    "#8E78FF", "#5B2C00", "#8007ED",
 )  # fmt: skip
 _INK, _NEGATIVE, _SHARED = "#222222", "#B23A00", "#ECECEC"
+_DARK, _LIGHT, _DARK_NEGATIVE, _DARK_SHARED = "#16181D", "#E4E4E4", "#FF9A66", "#33363D"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +30,10 @@ class Paint:
     dashed: bool = False
 
 
-def node_paint(node: Node, style: Style) -> Paint:
-    """A latent is tinted with the colour of its group, a common child is grey; in print, grey is all there is."""
+def node_paint(node: Node, style: Look) -> Paint:
+    """A latent is tinted with the colour of its group, an indicator of several is grey; print has grey only."""
+    if style == "dark":
+        return _dark_node(node)
     colour = PALETTE[node.colour % len(PALETTE)] if node.colour >= 0 and style == "colour" else _INK
     if node.kind == "group":
         return Paint(_mixed(colour, "#000000", 0.2), _mixed(colour, "#FFFFFF", 0.9), 1.0, dashed=True)
@@ -38,16 +43,31 @@ def node_paint(node: Node, style: Style) -> Paint:
     return Paint(_mixed(colour, "#000000", 0.2), fill, 1.4)
 
 
-def edge_paint(edge: Edge, style: Style) -> Paint:
-    """Width and depth of colour say how strong, dashes that it is negative; loadings wear the colour of their group."""
+def _dark_node(node: Node) -> Paint:
+    colour = PALETTE[node.colour % len(PALETTE)] if node.colour >= 0 else _LIGHT
+    stroke = _mixed(colour, "#FFFFFF", 0.45)
+    if node.kind == "group":
+        return Paint(stroke, _mixed(colour, _DARK, 0.88), 1.0, dashed=True)
+    if node.kind == "observed":
+        return Paint(stroke, _DARK_SHARED if node.shared else _DARK, 1.0)
+    return Paint(stroke, _mixed(colour, _DARK, 0.65), 1.4)
+
+
+def edge_paint(edge: Edge, style: Look) -> Paint:
+    """Width says how strong, dashes that it is negative; loadings have the colour of their group."""
     width = 0.7 + 2.4 * min(edge.strength, 1.0)
     if style == "print":
         return Paint(_INK if edge.kind == "path" else "#555555", width=width, dashed=edge.negative)
+    dark = style == "dark"
     if edge.kind == "path" or edge.colour < 0:
-        return Paint(_NEGATIVE if edge.negative else _INK, width=width, dashed=edge.negative)
+        ink, negative = (_LIGHT, _DARK_NEGATIVE) if dark else (_INK, _NEGATIVE)
+        return Paint(negative if edge.negative else ink, width=width, dashed=edge.negative)
+    colour = PALETTE[edge.colour % len(PALETTE)]
+    if dark:
+        return Paint(_mixed(colour, "#FFFFFF", 0.4), width=width, dashed=edge.negative)
     # Weak loadings step back: there may be many of them.
-    colour = _mixed(PALETTE[edge.colour % len(PALETTE)], "#000000", 0.1)
-    return Paint(_mixed(colour, "#FFFFFF", 0.5 * (1.0 - edge.strength)), width=width, dashed=edge.negative)
+    colour = _mixed(colour, "#000000", 0.15)
+    return Paint(_mixed(colour, "#FFFFFF", 0.35 * (1.0 - edge.strength)), width=width, dashed=edge.negative)
 
 
 def _mixed(colour: str, other: str, part: float) -> str:

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unmeasured.errors import GraphError, listing
+from unmeasured.files import parsed_json
 from unmeasured.graphs.bitsets import Adjacency
 from unmeasured.graphs.cpdag import CPDAG
 from unmeasured.graphs.dag import DAG
@@ -393,8 +394,8 @@ def from_json(text: str) -> DAG | CPDAG:
 
 def _json_record(text: str) -> dict[str, Any]:
     try:
-        record = json.loads(text)
-    except json.JSONDecodeError as error:
+        record = parsed_json(text)
+    except ValueError as error:
         raise GraphError(f"This is not JSON: {error}. Give the text that to_json wrote.") from None
     kind = record.get("kind") if isinstance(record, dict) else None
     if kind not in ("dag", "cpdag"):

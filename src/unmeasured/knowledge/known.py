@@ -143,7 +143,7 @@ class Knowledge:
         """
         try:
             record = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise ModelError(f"Knowledge in a file is written in TOML, and this is not: {error}.") from None
         known = [entry.name for entry in fields(cls)]
         for key in record:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from unmeasured.errors import UnmeasuredError
+from unmeasured.files import parsed_json
 from unmeasured.graphs import CPDAG, from_json
 from unmeasured.graphs.outline import Outline, Tally, group_name
 from unmeasured.replicates.consensus import consensus_class
@@ -122,7 +123,7 @@ class Stability:
                 "found": (seen_sizes > 0).mean(axis=0),
                 "consistency": exact.mean(axis=0),
                 "same_size": (seen_sizes == sizes).mean(axis=0),
-                "item_stability": (self.tally.loadings * wanted).sum(axis=1) / n_items,
+                "item_stability": (self.tally.loadings * wanted).sum(axis=1) / np.maximum(n_items, 1),
             }
         )
 
@@ -221,12 +222,12 @@ class Stability:
         unmeasured.errors.UnmeasuredError: This is not a stability: 'graph' is missing or wrong. Give the text that ...
         """
         try:
-            record = json.loads(text)
+            record = parsed_json(text)
             graph, observed = from_json(json.dumps(record["graph"])), tuple(record["observed"])
             replicates = [Replicate.from_record({**one, "observed": observed}) for one in record["replicates"]]
             assert isinstance(graph, CPDAG)
             return cls(graph, observed, str(record["method"]), tuple(replicates))
-        except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
             what = f"{error} is missing or wrong" if isinstance(error, KeyError) else str(error) or "another graph"
             raise UnmeasuredError(f"This is not a stability: {what}. Give the text that to_json wrote.") from None
 

@@ -12,6 +12,7 @@ import time
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,9 @@ def stability(
     """
     search = _fitted(found)
     work = Work.of(search, Resampling.of(search.sample_, method, search.missing), random_state, warm_start)
-    if not isinstance(n_replicates, int) or n_replicates < 1:
+    if not (n_jobs is None or isinstance(n_jobs, Integral)) or n_jobs == 0:
+        raise UnmeasuredError(f"n_jobs is a number of processes from 1, or -1 for one per core; got {n_jobs!r}.")
+    if not isinstance(n_replicates, Integral) or isinstance(n_replicates, bool) or n_replicates < 1:
         raise UnmeasuredError(f"n_replicates is a positive whole number; got {n_replicates!r}.")
     kept = Records(records, work.about)
     _make(work, kept, n_replicates, n_jobs, verbose)

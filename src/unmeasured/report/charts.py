@@ -11,7 +11,7 @@ import numpy as np
 
 from unmeasured.answer.result import Result
 from unmeasured.arrays import Floats
-from unmeasured.diagram.picture import coefficient, shortened, text_width
+from unmeasured.diagram.picture import coefficient, cut, text_width
 from unmeasured.search.trace import Step, Trace
 
 _CELL = 15
@@ -42,12 +42,12 @@ def heat_map(result: Result) -> str:
     position = {name: k for k, name in enumerate(result.sem.sample.names)}
     residual = residual_correlations(result)[np.ix_([position[x] for x in names], [position[x] for x in names])]
     limit = max(_SMALL, float(np.abs(residual).max(initial=0.0)))
-    left = max(text_width(shortened(name), _LABEL) for name in names) + 8
+    left = max(text_width(cut(name), _LABEL) for name in names) + 8
     width, height = left + _CELL * len(names) + 60, _CELL * len(names) + left + 4
     cells = []
     for i, name in enumerate(names):
         y = i * _CELL
-        cells.append(f'<text x="{left - 5:.0f}" y="{y + 11}" text-anchor="end">{escape(shortened(name))}</text>')
+        cells.append(f'<text x="{left - 5:.0f}" y="{y + 11}" text-anchor="end">{escape(cut(name))}</text>')
         for j, other in enumerate(names[:i]):
             value = residual[i, j]
             hint = escape(f"{name}, {other}: {value:+.3f}")
@@ -59,7 +59,7 @@ def heat_map(result: Result) -> str:
         x = left + i * _CELL + 4
         foot = _CELL * len(names) + 6
         if i < len(names) - 1:
-            cells.append(f'<text transform="translate({x:.0f},{foot}) rotate(90)">{escape(shortened(name))}</text>')
+            cells.append(f'<text transform="translate({x:.0f},{foot}) rotate(90)">{escape(cut(name))}</text>')
     legend = _legend(left + _CELL * len(names) + 8, limit)
     return (
         f'<svg class="chart" role="img" aria-label="Residual correlations" viewBox="0 0 {width:.0f} {height:.0f}" '

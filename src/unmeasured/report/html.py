@@ -1,48 +1,64 @@
 """The page: one HTML file with everything inside, so that it opens anywhere, also without a network.
 
-The template and its style and script are in ``page/``. Whatever comes from data, names and sentences alike, is escaped
-by the template; the diagram reaches the script as JSON.
+The order is that of a reader's questions: the answer in three sentences, the diagram, whether to trust it, the figures,
+how it was made. The template and its style and scripts are in ``page/``. Whatever comes from data, names and sentences
+alike, is escaped by the template; the diagram reaches the script as JSON.
+
+Levels of a result are shown where it has them, and not spoken of where it has none.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import pandas as pd
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from unmeasured.answer.drawing import picture_of
-from unmeasured.answer.summary import title as summary_title
+from unmeasured.answer.drawing import picture_of, shown_view
+from unmeasured.answer.result import Result
 from unmeasured.answer.words import (
-    before_the_search,
+    assumptions,
     cautions,
     direction_in_words,
     indices_in_words,
     node,
     number,
+    paths_heading,
     probability,
+    replicates_in_words,
     what_is_identified,
 )
-from unmeasured.diagram.picture import Edge, Picture
-from unmeasured.diagram.style import Paint, edge_paint, node_paint
+from unmeasured.diagram.picture import Edge, Key, Node, Picture, View, coefficient
+from unmeasured.diagram.style import Look, Paint, edge_paint, node_paint
+from unmeasured.errors import UnmeasuredError
+from unmeasured.remarks import Remark, Severity, by_consequence, distrust
 from unmeasured.replicates.result import Stability
 from unmeasured.report.charts import heat_map, largest_residuals, step_charts
+from unmeasured.report.lead import lead
 from unmeasured.report.run import Comparison, Run, model_text
 from unmeasured.report.stability import stability_section
 
 # More steps than this are for the trace itself.
 _MOST_STEPS = 400
+_MOST_CHANGES = 8
+# Effects of more groups, and modification indices of more variables, take longer than the rest of the page.
+_MOST_GROUPS, _MOST_VARIABLES = 10, 100
+_NARROW = 350.0  # points of a telephone's screen
+_LOOKS: tuple[Look, ...] = ("colour", "print", "dark")
 _PAPER = (
     "Dong, X., Ng, I., Dai, H., Sun, J., Song, X., Spirtes, P., & Zhang, K. (2026). Score-based greedy search for "
     "structure identification of partially observed causal models. International Conference on Learning "
     "Representations."
 )
+
+_NEVER: Mapping[tuple[str, str], float] = {}
 
 Cell = tuple[str, float | str]  # what is shown, and what is sorted by
 
@@ -50,55 +66,98 @@ Cell = tuple[str, float | str]  # what is shown, and what is sorted by
 def html_page(run: Run, stability: Stability | None = None) -> str:
     """The page of a run, as text; with a section on stability where there is one to show."""
     result, about = run.result, run.about
+    steps, charts = list(run.trace), step_charts(run.trace)
+    serious, remarks = _remarks(run)
     return _template().render(
         title=about.title or about.data or "Latent variables found",
-        headline=f"{result.stopped} {summary_title(result)}".strip(),
+        lead=lead(result, _n_in_words(run), stability),
+        distrust=serious,
         about=about,
         facts=_facts(run),
-        groups=[(node(group), items) for group, items in result.indicators.items()],
-        indices=indices_in_words(result.sem),
+        views=_views(result),
+        has_groups=any(len(group) > 1 for group in result.graph.groups),
+        groups=[_card(result, group) for group in result.graph.groups],
+        alone=[x for x in result.graph.observed if not any(x in items for items in result.indicators.values())],
+        indices=indices_in_words(result.reported),
         loadings=_loadings(run),
-        paths=_paths(run),
+        levels=_levels(result),
+        paths=_paths(run, stability),
+        paths_heading=paths_heading(result),
+        effects=_effects(result),
+        reliability=_reliability(result),
         comparison=_comparison(run.comparison) if run.comparison else None,
         heat_map=Markup(heat_map(result)),
-        largest=[(a, b, f"{value:+.3f}") for a, b, value in largest_residuals(result)],
-        charts=[(phase, Markup(chart)) for phase, chart in step_charts(run.trace)],
-        steps=run.trace[-_MOST_STEPS:],
-        n_left_out=max(len(run.trace) - _MOST_STEPS, 0),
-        identified=list(what_is_identified(result)),
-        checked=list(before_the_search(result)),
-        cautions=[*about.notes, *cautions(result)],
+        largest=[(a, b, _signed(value)) for a, b, value in largest_residuals(result)],
+        indices_of_change=_changes(result),
+        chart=Markup(max(charts, key=lambda entry: len(entry[1]))[1]) if charts else "",
+        n_phases=len(charts),
+        n_steps=len(steps),
+        steps=steps[-_MOST_STEPS:],
+        n_left_out=max(len(steps) - _MOST_STEPS, 0),
+        identified=[sentence for sentence in what_is_identified(result) if sentence != assumptions()],  # stated below
+        failed=[_finding(f) for f in result.check.findings if not f.ok],
+        passed=[_finding(f) for f in result.check.findings if f.ok],
+        remarks=remarks,
         stability=stability_section(result, stability) if stability else "",
         lavaan=model_text(result),
         paper=_PAPER,
         # "<" would let a name such as "</script>" end the element it stands in.
-        diagram=Markup(json.dumps(_diagram(run), ensure_ascii=False).replace("<", "\\u003c")),
-        style=Markup(_part("page.css")),
-        script=Markup(_part("page.js")),
+        diagram=Markup(json.dumps(diagram_data(result, stability), ensure_ascii=False).replace("<", "\\u003c")),
+        style=Markup(page_file("page.css")),
+        script=Markup(page_file("diagram.js") + page_file("page.js")),
     )
 
 
 @cache
 def _template() -> Template:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(_part("page.html"))
+    return environment.from_string(page_file("page.html"))
 
 
-def _part(name: str) -> str:
+def page_file(name: str) -> str:
+    """The text of a file of the page."""
     return files("unmeasured.report").joinpath("page", name).read_text("utf-8")
 
 
-# Words and tables -------------------------------------------------------------------------------------------
+# Words ------------------------------------------------------------------------------------------------------
+
+
+def _n_in_words(run: Run) -> str:
+    n = run.result.sem.sample.n
+    if math.isinf(n):
+        return "a population"
+    rows = run.about.rows
+    return f"{rows if rows is not None else round(n):,} observations"
+
+
+def _remarks(run: Run) -> tuple[list[Remark], list[Remark]]:
+    """What speaks against the answer as it stands, for the top of the page; and all other remarks, each once."""
+    stopped = [distrust(run.result.stopped)] if run.result.stopped else []
+    every = by_consequence((*stopped, *run.about.notes, *cautions(run.result)))
+    serious = [remark for remark in every if remark.severity == Severity.DISTRUST]
+    return serious, [remark for remark in every if remark.severity != Severity.DISTRUST]
+
+
+def _signed(value: float) -> str:
+    """A residual with its sign.
+
+    >>> _signed(0.0849), _signed(-0.1)
+    ('+.085', '−.100')
+    """
+    return f"{'+' if value >= 0 else '−'}{abs(value):.3f}".replace("0.", ".", 1)
+
+
+def _finding(finding: Any) -> str:
+    return f"{finding.topic[:1].upper()}{finding.topic[1:]}: {finding.text}"
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
     result, about = run.result, run.about
     sample = result.sem.sample
-    n = "a population" if math.isinf(sample.n) else f"{sample.n:g}"
     facts = [
         ("Data", about.data),
         ("Source", about.source),
-        ("Samples", n),
+        ("Observations", _observations(sample.n, about.rows)),
         ("Observed variables", str(len(sample.names))),
         ("Method", result.method),
         ("Seed", str(result.options["random_state"]) if "random_state" in result.options else ""),
@@ -108,6 +167,46 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Versions", ", ".join(f"{name} {number}" for name, number in about.versions.items())),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def _observations(n: float, rows: int | None) -> str:
+    if math.isinf(n):
+        return "a population"
+    if rows is None or rows == n:
+        return f"{n:g}"
+    return (
+        f"{rows} rows, which are worth {n:.0f} complete ones (missing values or ordinal items carry less information)"
+    )
+
+
+# Tables -----------------------------------------------------------------------------------------------------
+
+
+def _card(result: Result, group: tuple[str, ...]) -> dict[str, Any]:
+    """A latent, or a group of several, with its indicators, their labels and their loadings."""
+    labels = result.sem.sample.labels
+    rows = {(row["latent"], row["indicator"]): row for row in result.loadings.to_dict(orient="records")}
+    items: list[dict[str, Any]] = []
+    for x in result.indicators[group]:
+        std = [float(rows[name, x]["std"]) for name in group]
+        strength = math.sqrt(sum(v * v for v in std))
+        also = [node(other) for other, its in result.indicators.items() if x in its and other != group]
+        items.append(
+            {
+                "name": x,
+                "label": labels.get(x, ""),
+                "also": ", ".join(also),
+                "loading": "  ".join(map(coefficient, std)),
+                "size": f"{min(strength, 1.0):.2f}",
+                "negative": len(std) == 1 and std[0] < 0,
+                "strength": strength,
+            }
+        )
+    # Its own first, the strongest first.
+    items.sort(key=lambda item: (bool(item["also"]), -float(item["strength"])))
+    explained = result.r2.get(group[0]) if len(group) == 1 else None
+    note = "" if explained is None or math.isnan(explained) else f"R² {coefficient(float(explained))}"
+    return {"name": node(group), "indicators": items, "note": note}
 
 
 def _loadings(run: Run) -> list[list[Cell]]:
@@ -121,13 +220,84 @@ def _loadings(run: Run) -> list[list[Cell]]:
     return rows
 
 
-def _paths(run: Run) -> list[list[Cell]]:
+def _paths(run: Run, stability: Stability | None) -> list[list[Cell]]:
     rows = []
-    for row in run.result.latent_paths.to_dict(orient="records"):
-        told = direction_in_words(run.result, row["source"], row["target"])
+    result = run.result
+    of = {name: node(group) for group in result.graph.groups for name in group}
+    edges = None if stability is None else stability.tally.edges(result.graph.groups, stability.observed)
+    for row in result.latent_paths.to_dict(orient="records"):
+        source, target = row["source"], row["target"]
+        told = direction_in_words(result, source, target)
+        if edges is not None:
+            seen = replicates_in_words(edges, of.get(source, source), of.get(target, target))
+            told += f"; {seen}" if seen else ""
+        arrow = "→" if row["directed"] else "–"
         figures = [_number(row[key]) for key in ("std", "std_se", "est", "se")]
-        rows.append([_word(row["source"]), _word(row["target"]), *figures, _probability(row["pvalue"]), _word(told)])
+        rows.append([*map(_word, (source, arrow, target)), *figures, _probability(row["pvalue"]), _word(told)])
     return rows
+
+
+def _levels(result: Result) -> dict[str, Any] | None:
+    """Which latent an item belongs to at each level, the level to read first marked."""
+    levels: Sequence[pd.Series] = getattr(result, "levels", None) or ()
+    if len(levels) < 2:
+        return None
+    first = int(getattr(result, "headline", 0))
+    heads = [
+        f"level {k + 1}: {level.nunique()} latents{' (read first)' * (k == first)}" for k, level in enumerate(levels)
+    ]
+    rows = [[_word(x), *(_word(str(level.get(x, ""))) for level in levels)] for x in result.graph.observed]
+    words = (
+        f"The items form {len(levels)} levels of latents, the lowest first. Level {first + 1} is to be read first: "
+        "the diagram and the sentences above lead with it."
+    )
+    return {"heads": ["item", *heads], "rows": rows, "left": list(range(len(levels) + 1)), "words": words}
+
+
+def _effects(result: Result) -> dict[str, Any] | None:
+    """Effects between latents over the class."""
+    if not 1 < len(result.graph.groups) <= _MOST_GROUPS:
+        return None
+    try:
+        table = _table_of(result.effects().matrix)
+    except UnmeasuredError:  # a class too large to enumerate: the command says so where it is asked for effects
+        return None
+    words = (
+        "Total effects between latents, standardised; rows are causes. Two numbers are the smallest and the largest "
+        "over all graphs that fit as well, where directions are not identified."
+    )
+    return None if table is None else {**table, "words": words}
+
+
+def _changes(result: Result) -> dict[str, Any] | None:
+    """The largest modification indices."""
+    if len(result.graph.observed) > _MOST_VARIABLES:
+        return None
+    return _table_of(result.what_the_model_misses().head(_MOST_CHANGES))
+
+
+def _reliability(result: Result) -> dict[str, Any] | None:
+    if not result.graph.latents:
+        return None
+    found = result.reliability()
+    table = _table_of(found.table)
+    return None if table is None else {**table, "sentences": list(found.sentences)}
+
+
+def _table_of(frame: pd.DataFrame) -> dict[str, Any] | None:
+    """A data frame as a table of the page, where it has rows."""
+    if not len(frame):
+        return None
+    frame = frame.reset_index() if frame.index.name or not isinstance(frame.index, pd.RangeIndex) else frame
+    left = [k for k, column in enumerate(frame) if not pd.api.types.is_numeric_dtype(frame[column])]
+    rows = [
+        [
+            _word("" if value is None else str(value)) if k in left else _number(float(value))
+            for k, value in enumerate(row)
+        ]
+        for row in frame.itertuples(index=False)
+    ]
+    return {"heads": [str(column).replace("_", " ") for column in frame], "rows": rows, "left": left}
 
 
 def _comparison(compared: Comparison) -> dict[str, Any]:
@@ -164,33 +334,83 @@ def _probability(p: float) -> Cell:
 # The diagram ------------------------------------------------------------------------------------------------
 
 
-def _diagram(run: Run) -> dict[str, Any]:
-    return {view: _view(picture_of(run.result, view)) for view in ("full", "latents")}
+def _views(result: Result) -> list[tuple[View, str]]:
+    """The views there are, the one to begin with first."""
+    words: dict[View, str] = {"full": "All variables", "latents": "Latents only"}
+    first = shown_view(result)
+    order = [first, *(view for view in words if view != first)]
+    return [(view, words[view]) for view in order if view == "full" or result.graph.latents]
 
 
-def _view(picture: Picture) -> dict[str, Any]:
-    strongest = _strongest(picture.edges)
+def diagram_data(result: Result, stability: Stability | None = None) -> dict[str, Any]:
+    """The views of a result for the script of the page, the one to begin with first."""
+    often = _frequencies(result, stability) if stability is not None else {}
+    data: dict[str, Any] = {}
+    for view, _ in _views(result):
+        everything = picture_of(result, view, min_loading=0.0)
+        picture = picture_of(result, view)
+        whole = len(picture.edges) == len(everything.edges)
+        data[view] = view_data(picture, often) | {
+            "least": 0.0 if whole else 0.3,
+            "total": len(everything.edges),
+            "all": None if whole else view_data(everything, often) | {"least": 0.0},
+        }
+    if result.graph.latents:  # for narrow screens
+        narrow = picture_of(result, "latents", width=_NARROW)
+        total = {"least": 0.0, "total": len(narrow.edges), "all": None}
+        data["latents"]["narrow"] = view_data(narrow, often) | total
+    return data
+
+
+def _frequencies(result: Result, stability: Stability) -> dict[tuple[str, str], float]:
+    """How often replicates have each edge, by the ids of its ends."""
+    edges = stability.tally.edges(result.graph.groups, stability.observed)
+    found = {(row["source"], row["target"]): float(row["frequency"]) for row in edges.to_dict(orient="records")}
+    return found | {(b, a): part for (a, b), part in found.items()}
+
+
+def view_data(picture: Picture, often: Mapping[tuple[str, str], float] = _NEVER) -> dict[str, Any]:
+    """A picture for the script of the page; ``often``: how often replicates have each edge."""
     return {
-        "width": picture.width,
-        "height": picture.height,
-        "nodes": [_rounded(asdict(n)) | _looks(n, node_paint) for n in picture.nodes],
-        "edges": [_rounded(asdict(e)) | _looks(e, edge_paint) | {"own": e in strongest} for e in picture.edges],
+        **{key: round(getattr(picture, key), 2) for key in ("width", "height", "remark_y")},
+        "flow": picture.flow,
+        "remark": list(picture.remark),
+        "nodes": [_rounded(asdict(n)) | {"looks": _looks(node_paint, n)} for n in picture.nodes],
+        "edges": [_edge(e, often) for e in picture.edges],
+        "legend": [_rounded(asdict(key)) | {"looks": _key_looks(key)} for key in picture.legend],
+        "grids": [_rounded(asdict(grid)) for grid in picture.grids],
     }
 
 
-def _strongest(edges: Sequence[Edge]) -> set[Edge]:
-    """For each indicator its strongest loading: no threshold takes that away."""
-    best: dict[str, Edge] = {}
-    for edge in edges:
-        if edge.kind == "loading" and (edge.target not in best or edge.strength > best[edge.target].strength):
-            best[edge.target] = edge
-    return set(best.values())
+def _edge(edge: Edge, often: Mapping[tuple[str, str], float]) -> dict[str, Any]:
+    record: dict[str, Any] = _rounded(asdict(edge)) | {"looks": _looks(edge_paint, edge)}
+    if (edge.source, edge.target) in often:
+        part = often[edge.source, edge.target]
+        record |= {"frequency": round(part, 4), "hint": f"{edge.hint}\nfound in {part:.0%} of the replicates"}
+    return record
 
 
-def _looks(thing: Any, paint: Any) -> dict[str, dict[str, Any]]:
-    looks: dict[str, Paint] = {style: paint(thing, style) for style in ("colour", "print")}
-    return {"looks": {style: _rounded(asdict(look)) for style, look in looks.items()}}
+def _looks(paint: Any, thing: Node | Edge) -> dict[str, dict[str, Any]]:
+    looks: dict[str, Paint] = {look: paint(thing, look) for look in _LOOKS}
+    return {look: _rounded(asdict(paints)) for look, paints in looks.items()}
 
 
-def _rounded(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: round(value, 3) if isinstance(value, float) else value for key, value in record.items()}
+def _key_looks(key: Key) -> dict[str, dict[str, Any]]:
+    """How the sample of an entry of the legend looks."""
+    if key.sample in ("latent", "observed", "shared", "group"):
+        kind: Any = "observed" if key.sample == "shared" else key.sample
+        return _looks(node_paint, Node("", kind, (), 20.0, 11.0, shared=key.sample == "shared"))
+    strength = 0.9 if key.sample == "strong" else 0.25
+    edge = Edge("", "", "path", True, "", strength)
+    return _looks(edge_paint, replace(edge, negative=key.sample == "negative"))
+
+
+def _rounded(value: Any) -> Any:
+    """Numbers with as many digits as a drawing needs."""
+    if isinstance(value, float):
+        return round(value, 2)
+    if isinstance(value, Mapping):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [_rounded(item) for item in value]
+    return value

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
 from unmeasured.answer.compare import ModelComparison, compare_models
+from unmeasured.answer.records import checked_type
 from unmeasured.answer.result import Result
 from unmeasured.errors import GraphError, UnmeasuredError
+from unmeasured.files import parsed_json
 from unmeasured.search.base import Search
 from unmeasured.search.trace import Step, Trace
 
@@ -36,6 +38,7 @@ class About:
     seconds: float | None = None
     made: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
+    rows: int | None = None  # of the data, where rows were given
 
 
 @dataclass(frozen=True)
@@ -77,12 +80,12 @@ class Run:
     def from_json(cls, text: str) -> Run:
         """The run behind JSON text; that of a bare result is a run of which nothing else is known."""
         result = Result.from_json(text)
-        kept = json.loads(text).get("run")
+        kept = parsed_json(text).get("run")
         if kept is None:
             return cls(result, About(versions=versions()))
         try:
             return cls(result, *_read(kept))
-        except (KeyError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise UnmeasuredError(
                 f'The part "run" of this result is damaged ({error!r}). Give the file as it was written.'
             ) from None
@@ -116,7 +119,8 @@ def run_of(
     if isinstance(found, Search):
         if not hasattr(found, "result_"):
             raise UnmeasuredError("The search was not fitted yet, so there is nothing to report. Call its fit first.")
-        about = replace(about, notes=(*about.notes, *found.sample_.remarks))
+        rows = None if found.sample_.rows is None else len(found.sample_.rows)
+        about = replace(about, notes=(*about.notes, *found.sample_.remarks), rows=rows)
         trace = Trace(step for step in found.trace_ if isinstance(step, Step))
         found = found.result_
     about = replace(about, versions=versions(), made=about.made or f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
@@ -142,16 +146,39 @@ def _plain(value: Any) -> Any:
 
 
 def _read(kept: Mapping[str, Any]) -> tuple[About, Trace, Comparison | None]:
-    about = About(**{**kept["about"], "notes": tuple(kept["about"]["notes"])})
-    trace = Trace(
-        Step(**{**step, **_numbers(step, ("score_before", "score_after", "tolerance"))}) for step in kept["trace"]
-    )
+    about = _about(kept["about"])
+    trace = Trace(_step(step) for step in kept["trace"])
     compared = kept["comparison"]
     if compared is None:
         return about, trace, None
     numbers = ("chi2", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic")
     rows, tests = ([{**row, **_numbers(row, numbers)} for row in compared[key]] for key in ("rows", "tests"))
-    return about, trace, Comparison(tuple(rows), tuple(tests), tuple(compared["notes"]))
+    return about, trace, Comparison(tuple(rows), tuple(tests), _strings(compared["notes"]))
+
+
+def _about(kept: Mapping[str, Any]) -> About:
+    words = {key: checked_type(str, kept[key]) for key in ("title", "data", "source", "command", "made")}
+    seconds = None if kept["seconds"] is None else float(kept["seconds"])
+    versions = checked_type(dict, kept["versions"])
+    return About(
+        **words,
+        notes=_strings(kept["notes"]),
+        seconds=seconds,
+        rows=None if kept.get("rows") is None else checked_type(int, kept["rows"]),  # unknown to earlier versions
+        versions=dict(zip(_strings(versions), _strings(versions.values()), strict=True)),
+    )
+
+
+def _step(kept: Mapping[str, Any]) -> Step:
+    words, counts = ("phase", "what", "reason"), ("n_candidates", "n_bounded", "n_fitted", "n_remembered")
+    values: dict[str, Any] = {key: checked_type(str, kept[key]) for key in words}
+    values |= {key: checked_type(int, kept[key]) for key in counts}
+    values |= _numbers(kept, ("score_before", "score_after", "tolerance"))
+    return Step(**values, accepted=checked_type(bool, kept["accepted"]))
+
+
+def _strings(values: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(checked_type(str, value) for value in values)
 
 
 def _numbers(row: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, float]:

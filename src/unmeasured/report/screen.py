@@ -7,15 +7,21 @@ from textwrap import wrap
 
 from unmeasured.answer.result import Result
 from unmeasured.answer.summary import title
-from unmeasured.answer.words import cautions, indices_in_words, node
+from unmeasured.answer.words import cautions, indices_in_words, node, paths_heading
 from unmeasured.diagram.picture import coefficient
+from unmeasured.remarks import Severity
 
 WIDTH = 96
-_MOST_GROUPS, _MOST_LINES, _MOST_REMARKS = 14, 6, 3
+_MOST_GROUPS, _MOST_LINES = 14, 6
+# Remarks shown: all on answers that are not to be trusted, then problems with the data, then notes, up to these many.
+_MOST_PROBLEMS, _MOST_REMARKS = 4, 3
 
 
-def screen(result: Result, seconds: float | None = None) -> str:
-    """The answer in at most forty lines; ``Result.summary`` and the report have all of it.
+def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "result.summary()") -> str:
+    """The answer in about forty lines; ``Result.summary`` and the report have all of it.
+
+    Every remark that says that the answer is not to be trusted is shown; of the others as many as fit, with the number
+    that is left out and where they are: ``elsewhere``.
 
     Examples
     --------
@@ -29,7 +35,7 @@ def screen(result: Result, seconds: float | None = None) -> str:
       Error           Error_Letter .78, Error_Figure .72, Error_Number .67
       AverageQus_Par  AverageQus_Par2 .82, AverageQus_Par3 .76, AverageQus_Par1 .93*
     <BLANKLINE>
-    Paths between latents (→ told by the data, – direction open)
+    Paths between latents (→ compelled in the class found, – direction not identified)
       Speed – Error .20; Speed – AverageQus_Par .50; Error – AverageQus_Par .49
     <BLANKLINE>
     Fit
@@ -50,9 +56,9 @@ def screen(result: Result, seconds: float | None = None) -> str:
             *wrap(result.stopped, WIDTH),
             f"{title(result)}{took}",
             *_section("What measures what (standardised loadings; * also measures another)", _groups(result)),
-            *_section(f"Paths between latents (→ {_by_whom(result)}, – direction open)", _paths(result)),
+            *_section(f"{paths_heading(result)} (→ {_by_whom(result)}, – direction not identified)", _paths(result)),
             *_section("Fit", _fit(result)),
-            *_section("Mind", _remarks(result)),
+            *_section("Mind", _remarks(result, elsewhere)),
         ]
     )
 
@@ -63,7 +69,7 @@ def _section(heading: str, lines: Iterator[str]) -> list[str]:
 
 
 def _by_whom(result: Result) -> str:
-    return "told by the data or by knowledge" if result.graph.known else "told by the data"
+    return "compelled in the class found, or known" if result.graph.known else "compelled in the class found"
 
 
 def _groups(result: Result) -> Iterator[str]:
@@ -102,14 +108,22 @@ def _paths(result: Result) -> Iterator[str]:
 
 
 def _fit(result: Result) -> Iterator[str]:
-    rows = indices_in_words(result.sem)
+    rows = indices_in_words(result.reported)
     first, second = (max(len(row[k]) for row in rows) for k in (0, 1))
     yield from (f"  {name:<{first}}  {value:<{second}}  {words}" for name, value, words in rows)
 
 
-def _remarks(result: Result) -> Iterator[str]:
-    for sentence in list(cautions(result))[:_MOST_REMARKS]:
-        yield from wrap(sentence, WIDTH - 2, initial_indent="  - ", subsequent_indent="    ")[:3]
+def _remarks(result: Result, elsewhere: str) -> Iterator[str]:
+    remarks = cautions(result)
+    problems = sum(remark.severity == Severity.DATA for remark in remarks)
+    serious = sum(remark.severity == Severity.DISTRUST for remark in remarks)
+    shown = max(serious + min(problems, _MOST_PROBLEMS), min(_MOST_REMARKS, len(remarks)))
+    for sentence in remarks[:shown]:
+        yield from wrap(sentence, WIDTH - 2, initial_indent="  - ", subsequent_indent="    ")
+    left = len(remarks) - shown
+    if left:
+        kinds = "note" if problems <= shown - serious else "remark"
+        yield f"  {left} more {kinds}{'s' * (left != 1)}: see {elsewhere}"
 
 
 def _cut(line: str, mark: str) -> str:

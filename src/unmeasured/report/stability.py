@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from unmeasured.answer.drawing import picture_of
 from unmeasured.answer.result import Result
-from unmeasured.diagram.picture import FONT, Edge, Node, Picture, curve, shortened, text_width
+from unmeasured.diagram.picture import cut, text_width
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs.outline import group_name
 from unmeasured.replicates.result import Stability
@@ -24,8 +21,6 @@ _CELL, _LABEL = 15, 9.0
 _DARK = (51, 34, 136)
 # Edges that come back less often are neither drawn nor listed.
 _RARE = 0.05
-# Edges that the diagram does not have are bent a little, lest they hide behind those it has.
-_BEND = 0.08
 
 Cell = tuple[str, float | str]
 
@@ -42,13 +37,10 @@ def stability_section(result: Result, stable: Stability) -> Markup:
         method=stable.method,
         failures=stable.failures,
         latents=[(count, f"{part:.0%}") for count, part in stable.n_latents.items()],
-        picture=Markup(_picture(result, edges)),
         edges=[_edge_row(row) for row in edges.to_dict(orient="records")],
         groups=[_group_row(row) for row in groups.to_dict(orient="records")],
         items=[_item_row(row) for row in stable.items.to_dict(orient="records")],
         heat_map=Markup(_heat_map(stable)),
-        style=Markup(_part("stability.css")),
-        script=Markup(_part("stability.js")),
     )
     return Markup(text)
 
@@ -88,68 +80,15 @@ def _percent(part: float) -> Cell:
 # Pictures ---------------------------------------------------------------------------------------------------
 
 
-def _picture(result: Result, edges: pd.DataFrame) -> str:
-    """The variables where the diagram has them; lines are wider and darker the more often an edge comes back."""
-    picture = picture_of(result, "full")
-    place = {node.id: node for node in picture.nodes}
-    for group in result.graph.groups:
-        place[group_name(group)] = _node_of(picture, group)
-    rows = sorted(edges.to_dict(orient="records"), key=lambda row: row["frequency"])
-    drawn = {frozenset((place[edge.source], place[edge.target])): edge for edge in picture.edges}
-    lines = "".join(_line(place[row["source"]], place[row["target"]], drawn, row) for row in rows)
-    nodes = "".join(_shape(node) for node in picture.nodes)
-    return (
-        f'<svg id="frequencies" class="chart" role="img" aria-label="Edges by frequency" font-size="{FONT}" '
-        f'viewBox="0 0 {picture.width:.0f} {picture.height:.0f}" width="{picture.width:.0f}">{lines}{nodes}</svg>'
-    )
-
-
-def _node_of(picture: Picture, group: Sequence[str]) -> Node:
-    node = picture.node(group[0])
-    return picture.node(node.parent) if node.parent else node
-
-
-def _line(a: Node, b: Node, drawn: dict[frozenset[Node], Edge], row: dict[Any, Any]) -> str:
-    f = float(row["frequency"])
-    edge = drawn.get(frozenset((a, b))) or Edge(a.id, b.id, row["kind"], False, "", f, bend=_BEND)
-    if edge.source == b.id:
-        a, b = b, a
-    (x0, y0), (x1, y1), (x2, y2) = curve(a, b, edge)
-    told = f" (→ {row['forward']:.0%}, ← {row['backward']:.0%}, – {row['open']:.0%})" if row["kind"] == "path" else ""
-    hint = escape(f"{row['source']} – {row['target']}: {f:.0%}{told}")
-    look = "known" if row["in_graph"] else "other"
-    return (
-        f'<path class="{look}" data-frequency="{f:.4f}" d="M{x0:.1f} {y0:.1f}Q{x1:.1f} {y1:.1f} {x2:.1f} {y2:.1f}" '
-        f'stroke-width="{0.6 + 3.4 * f:.2f}" stroke-opacity="{0.15 + 0.85 * f:.2f}"><title>{hint}</title></path>'
-    )
-
-
-def _shape(node: Node) -> str:
-    x, y, w, h = node.x, node.y, node.width, node.height
-    if node.kind == "latent":
-        shape = f'<ellipse cx="{x:.1f}" cy="{y:.1f}" rx="{w / 2:.1f}" ry="{h / 2:.1f}"/>'
-    else:
-        dashed = ' class="frame"' if node.kind == "group" else ""
-        shape = f'<rect x="{x - w / 2:.1f}" y="{y - h / 2:.1f}" width="{w:.1f}" height="{h:.1f}"{dashed}/>'
-    top = y - 6.0 * (len(node.lines) - 1) + 3.5
-    words = "".join(
-        f'<text x="{x:.1f}" y="{top + 12.0 * k:.1f}" text-anchor="middle">{escape(line)}</text>'
-        for k, line in enumerate(node.lines)
-    )
-    return shape + (words if node.kind != "group" else "")
-
-
 def _heat_map(stable: Stability) -> str:
     """How often two items share a group, the lower triangle, items in the order of the groups."""
     names = stable.item_order()
     table = stable.together.loc[names, names].to_numpy()
-    left = max(text_width(shortened(name), _LABEL) for name in names) + 8
+    left = max(text_width(cut(name), _LABEL) for name in names) + 8
     width, height = left + _CELL * len(names) + 20, _CELL * len(names) + left + 4
     cells = []
     for i, name in enumerate(names):
-        cells.append(
-            f'<text x="{left - 5:.0f}" y="{i * _CELL + 11}" text-anchor="end">{escape(shortened(name))}</text>'
-        )
+        cells.append(f'<text x="{left - 5:.0f}" y="{i * _CELL + 11}" text-anchor="end">{escape(cut(name))}</text>')
         for j, other in enumerate(names[:i]):
             cells.append(
                 f'<rect x="{left + j * _CELL:.0f}" y="{i * _CELL}" width="{_CELL - 1}" height="{_CELL - 1}" '
@@ -157,7 +96,7 @@ def _heat_map(stable: Stability) -> str:
             )
         # Names below the columns run downwards, so that they never meet.
         foot = f"translate({left + i * _CELL + 4:.0f},{_CELL * len(names) + 6}) rotate(90)"
-        cells.append(f'<text transform="{foot}">{escape(shortened(name))}</text>' if i < len(names) - 1 else "")
+        cells.append(f'<text transform="{foot}">{escape(cut(name))}</text>' if i < len(names) - 1 else "")
     return (
         f'<svg class="chart" role="img" aria-label="Items that travel together" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}" font-size="{_LABEL}">{"".join(cells)}</svg>'

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from unmeasured.answer.result import Result
-from unmeasured.errors import UnmeasuredError
+from unmeasured.files import csv_text, write_folder
 from unmeasured.replicates.result import Stability
 from unmeasured.report.html import html_page
 from unmeasured.report.run import About, Run, model_text, run_of
@@ -31,7 +32,8 @@ def write_report(
     """Write a report of a fitted search, or of a result, into a folder, and return the path of its page.
 
     Beside the page, which needs no network and no other file, are ``result.json``, ``model.lav``, ``diagram.svg`` and
-    ``.png``, ``loadings.csv`` and ``paths.csv``. Files of that name that are there already are replaced.
+    ``.png``, ``loadings.csv`` and ``paths.csv``. Files of that name that are there already are
+    replaced, and only once all of the new ones are on the disk: any failure leaves the old report whole.
 
     Parameters
     ----------
@@ -74,32 +76,22 @@ def report_seconds(n_observed: int, *, is_written: bool) -> float:
 
 
 def write_run(run: Run, folder: str | Path, *, stability: Stability | None = None, with_page: bool = True) -> Path:
-    """Write the page of a run and the files beside it; return the path of the page.
+    """Write the page of a run and the files beside it, all or none; return the path of the page.
 
     ``with_page=False`` leaves out the page and the pictures, which take longest, and returns the path of the result.
     """
     folder, result = Path(folder), run.result
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _put(folder / "result.json", run.to_json())
-        _put(folder / "model.lav", model_text(result))
-        result.loadings.to_csv(folder / "loadings.csv", index=False)
-        result.latent_paths.to_csv(folder / "paths.csv", index=False)
-        if not with_page:
-            return folder / "result.json"
-        drawing = result.plot()
-        _put(folder / "diagram.svg", drawing.to_svg())
-        drawing.savefig(folder / "diagram.png", dpi=150)
-        if stability is not None:
-            stability.edges.to_csv(folder / "stability.csv", index=False)
-            _put(folder / STABILITY, stability.to_json())
-        _put(folder / PAGE, html_page(run, stability))
-    except OSError as error:
-        raise UnmeasuredError(
-            f"The report could not be written to {str(folder)!r}: {error.strerror or error}."
-        ) from None
-    return folder / PAGE
-
-
-def _put(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    contents: dict[str, str | bytes] = {
+        "result.json": run.to_json(),
+        "model.lav": model_text(result),
+        "loadings.csv": csv_text(result.loadings),
+        "paths.csv": csv_text(result.latent_paths),
+    }
+    if stability is not None:
+        contents |= {"stability.csv": csv_text(stability.edges), STABILITY: stability.to_json()}
+    if with_page:
+        drawing, png = result.plot(), BytesIO()
+        drawing.savefig(png, format="png", dpi=150)
+        contents |= {"diagram.svg": drawing.to_svg(), "diagram.png": png.getvalue(), PAGE: html_page(run, stability)}
+    write_folder(folder, contents)
+    return folder / (PAGE if with_page else "result.json")

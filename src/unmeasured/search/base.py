@@ -24,13 +24,16 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unmeasured.data.missing import Missing
+from unmeasured.data.rows import as_rows
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import DataError, UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.levels import Level
+from unmeasured.remarks import by_consequence, distrust
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.sem.fit import Fit
 
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
 _FUNCTION = re.compile(r"<function (?:\S+\.)?(\w+) at 0x[0-9a-f]+>")
 
 
-class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """The face of every search; see :class:`unmeasured.LGES` for what its attributes hold."""
 
     n_jobs: int
@@ -114,6 +117,40 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         if self._began is None:
             self._began = time.monotonic()
 
+    def transform(self, X: Any) -> Any:
+        """Factor scores of rows on every latent found: ``result_.fit.scores(X)``.
+
+        The expectation of the latents given a row, with what is missing left out, as an array (N, latents); after
+        scikit-learn's ``set_output(transform="pandas")`` as a data frame with the index of the rows. The columns must
+        be those of the search, in their order; ``result_.fit.scores`` finds them by name among others.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> rows = um.simulate.sample(um.simulate.random_gnfm(n_latents=3, n_observed=9, rng=0), 500, rng=1)
+        >>> search = um.LGES().set_output(transform="pandas").fit(rows)
+        >>> list(search.transform(rows[:5])), search.fit_transform(rows).shape
+        (['L1', 'L2', 'L3'], (500, 3))
+        """
+        check_is_fitted(self, "result_")
+        if len(getattr(X, "shape", (0, 0))) == 1:  # the words are scikit-learn's
+            raise DataError("Scores are of a table of rows; got one dimension. Reshape your data: X.reshape(1, -1).")
+        try:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        except ValueError as error:
+            raise DataError(str(error)) from None
+        _refuse_other_tables(X, least=1)
+        if not self.graph_.latents:
+            return np.zeros((len(X), 0))
+        names = list(self.sample_.names)
+        rows = X if isinstance(X, pd.DataFrame) else pd.DataFrame(as_rows(X, names).values, columns=names)
+        return self.result_.fit.scores(rows).to_numpy()
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """The latents, in the order of the columns of :meth:`transform`."""
+        check_is_fitted(self, "result_")
+        return np.asarray(self.result_.fit.model.latents, dtype=object)
+
     def __sklearn_tags__(self) -> Any:
         """Missing values are welcome: their moments are estimated."""
         tags = super().__sklearn_tags__()
@@ -129,9 +166,9 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             self._search(sample)
         finally:
             self._began, self._reserved = None, 0.0
-        # That the search was stopped comes before all else.
-        n_first = 1 if self.stopped_ else 0
-        self.remarks_ = (*self.remarks_[:n_first], *sample.remarks, *self.remarks_[n_first:])
+        # That the search was stopped comes before all else; it is among the remarks of the search, too.
+        stopped = [distrust(self.stopped_)] if self.stopped_ else []
+        self.remarks_ = by_consequence((*stopped, *sample.remarks, *self.remarks_))
         self.sample_ = sample
         self.groups_ = self.graph_.groups
         self.n_features_in_ = len(sample.names)
@@ -149,6 +186,7 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             "stopped": self.stopped_,
             "reading": self._levels,
             "headline": self._headline,
+            "heads": self._heads(),
         }
         self.__dict__.pop("_result", None)
         return self
@@ -162,6 +200,11 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             # The only look to the right: what an answer is belongs to a package that builds on this one.
             self._result = import_module("unmeasured.answer.result").Result(**self._answer)
         return cast("Result", self._result)
+
+    def _heads(self) -> dict[str, str]:
+        """The first item of every latent that was named before the search."""
+        groups = getattr(getattr(self, "knowledge", None), "groups", {})
+        return {name: items[0] for name, items in groups.items() if name in self.graph_.latents}
 
     def _options(self) -> dict[str, Any]:
         """The options as a result keeps them: functions by their names."""
@@ -187,7 +230,7 @@ class Search(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         return self.result_._repr_html_() if hasattr(self, "result_") else str(super()._html_repr())
 
 
-def _refuse_other_tables(X: Any) -> None:
+def _refuse_other_tables(X: Any, least: int = 2) -> None:
     """Stop what ``numpy`` would turn into something else without a word, and tables too small for any search."""
     if hasattr(X, "toarray"):
         raise DataError("The data are a sparse matrix; covariances are dense. Pass X.toarray().")
@@ -198,9 +241,9 @@ def _refuse_other_tables(X: Any) -> None:
     if len(shape) != 2:
         return  # the next door says what a table is
     # The words of these two are scikit-learn's, which its users know and its checks look for.
-    if shape[0] < 2:
+    if shape[0] < least:
         rows = "a table without rows" if shape[0] == 0 else "one row"
-        raise DataError(f"n_samples = {shape[0]}, while a minimum of 2 is required: {rows} has no covariance.")
+        raise DataError(f"n_samples = {shape[0]}, while a minimum of {least} is required: {rows} has no covariance.")
     if shape[1] < 2:
         raise DataError(
             f"{shape[1]} feature(s) (shape={tuple(shape)}) while a minimum of 2 is required: a latent variable needs "

@@ -11,6 +11,7 @@ import numpy as np
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.levels import Level
+from unmeasured.remarks import distrust
 from unmeasured.search.trace import Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
@@ -78,7 +79,7 @@ def nothing_latent(sample: Sample, trace: Trace = Trace()) -> Discovery:  # noqa
         if len(independent_variables(sample)) > len(sample.names) - 2
         else "no set of variables passed as the indicators of a latent, so none is reported"
     )
-    return Discovery(empty, fit, trace, (f"No latent variables were found: {reason}.",))
+    return Discovery(empty, fit, trace, (distrust(f"No latent variables were found: {reason}."),))
 
 
 def with_isolated(cpdag: CPDAG, observed: Sequence[str]) -> CPDAG:
@@ -110,25 +111,33 @@ def remarks_on_leftover(leftover: Sequence[str]) -> list[str]:
     if not leftover:
         return []
     return [
-        f"No small set of latents explains {', '.join(leftover)}: all latents found are given as parents "
-        "(a variable that loads on everything, or too small a tolerance)."
+        distrust(
+            f"No small set of latents explains {', '.join(leftover)}: all latents found are given as parents "
+            "(a variable that loads on everything, or too small a tolerance)."
+        )
     ]
 
 
 def remarks_on_fit(fit: Fit) -> list[str]:
     """What to tell of a model that says nothing, or not what the data say."""
     if fit.df == 0:
-        return ["The model found is saturated: it fits any data, so nothing speaks for it. Measure more indicators."]
-    remarks = []
+        told = "The model found is saturated: it fits any data, so nothing speaks for it. Measure more indicators."
+        return [distrust(told)]
+    remarks: list[str] = []
     if math.isfinite(fit.sample.n) and fit.chi2 > fit.df * math.log(fit.sample.n):
         remarks.append(
-            "By BIC a model that explains nothing (every covariance free) describes the data better than the one "
-            "found: a few latents are not the whole story. Look at the largest residuals, or leave out variables that "
-            "load on everything."
+            distrust(
+                "By BIC a model that explains nothing (every covariance free) describes the data better than the one "
+                "found: a few latents are not the whole story. Look at the largest residuals, or leave out variables "
+                "that load on everything."
+            )
         )
     if fit.rmsea > _BAD_FIT:
         remarks.append(
-            f"The model found describes the data badly (RMSEA {fit.rmsea:.3f}): these variables may not be the pure or "
-            "common indicators of a few latents. Look for variables that load on everything, or leave some out."
+            distrust(
+                f"The model found describes the data badly (RMSEA {fit.rmsea:.3f}): these variables may not be the "
+                "pure or common indicators of a few latents. Look for variables that load on everything, or leave some "
+                "out."
+            )
         )
     return remarks

@@ -19,6 +19,7 @@ import numpy as np
 
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
+from unmeasured.remarks import distrust
 from unmeasured.search.discovery import Discovery, is_rejected
 from unmeasured.search.latent_graph import LatentBic, climbed_graph
 from unmeasured.search.score import prior_of
@@ -67,7 +68,7 @@ def questioned(found: Discovery, sample: Sample, data: Sample, penalty: float) -
             "mean that there are no latents: neither may be right, and with many rows every small misfit counts. "
             "um.GES shows that graph."
         )
-        return replace(found, remarks=(*found.remarks, remark))
+        return replace(found, remarks=(*found.remarks, distrust(remark)))
     cpdag = DAG.from_edges(rival.cpdag.member().edges, names=sample.names).cpdag()
     (alone,) = fit_many([cpdag], sample)
     how = f"describes the data badly (RMSEA {fit.rmsea:.3f})" if rejected else "describes the data"
@@ -75,7 +76,7 @@ def questioned(found: Discovery, sample: Sample, data: Sample, penalty: float) -
         f"No latents are reported: the best factor model found {how}, {'and' if rejected else 'but'} a graph among the "
         f"observed variables is {better}. Its edges are those told here."
     )
-    return replace(found, cpdag=cpdag, fit=alone, remarks=(remark,), runners_up=())
+    return replace(found, cpdag=cpdag, fit=alone, remarks=(distrust(remark),), runners_up=())
 
 
 def best_rival(sample: Sample, penalty: float) -> Rival:

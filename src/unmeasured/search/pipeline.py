@@ -39,6 +39,7 @@ from unmeasured.graphs import CPDAG
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.knowledge.rules import Rules
 from unmeasured.knowledge.satisfy import rules_of
+from unmeasured.remarks import distrust
 from unmeasured.search.bic import Best, BicSearch
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical, in_order_of
@@ -145,7 +146,7 @@ def _remarks(cpdag: CPDAG, fit: Fit, clock: Clock, unplaced: tuple[str, ...]) ->
         return "", tuple(remarks)
     stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
     stopped += "" if fit.converged else " Its estimates have not converged."
-    return stopped, (stopped, *remarks)
+    return stopped, (distrust(stopped), *remarks)
 
 
 def _nothing_found(

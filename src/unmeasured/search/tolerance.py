@@ -31,6 +31,7 @@ from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.levels import Level, named_level, strongest_level
+from unmeasured.remarks import distrust
 from unmeasured.search.bic import LatentTest
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical, in_order_of
@@ -214,7 +215,7 @@ class Tolerant:
         stopped = ""
         if clock.stopped:
             stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
-            remarks = [stopped, *remarks]
+            remarks = [distrust(stopped), *remarks]
         return Discovery(
             cpdag, fit, trace, tuple(remark for remark in remarks if remark), stopped=stopped,
             interrupted=clock.is_interrupted, levels=told, headline=finest_first.index(lead), tolerance=self.tolerance,

@@ -15,29 +15,73 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import lapack
 from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
-from unmeasured.data.sample import Sample, as_sample
+from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
-from unmeasured.sem import indices, kernels
+from unmeasured.sem import effects, indices, kernels, local_fit, scoring
+from unmeasured.sem.defined import Labelled, defined_rows
+from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, delta_errors, large_inverse_root
 from unmeasured.sem.dimension import Dimension, dimension
-from unmeasured.sem.lavaan import parse
+from unmeasured.sem.finish import first_indicators_positive, refined
+from unmeasured.sem.measures import Measures, Robust
 from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of, pattern_of
+from unmeasured.sem.reliability import Reliability
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve_with_restarts
 
-# Directions in which the scaled information is below this carry no information: not identified.
-_NO_INFORMATION = 1e-9
-# With so many parameters, and so much information on each given the others, nothing else is looked at.
-_MANY_PARAMETERS, _CLEARLY_IDENTIFIED = 300, 1e-4
+if TYPE_CHECKING:
+    from unmeasured.sem.groups import GroupFit
+
 
 Count = Literal["dimension", "parameters"]
+Estimator = Literal["ML", "MLM", "MLR", "WLSMV"]
+FitMissing = Literal["ml", "fiml", "listwise", "pairwise"]
+
+
+@overload
+def fit(
+    model: str | DAG | CPDAG | Model,
+    X: Any = ...,
+    *,
+    cov: Any = ...,
+    n_samples: float | None = ...,
+    names: Sequence[str] | None = ...,
+    correlate_exogenous: bool = ...,
+    scale_latents: LatentScale = ...,
+    correlate_outcomes: bool = ...,
+    count: Count = ...,
+    estimator: Estimator = ...,
+    groups: None = ...,
+    equal: Sequence[str] | str = ...,
+    cor: Cor | None = ...,
+    missing: FitMissing = ...,
+) -> Fit: ...
+
+
+@overload
+def fit(
+    model: str | DAG | CPDAG | Model,
+    X: Any = ...,
+    *,
+    cov: Any = ...,
+    n_samples: float | None = ...,
+    names: Sequence[str] | None = ...,
+    correlate_exogenous: bool = ...,
+    scale_latents: LatentScale = ...,
+    correlate_outcomes: bool = ...,
+    count: Count = ...,
+    estimator: Estimator = ...,
+    groups: Any,
+    equal: Sequence[str] | str = ...,
+    cor: Cor | None = ...,
+    missing: FitMissing = ...,
+) -> GroupFit: ...
 
 
 def fit(
@@ -51,8 +95,13 @@ def fit(
     scale_latents: LatentScale = "variance",
     correlate_outcomes: bool = False,
     count: Count = "dimension",
-) -> Fit:
-    """Fit a model by maximum likelihood.
+    estimator: Estimator = "ML",
+    groups: Any = None,
+    equal: Sequence[str] | str = (),
+    cor: Cor | None = None,
+    missing: FitMissing = "ml",
+) -> Fit | GroupFit:
+    """Fit a model by maximum likelihood, or to ordinal items by weighted least squares.
 
     Parameters
     ----------
@@ -69,6 +118,26 @@ def fit(
     count : "dimension" or "parameters"
         What degrees of freedom, AIC and BIC count: the generic dimension, which is right, or the free
         parameters, as lavaan does. They differ only where parameters are not identified.
+    estimator : "ML", "MLM", "MLR" or "WLSMV"
+        From rows, tests and standard errors for data that are not normal: Satorra-Bentler (MLM), Yuan-Bentler (MLR,
+        also with missing values), and for ordinal items weighted least squares on polychoric correlations (WLSMV). See
+        ``fit.chi2_scaled``, ``fit.rmsea_robust``, ``fit.cfi_robust``.
+    groups : name of a column, or a value for each row
+        Fit the model to every group of people, with means.
+    equal : sequence of str
+        What the groups share: "loadings", "intercepts", "residuals", "means", "regressions", "residual.covariances",
+        "lv.variances", "lv.covariances" (lavaan's ``group.equal``).
+    cor : "pearson", "auto", "polychoric" or "spearman-normal"
+        Which correlations to take from rows (see :func:`unmeasured.as_sample`); WLSMV takes polychoric ones.
+    missing : "ml", "fiml", "listwise" or "pairwise"
+        What to do about missing values. "ml": the model is fitted to the moments of highest likelihood; in groups,
+        with means and with MLR, the likelihood of the rows themselves is maximised (full information), as "fiml" does
+        always.
+
+    Returns
+    -------
+    Fit or GroupFit
+        A :class:`GroupFit` where groups were named.
 
     Examples
     --------
@@ -79,16 +148,52 @@ def fit(
     >>> round(result.chi2, 2), result.df, round(result.cfi, 3)
     (85.31, 24, 0.931)
     """
-    sample = as_sample(X, cov=cov, n_samples=n_samples, names=names)
-    if isinstance(model, str):
-        model = parse(
-            model,
-            observed=sample.names,
-            correlate_exogenous=correlate_exogenous,
-            scale_latents=scale_latents,
-            correlate_outcomes=correlate_outcomes,
-        )
-    return replace(fit_many([model], sample)[0], count=count)
+    # What goes beyond one covariance matrix builds on this module.
+    from unmeasured.sem.estimate import Options, estimate
+
+    options = Options(
+        estimator, groups, equal, cor, missing, correlate_exogenous, scale_latents, correlate_outcomes, count
+    )
+    matrix = None
+    if estimator == "ML" and groups is None and not equal and missing != "fiml":
+        sample = as_sample(X, cov=cov, n_samples=n_samples, names=names, cor=cor or "pearson", missing=missing)
+        read = options.parse(model, sample.names) if isinstance(model, str) else model
+        if not (isinstance(read, Model) and (read.intercepts or read.has_equalities)):
+            return first_indicators_positive(replace(fit_many([read], sample)[0], count=count))
+        matrix = sample if sample.rows is None else None
+    elif X is None or cov is not None or n_samples is not None:
+        matrix = as_sample(X, cov=cov, n_samples=n_samples, names=names)
+    elif isinstance(X, Sample) and X.rows is None:
+        matrix = X
+    return estimate(model, X, names, matrix, options)
+
+
+@overload
+def fit_many(
+    models: Sequence[DAG | CPDAG | Model],
+    sample: Sample,
+    *,
+    starts: Sequence[Floats | None] | None = ...,
+    n_restarts: int = ...,
+    n_threads: int | None = ...,
+    check: Check = ...,
+    groups: None = ...,
+    equal: Sequence[str] | str = ...,
+) -> list[Fit]: ...
+
+
+@overload
+def fit_many(
+    models: Sequence[DAG | CPDAG | Model],
+    sample: Sample,
+    *,
+    starts: Sequence[Floats | None] | None = ...,
+    n_restarts: int = ...,
+    n_threads: int | None = ...,
+    check: Check = ...,
+    groups: Sequence[Any],
+    equal: Sequence[str] | str = ...,
+) -> list[GroupFit]: ...
 
 
 def fit_many(
@@ -99,7 +204,9 @@ def fit_many(
     n_restarts: int = 6,
     n_threads: int | None = None,
     check: Check = never,
-) -> list[Fit]:
+    groups: Sequence[Any] | None = None,
+    equal: Sequence[str] | str = (),
+) -> list[Fit] | list[GroupFit]:
     """Fit many models to one sample in compiled batches, on all cores unless ``n_threads`` says otherwise.
 
     Parameters
@@ -110,13 +217,28 @@ def fit_many(
         How many other starts a fit gets that looks trapped.
     check
         Raises :class:`~unmeasured.errors.Stopped` where the time is over; fits are returned as far as they have come.
+    groups, equal
+        A value for each row of the sample: fit every model to these groups, as :func:`fit` does, one after the other.
     """
+    if groups is not None:
+        from unmeasured.sem.estimate import Options, estimate_groups
+
+        return [estimate_groups(model, sample, Options(groups=groups, equal=equal)) for model in models]
+    for m in models:
+        if isinstance(m, Model) and (m.intercepts or m.has_equalities):
+            what = "means" if m.intercepts else "equal labels"
+            raise ModelError(f"Models side by side cannot have {what}, and one has. Fit it alone, with unmeasured.fit.")
     patterns = [pattern_of(m) for m in models]
     # One batch shares one matrix: models over different variables go in different batches.
     batches: dict[frozenset[str], list[int]] = {}
     for b, pattern in enumerate(patterns):
         if not len(pattern.observed):
             raise ModelError("The model has no observed variables, so there is nothing to fit it to.")
+        if not pattern.n_free:
+            raise ModelError(
+                "The model has no free parameter: everything in it is fixed (a lone indicator has no residual), so "
+                "there is nothing to estimate. Free a parameter (NA*), or add variables."
+            )
         batches.setdefault(frozenset(pattern.observed_names), []).append(b)
     fits: dict[int, Fit] = {}
     for members in batches.values():
@@ -131,24 +253,8 @@ def fit_many(
     return [fits[b] for b in range(len(models))]
 
 
-def inverse_root(H: Floats) -> Floats | None:
-    """A root R (p, p) of the inverse of a large information matrix, ``R R' = H^-1``; None where that is not safe.
-
-    Eigenvalues, which tell what is not identified, take ten times as long, which matters with thousands of parameters.
-    """
-    if len(H) < _MANY_PARAMETERS:
-        return None
-    try:
-        L = np.linalg.cholesky(H)
-    except np.linalg.LinAlgError:
-        return None
-    # The diagonal of H is one: no parameter is close to a combination of others.
-    is_safe = float(np.diag(L).min()) ** 2 > _CLEARLY_IDENTIFIED
-    return np.asarray(lapack.dtrtri(L, lower=1)[0].T) if is_safe else None
-
-
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(Measures):
     """A fitted model: estimates, likelihood, indices, and how the fit went."""
 
     graph: DAG | CPDAG | Model  # as it was given
@@ -156,6 +262,7 @@ class Fit:
     problem: Problem
     solution: Solution
     count: Count = "dimension"
+    robust: Robust | None = None  # of estimators MLM, MLR and WLSMV
 
     @cached_property
     def model(self) -> Model:
@@ -183,9 +290,17 @@ class Fit:
         if at_bound or self.solution.vanished:
             which = [*at_bound, *self.solution.vanished]
             reasons.append(f"the noise variance of {listing(which)} ran to zero (Heywood case)")
-        elif np.linalg.eigvalsh(self.Omega)[0] <= 0:
+        elif not self._is_definite:
             reasons.append("the estimated covariance of latents or residuals is not positive definite")
         return tuple(reasons)
+
+    @property
+    def _is_definite(self) -> bool:
+        """Whether Omega is positive definite, variables whose noise the model fixes to zero left out."""
+        pattern = self.problem.pattern
+        is_zero = (pattern.slot2 < 0) & (pattern.first == pattern.second) & (pattern.fixed2 == 0)
+        kept = np.setdiff1d(np.arange(pattern.n_nodes), pattern.first[is_zero])
+        return not len(kept) or bool(np.linalg.eigvalsh(self.Omega[np.ix_(kept, kept)])[0] > 0)
 
     @cached_property
     def status(self) -> str:
@@ -270,31 +385,16 @@ class Fit:
         return indices.log_likelihood(max(self.solution.discrepancy, 0.0), log_det, self.n_observed, n)
 
     @property
-    def aic(self) -> float:
-        """Akaike's criterion, with the generic dimension."""
-        return -2.0 * self.loglik + 2.0 * self.n_counted
-
-    @property
-    def bic(self) -> float:
-        """Bayesian information criterion, with the generic dimension; smaller is better."""
-        return -2.0 * self.loglik + self.n_counted * math.log(self.sample.n)
-
-    @property
-    def pvalue(self) -> float:
-        """Probability of a larger chi-square if the model holds."""
-        return indices.p_value(self.chi2, self.df)
+    def n_samples(self) -> float:
+        """Number of samples."""
+        return self.sample.n
 
     @property
     def rmsea(self) -> float:
         """Root mean square error of approximation, dividing by N as lavaan does."""
         if math.isinf(self.sample.n):
             return math.sqrt(max(self.solution.discrepancy, 0.0) / self.df) if self.df else 0.0
-        return indices.rmsea(self.chi2, self.df, self.sample.n)
-
-    @cached_property
-    def rmsea_ci(self) -> tuple[float, float]:
-        """90% interval of RMSEA."""
-        return indices.rmsea_interval(self.chi2, self.df, self.sample.n)
+        return super().rmsea
 
     @property
     def baseline_chi2(self) -> float:
@@ -307,16 +407,6 @@ class Fit:
         return self.n_observed * (self.n_observed - 1) // 2
 
     @property
-    def cfi(self) -> float:
-        """Comparative fit index."""
-        return indices.cfi(*self._comparison)
-
-    @property
-    def tli(self) -> float:
-        """Tucker-Lewis index."""
-        return indices.tli(*self._comparison)
-
-    @property
     def _comparison(self) -> tuple[float, int, float, int]:
         if math.isinf(self.sample.n):  # the limit of large N: chi-squares in proportion, nothing to subtract
             return (
@@ -325,7 +415,12 @@ class Fit:
                 -1e12 * self.sample.log_det_corr,
                 self.baseline_df,
             )
-        return self.chi2, self.df, self.baseline_chi2, self.baseline_df
+        return super()._comparison
+
+    @property
+    def _n_shown(self) -> float:
+        """N as a summary gives it."""
+        return self.sample.n
 
     @cached_property
     def srmr(self) -> float:
@@ -337,7 +432,8 @@ class Fit:
     @cached_property
     def estimates(self) -> Floats:
         """(p,) the free parameters on the scale of the data, in the order of the model's free rows."""
-        return self.solution.x * self.problem.pattern.unit(self.problem.scale)
+        # A search compares likelihoods and never asks; who asks for estimates gets the last digits.
+        return refined(self.problem, self.solution) * self.problem.pattern.unit(self.problem.scale)
 
     @cached_property
     def F(self) -> Floats:
@@ -380,7 +476,7 @@ class Fit:
     @property
     def is_cut_short(self) -> bool:
         """Whether a large fit was stopped before its optimum: it has no standard errors, which would take long."""
-        return self.solution.end == kernels.STEP_LIMIT and len(self.solution.x) >= _MANY_PARAMETERS
+        return self.solution.end == kernels.STEP_LIMIT and len(self.solution.x) >= MANY_PARAMETERS
 
     @cached_property
     def _uncertainty(self) -> tuple[Floats, Bools]:
@@ -390,16 +486,23 @@ class Fit:
         if not p or not np.isfinite(H).all() or self.is_cut_short:
             return np.full(p, np.nan), np.full(p, self.is_cut_short)
         unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
-        root = inverse_root(H * np.outer(unit, unit))
+        root = large_inverse_root(H * np.outer(unit, unit)) if self.robust is None else None
         if root is not None:
             errors = np.sqrt((root**2).sum(axis=1) * 2.0 / self.sample.n) * unit
             return errors * self.problem.pattern.unit(self.problem.scale), np.ones(p, dtype=bool)
         value, vector = np.linalg.eigh(H * np.outer(unit, unit))
-        null = value < _NO_INFORMATION * max(value[-1], 1.0)
+        null = value < NO_INFORMATION * max(value[-1], 1.0)
         identified = ~(np.abs(vector[:, null]) > 1e-4).any(axis=1)
-        variance = (vector[:, ~null] ** 2 / value[~null]).sum(axis=1) * unit**2 * 2.0 / self.sample.n
-        errors = np.where(identified, np.sqrt(variance), np.nan)
-        return errors * self.problem.pattern.unit(self.problem.scale), identified
+        if self.robust is not None:
+            variance = np.diag(self.robust.acov)[:p]
+        else:
+            variance = (vector[:, ~null] ** 2 / value[~null]).sum(axis=1) * unit**2 * 2.0 / self.sample.n
+            variance = variance * self.problem.pattern.unit(self.problem.scale) ** 2
+        return np.where(identified, np.sqrt(variance), np.nan), identified
+
+    def _own_root(self) -> tuple[Floats, Floats] | None:
+        """What :func:`unmeasured.sem.delta.covariance_root` gives, where it does not follow from the information."""
+        return None
 
     @property
     def _identified(self) -> Bools:
@@ -411,14 +514,18 @@ class Fit:
 
         Fixed parameters have a standard error of 0; a free one that is not identified has none. That of a
         variance at its bound is computed as if there were no bound, as lavaan does: do not lean on it.
-        ``std`` is the estimate with all variables of unit variance (lavaan's std.all).
+        ``std`` is the estimate with all variables of unit variance (lavaan's std.all). What the model text defines by
+        ``:=`` comes last.
         """
+        return self._parameters()
+
+    def _parameters(self) -> pd.DataFrame:
         rows = self.model.parameters
         values = dict(zip(self._free, zip(self.estimates, self._uncertainty[0], strict=True), strict=True))
         est, se = np.array([values[p] if p.fixed is None else (p.fixed, 0.0) for p in rows]).reshape(-1, 2).T
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(se > 0, est / se, np.nan)
-        return pd.DataFrame(
+        table = pd.DataFrame(
             {
                 "lhs": [p.lhs for p in rows],
                 "op": [p.op for p in rows],
@@ -430,6 +537,18 @@ class Fit:
                 "std": [self._standardised(p, value) for p, value in zip(rows, est, strict=True)],
             }
         )
+        return pd.concat([table, self._defined_rows(table)], ignore_index=True) if self.model.defined else table
+
+    def _defined_rows(self, table: pd.DataFrame) -> pd.DataFrame:
+        """What the model text defines from labels."""
+        slots = {id(p): k for k, p in enumerate(self._free)}
+        labelled = {
+            p.label: Labelled(float(est), float(std), slots.get(id(p), -1))
+            for p, est, std in zip(self.model.parameters, table["est"], table["std"], strict=True)
+            if p.label is not None
+        }
+        unit = self.problem.pattern.unit(self.problem.scale)
+        return defined_rows(self.model.defined, labelled, len(unit), lambda G: delta_errors(self, G * unit))
 
     @cached_property
     def _sd(self) -> Mapping[str, float]:
@@ -440,6 +559,8 @@ class Fit:
         return dict(zip(self.causal_order, np.diag(self.Omega), strict=True))
 
     def _standardised(self, p: Parameter, est: float) -> float:
+        if not self._sd[p.target] > 0:
+            return math.nan  # a variable without variance has no standardised scale
         if p.op != "~~":
             return float(est * self._sd[p.source] / self._sd[p.target])
         if p.source == p.target:
@@ -452,21 +573,185 @@ class Fit:
         """Explained part of the variance of every variable that has causes."""
         caused = np.flatnonzero(np.isin(np.arange(len(self.F)), self.problem.pattern.target))
         noise, total = np.diag(self.Omega), np.diag(self.full_cov)
-        values = {self.causal_order[i]: 1.0 - noise[i] / total[i] for i in caused}
+        values = {self.causal_order[i]: 1.0 - noise[i] / total[i] if total[i] > 0 else math.nan for i in caused}
         return pd.Series({name: values[name] for name in self.model.names if name in values}, name="r2", dtype=float)
+
+    # Effects ----------------------------------------------------------------------------------------------
+
+    def effects(
+        self,
+        cause: str | None = None,
+        effect: str | None = None,
+        *,
+        level: float = 0.95,
+        bootstrap: int = 0,
+        rng: int | np.random.Generator = 0,
+    ) -> pd.DataFrame:
+        """Total, direct and indirect effects, one row for each: ``cause effect kind est se z pvalue lower upper std
+        ...``.
+
+        For every pair of variables that a directed path leads from one to the other, in the graph as it was fitted;
+        what other members of a class say is in :meth:`unmeasured.Result.effects`. An effect is what a unit of the
+        cause adds to the effect, the other causes of the cause left as they are; ``std``, with ``std_se std_lower
+        std_upper``, is the same in standard deviations.
+
+        Parameters
+        ----------
+        cause, effect
+            Only effects of this variable, only those on this one.
+        level
+            Of the confidence intervals.
+        bootstrap
+            Make intervals from so many replicates of the rows (of a matrix: parametric ones) instead of the delta
+            method. A thousand give stable ends.
+        rng
+            For the replicates.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("political_democracy")
+        >>> text = "ind60 =~ x1 + x2 + x3; dem60 =~ y1 + y2 + y3 + y4; dem65 =~ y5 + y6 + y7 + y8"
+        >>> fit = um.fit(f"{text}; dem60 ~ ind60; dem65 ~ ind60 + dem60", cov=data.frame(), n_samples=data.n_samples)
+        >>> fit.effects("ind60", "dem65")[["kind", "std", "std_se"]].round(2)
+               kind   std  std_se
+        0     total  0.55    0.09
+        1    direct  0.15    0.07
+        2  indirect  0.41    0.09
+        """
+        return effects.effects(self, cause, effect, level=level, bootstrap=bootstrap, rng=rng)
+
+    # Factor scores ----------------------------------------------------------------------------------------
+
+    def scores(
+        self, rows: Any, method: scoring.Method = "regression", *, errors: bool = False, mean: Any = None
+    ) -> pd.DataFrame:
+        """Where each row stands on each latent: one column per latent, aligned with the rows given.
+
+        Parameters
+        ----------
+        rows : DataFrame or array
+            Rows the model was fitted to, or new ones; other columns are left alone. A missing value is left out: the
+            score is that given what the row shows. A row without any value has none.
+        method : "regression" or "bartlett"
+            The expectation of the latents given the row, which has the least error; or unbiased estimates from the
+            indicators. Both are lavaan's ``lavPredict``. With ordinal items the expectation is that given the
+            categories.
+        errors
+            Add a column ``NAME_se`` for each latent: the standard error of its score, the estimates taken as given.
+        mean
+            Of the observed variables, where the model was fitted to a matrix: a Series, a mapping, or numbers in order.
+
+        Raises
+        ------
+        DataError
+            When the rows lack variables of the model, or the model has no means to compare them with.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> rows = um.simulate.sample(um.simulate.random_gnfm(n_latents=2, n_observed=6, rng=0), 200, rng=1)
+        >>> fit = um.fit("f =~ X1 + X2 + X3; g =~ X4 + X5 + X6", rows)
+        >>> fit.scores(rows).shape, list(fit.scores(rows[:3], errors=True))
+        ((200, 2), ['f', 'g', 'f_se', 'g_se'])
+        """
+        return scoring.scores(self, rows, method, errors=errors, mean=mean)
+
+    def score_weights(self, method: scoring.Method = "regression") -> pd.DataFrame:
+        """Weights of factor scores, observed x latents: ``scores = (rows - rows.mean()) @ weights``.
+
+        All that is needed to score rows that are elsewhere, and all there is for a model fitted to a matrix. Rows
+        must be complete and in the units of that matrix; with ordinal items use :meth:`scores`.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("holzinger_swineford")
+        >>> text = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9"
+        >>> fit = um.fit(text, cov=data.frame(), n_samples=data.n_samples)
+        >>> fit.score_weights().shape
+        (9, 3)
+        """
+        return scoring.score_weights(self, method)
+
+    def determinacy(self, method: scoring.Method = "regression") -> pd.DataFrame:
+        """How well scores of complete rows tell the latents: ``determinacy se minimal``, one row per latent.
+
+        ``determinacy`` is the correlation of score and latent, ``se`` the standard error of a score. Two sets of scores
+        that fit the model equally well may correlate as little as ``minimal``; below a determinacy of .71 that is
+        negative, and scores should not be used (Grice 2001 asks for .80, and .90 to decide about people).
+        """
+        return scoring.determinacy(self, method)
+
+    def reliability(self) -> Reliability:
+        """Omega, alpha and average variance extracted of each latent, HTMT and Fornell-Larcker, with words.
+
+        ``table``, ``htmt``, ``fornell_larcker`` and ``correlations`` are data frames, ``sentences`` what the
+        conventional cuts say; ``print`` shows the table and the sentences.
+        """
+        return Reliability(self)
+
+    # Local fit --------------------------------------------------------------------------------------------
+
+    def residuals(self, kind: local_fit.Residual = "correlation") -> pd.DataFrame:
+        """What the model leaves of each covariance: observed less implied, variables by variables.
+
+        Parameters
+        ----------
+        kind : "correlation", "raw" or "standardised"
+            Residuals over the standard deviations in the data (lavaan's ``cor.bentler``), in the units of the data, or
+            each over its standard error, which is beyond 2 by chance in one of twenty (lavaan's ``lavResiduals``). A
+            residual that is zero by construction has no standard error and is missing there.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("holzinger_swineford")
+        >>> text = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9"
+        >>> fit = um.fit(text, cov=data.frame(), n_samples=data.n_samples)
+        >>> [float(fit.residuals(kind).loc["x7", "x8"].round(3)) for kind in ("correlation", "standardised")]
+        [0.075, 4.823]
+        """
+        return local_fit.residuals(self, kind)
+
+    def modification_indices(self, least: float = 0.0) -> pd.DataFrame:
+        """By how much chi-square would fall if one more parameter were free: ``lhs op rhs mi epc sepc.all``.
+
+        One row for each loading, covariance and path that the model fixes or leaves out, the largest first. ``epc`` is
+        the change of the parameter to expect, ``sepc.all`` the same with all variables of unit variance. Figures and
+        rows are those of lavaan's ``modindices``. A list of what would improve the fit of these data is not a list of
+        what is true: with many candidates some are large by chance.
+
+        Parameters
+        ----------
+        least
+            Leave out rows with a smaller index; 3.84 is the 5% point of chi-square on one df.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("holzinger_swineford")
+        >>> text = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9"
+        >>> fit = um.fit(text, cov=data.frame(), n_samples=data.n_samples)
+        >>> fit.modification_indices(30).round(2)
+              lhs  op rhs     mi   epc  sepc.all
+        0  visual  =~  x9  36.41  0.51      0.52
+        1      x7  ~~  x8  34.15  0.49      0.86
+        """
+        return local_fit.modification_indices(self, least)
 
     def summary(self) -> str:
         """The fit as text: status, indices, parameters, notes."""
-        low, high = self.rmsea_ci
+        first, second, *robust = self._test_lines()
         lines = [
-            f"unmeasured fit: {self.n_observed} observed, {len(self.model.latents)} latent, N = {self.sample.n:g}",
+            f"unmeasured fit: {self.n_observed} observed, {len(self.model.latents)} latent, N = {self._n_shown:g}",
             self.status,
             self.dimension.explain(),
             "",
-            f"chi2 {self.chi2:.3f} on {self.df} df, p = {self.pvalue:.4g}",
-            f"RMSEA {self.rmsea:.4f} (90% {low:.4f} to {high:.4f}), CFI {self.cfi:.4f}, TLI {self.tli:.4f}, "
-            f"SRMR {self.srmr:.4f}",
-            f"log-likelihood {self.loglik:.3f}, AIC {self.aic:.2f}, BIC {self.bic:.2f}",
+            first,
+            f"{second}, SRMR {self.srmr:.4f}",
+            *robust,
+            *([] if math.isnan(self.loglik) else [self._likelihood_line()]),
             "",
             self.parameters.to_string(index=False, float_format=lambda v: f"{v:.4f}", na_rep=""),
             *[f"Note: {note}" for note in self.notes],
@@ -474,4 +759,4 @@ class Fit:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<Fit: chi2 {self.chi2:.2f} on {self.df} df, N = {self.sample.n:g}; {self.status}>"
+        return f"<Fit: chi2 {self.chi2:.2f} on {self.df} df, N = {self._n_shown:g}; {self.status}>"

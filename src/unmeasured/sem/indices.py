@@ -10,9 +10,12 @@ import math
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import chdtr, chdtrc, chndtr  # the bare functions: scipy.stats takes a millisecond a call
+from scipy.special import chdtr, chdtrc, chndtr, ndtri  # the bare functions: scipy.stats takes a millisecond a call
 
 from unmeasured.arrays import Floats
+
+# A chi-square beyond this has a noncentral distribution that is Gaussian to five digits.
+_LARGE = 1e6
 
 
 def p_value(chi2: float, df: int) -> float:
@@ -26,7 +29,7 @@ def rmsea(chi2: float, df: int, n: float) -> float:
     >>> round(rmsea(58.518, 24, 202), 4)
     0.0844
     """
-    if df == 0:
+    if df <= 0:
         return 0.0
     return math.sqrt(max(chi2 - df, 0.0) / (df * n))
 
@@ -37,7 +40,7 @@ def rmsea_interval(chi2: float, df: int, n: float, level: float = 0.90) -> tuple
     >>> [round(end, 4) for end in rmsea_interval(58.518, 24, 202)]
     [0.0571, 0.1121]
     """
-    if df == 0:
+    if df <= 0:
         return 0.0, 0.0
     if not math.isfinite(chi2):
         return math.nan, math.nan
@@ -53,8 +56,13 @@ def _noncentrality(chi2: float, df: int, probability: float) -> float:
     def excess(noncentrality: float) -> float:
         return float(chndtr(chi2, df, noncentrality)) - probability
 
-    if chdtr(df, chi2) < probability:
+    if chdtr(df, max(chi2, 0.0)) < probability:
         return 0.0
+    if chi2 > _LARGE:
+        # Here the distribution is Gaussian, and the series behind it does not end: chi2 = df + l + z sqrt(2 df + 4 l).
+        z = float(ndtri(probability))
+        root = math.sqrt(2.0 * z * z + 2.0 * chi2 - df) - math.sqrt(2.0) * z
+        return max((root * root - df) / 2.0, 0.0)
     # A noncentral chi-square has mean df + lambda and variance 2 (df + 2 lambda): ten deviations are plenty.
     top = max(chi2, df) + 10.0 * math.sqrt(2.0 * (df + 2.0 * chi2)) + 10.0
     return float(brentq(excess, 0.0, top, xtol=1e-9))
@@ -69,8 +77,10 @@ def cfi(chi2: float, df: int, baseline_chi2: float, baseline_df: int) -> float:
 
 def tli(chi2: float, df: int, baseline_chi2: float, baseline_df: int) -> float:
     """Tucker-Lewis index; 1 without degrees of freedom, as lavaan has it."""
-    if df == 0:
+    if df <= 0:
         return 1.0
+    if baseline_df <= 0:
+        return math.nan  # one variable, or none: there is nothing to compare with
     baseline = baseline_chi2 / baseline_df
     return (baseline - chi2 / df) / (baseline - 1.0)
 
@@ -88,3 +98,10 @@ def log_likelihood(discrepancy: float, log_det_S: float, n_variables: int, n: fl
     ``discrepancy`` is ``log det Sigma + tr(Sigma^-1 S) - log det S - n_variables``.
     """
     return -0.5 * n * (n_variables * (1.0 + math.log(2.0 * math.pi)) + log_det_S + discrepancy)
+
+
+def srmr_with_means(mean: Floats, S: Floats, mu: Floats, Sigma: Floats) -> float:
+    """As :func:`srmr`, with the residuals of the means in standard deviations."""
+    sd = np.sqrt(np.diag(S))
+    residual = ((S - Sigma) / np.outer(sd, sd))[np.tril_indices(len(S))]
+    return float(np.sqrt((np.sum(residual**2) + np.sum(((mean - mu) / sd) ** 2)) / (len(residual) + len(sd))))

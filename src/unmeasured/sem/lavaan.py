@@ -13,15 +13,19 @@ covariance), and the rows are completed with what lavaan's ``sem()`` would add.
 ========================================= =======================================================
 understood                                refused, by name and line
 ========================================= =======================================================
-``f =~ x1 + x2``  loadings; the left side ``x ~ 1``  intercepts: means are not modelled
-may be measured by another latent         ``a*x``, ``equal()*``, ``label()*``  labels, equality
-``y ~ f + x``  paths                      ``:=``, ``==``, ``<``, ``>``  definitions, constraints
-``x1 ~~ x2``, ``f ~~ f``  (co)variances   ``start()*``, ``0.5?x``  starting values
-``1*x``, ``-0.5*x``, ``1e-3*x``  fixed    ``lower()*``, ``upper()*``, ``prior()*``, ``rv()*``
-``NA*x``  set free what is fixed by rule  ``c(1, 2)*x``, ``group:``, ``level:``, ``%``  blocks
-``a + b ~ c``, ``x1 + x2 ~~ x3``          ``<~``  composites; ``efa()*``  rotation blocks
-``#`` and ``!``  comments                 ``|``, ``~*~``  ordered variables
-``;``  between statements                 ``x1:x2``  products; feedback loops
+``f =~ x1 + x2``  loadings; the left side ``equal()*``, ``label()*``  (write ``a*x``)
+may be measured by another latent         ``==``, ``<``, ``>``  constraints between labels
+``y ~ f + x``  paths                      ``start()*``, ``0.5?x``  starting values
+``x1 ~~ x2``, ``f ~~ f``  (co)variances   ``lower()*``, ``upper()*``, ``prior()*``, ``rv()*``
+``x ~ 1``, ``f ~ 1``  intercepts, means   ``group:``, ``level:``, ``%``  blocks
+``1*x``, ``-0.5*x``, ``1e-3*x``  fixed    ``<~``  composites; ``efa()*``  rotation blocks
+``NA*x``  set free what is fixed by rule  ``|``, ``~*~``  ordered variables
+``a*x``  a label: equal labels are equal  ``x1:x2``  products; feedback loops
+``c(a, b)*x``  one for each group
+``ab := a*b``  defined from labels
+``a + b ~ c``, ``x1 + x2 ~~ x3``
+``#`` and ``!``  comments
+``;``  between statements
 ========================================= =======================================================
 
 A line continues on the next when it ends in an operator or ``+``, or when the next begins with ``+``.
@@ -34,11 +38,12 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, groupby, pairwise
 from typing import NoReturn, get_args
 
 from unmeasured.errors import ModelError, UnmeasuredWarning, listing, nearest
+from unmeasured.sem.defined import check_expression
 from unmeasured.sem.parameters import LatentScale, Model, Operator, Parameter
 
 __all__ = ["parse", "write"]
@@ -51,6 +56,8 @@ def parse(
     correlate_exogenous: bool = True,
     scale_latents: LatentScale = "variance",
     correlate_outcomes: bool = False,
+    group: int = 0,
+    n_groups: int = 1,
 ) -> Model:
     """Read lavaan model text and complete it with the defaults of lavaan's ``sem()``.
 
@@ -70,6 +77,9 @@ def parse(
     correlate_outcomes : bool
         Free residual covariances among variables that are explained by a ``~`` and explain nothing
         themselves, indicators excepted (lavaan's ``auto.cov.y``). Off here; lavaan's ``sem()`` has it **on**.
+    group, n_groups : int
+        Whose model is asked for: that of the ``group``-th of ``n_groups``, counted from 0, where ``c()`` gives each
+        group its own value or label.
 
     Returns
     -------
@@ -108,7 +118,7 @@ def parse(
     >>> [(row.lhs, row.op, row.rhs) for row in model.parameters if row.fixed is None][:4]
     [('f', '=~', 'x1'), ('f', '=~', 'x2'), ('f', '=~', 'x3'), ('y', '~', 'f')]
     >>> model.parameters[-1]
-    Parameter(op='~~', source='f', target='f', fixed=1.0)
+    Parameter(op='~~', source='f', target='f', fixed=1.0, label=None)
     >>> parse("f =~ x1 + x2 + x33", observed=["x1", "x2", "x3"])
     Traceback (most recent call last):
         ...
@@ -117,13 +127,13 @@ def parse(
     """
     if scale_latents not in get_args(LatentScale):
         raise ModelError(f"scale_latents must be one of {listing(get_args(LatentScale))}; got {scale_latents!r}.")
-    rows = _read_rows(text)
+    rows, defined = _read_rows(text, group, n_groups)
     roles = _Roles.of(rows)
     _check_names(rows, roles, observed)
     _refuse_cycles(rows)
     _warn_of_lost_covariances(roles)
     added = _Defaults(correlate_exogenous, scale_latents, correlate_outcomes)
-    return _complete(rows, roles, observed, added)
+    return replace(_complete(rows, roles, observed, added), defined=defined)
 
 
 def write(model: Model, *, correlate_exogenous: bool = True, correlate_outcomes: bool = False) -> str:
@@ -162,7 +172,7 @@ def write(model: Model, *, correlate_exogenous: bool = True, correlate_outcomes:
     """
     _check_writable(model)
     lines = _write_rows(_as_measured(model), model.latents)
-    rows = _read_rows("\n".join(lines))
+    rows, _ = _read_rows("\n".join(lines))
     options = _Defaults(correlate_exogenous, "variance", correlate_outcomes)
     read_back = _complete(rows, _Roles.of(rows), model.observed, options)
     has = {_entry(row.op, row.source, row.target) for row in model.parameters}
@@ -171,7 +181,9 @@ def write(model: Model, *, correlate_exogenous: bool = True, correlate_outcomes:
         for row in read_back.parameters
         if _entry(row.op, row.source, row.target) not in has
     ]
-    return "\n".join(lines + _write_rows(zeros, model.latents))
+    means = [f"{row.lhs} ~ {_write_term(row, guard=False)}" for row in model.intercepts]
+    definitions = [f"{name} := {expression}" for name, expression in model.defined]
+    return "\n".join(lines + _write_rows(zeros, model.latents) + means + definitions)
 
 
 # -- tokens ------------------------------------------------------------------------------------------------
@@ -190,7 +202,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_CONTINUES = {"+", "*", "=~", "~", "~~"}  # a line that ends in one of these goes on in the next
+_CONTINUES = {"+", "*", "=~", "~", "~~", ":="}  # a line that ends in one of these goes on in the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +265,7 @@ class _Row:
     right: _Token
     fixed: float | None
     explicit: bool
+    label: str | None = None
 
     @property
     def lhs(self) -> str:
@@ -268,7 +281,12 @@ class _Row:
 
     @property
     def text(self) -> str:
-        return f"{self.lhs} {self.op} {self.rhs}"
+        return f"{self.lhs} ~ 1" if self.op == "~1" else f"{self.lhs} {self.op} {self.rhs}"
+
+    @property
+    def tokens(self) -> tuple[_Token, ...]:
+        """The names in this row."""
+        return (self.left,) if self.op == "~1" else (self.left, self.right)
 
     @property
     def edge(self) -> tuple[str, str]:
@@ -282,30 +300,93 @@ class _Row:
 
 
 def _entry(op: Operator, source: str, target: str) -> tuple[str, str, str]:
+    if op == "~1":
+        return ("alpha", source, "")
     if op == "~~":
         return ("Omega", min(source, target), max(source, target))
     return ("F", source, target)
 
 
-def _read_rows(text: str) -> list[_Row]:
+def _read_rows(text: str, group: int = 0, n_groups: int = 1) -> tuple[list[_Row], tuple[tuple[str, str], ...]]:
+    """The stated rows of a group, and what is defined from labels of any group."""
     statements = [statement for statement in _split_statements(_tokenise(text)) if statement]
+    definitions = [statement for statement in statements if _is_definition(statement)]
+    statements = [statement for statement in statements if not _is_definition(statement)]
     if not statements:
         raise ModelError("The model text is empty; write at least one statement, such as 'f =~ x1 + x2 + x3'.")
-    rows = [row for statement in statements for row in _read_statement(statement)]
+    of = _Group(group, n_groups)
+    rows = _labelled(row for statement in statements for row in _read_statement(statement, of))
     _refuse_repeats(rows)
-    return rows
+    if not definitions:
+        return rows, ()
+    others = (_Group(k, n_groups) for k in range(n_groups) if k != group)
+    elsewhere = [row for other in others for statement in statements for row in _read_statement(statement, other)]
+    labels = _unique(row.label for row in (*rows, *elsewhere) if row.label)
+    return rows, tuple(_read_definitions(definitions, labels))
 
 
-def _read_statement(statement: _Tokens) -> Iterator[_Row]:
+def _labelled(rows: Iterable[_Row]) -> list[_Row]:
+    """The rows, where ``f =~ NA*x + a*x`` states one: as in lavaan, a label may stand apart from a value."""
+    kept: dict[tuple[str, str, str], int] = {}
+    result: list[_Row] = []
+    for row in rows:
+        at = kept.setdefault(row.entry, len(result))
+        if at == len(result):
+            result.append(row)
+            continue
+        first = result[at]
+        if first.text == row.text and row.label and not first.label:
+            result[at] = replace(first, label=row.label)
+        elif first.text == row.text and first.label and not first.explicit and row.explicit and not row.label:
+            result[at] = replace(row, label=first.label)
+        else:
+            result.append(row)
+    return result
+
+
+def _is_definition(statement: _Tokens) -> bool:
+    return next((token.text for token in statement if token.kind == "relation"), "") == ":="
+
+
+def _read_definitions(statements: Iterable[_Tokens], labels: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Name and expression of each ``:=``; every name in an expression is a label, or defined above it."""
+    known = list(labels)
+    for statement in statements:
+        at = next(i for i, token in enumerate(statement) if token.text == ":=")
+        left, op, right = statement[:at], statement[at], statement[at + 1 :]
+        if len(left) != 1 or left[0].kind != "name":
+            _refuse(op, f"{_quote(statement)} must have one new name on the left of ':='.")
+        if left[0].text in known:
+            _refuse(op, f"{left[0].text!r} in {_quote(statement)} is taken; give what ':=' defines a name of its own.")
+        if not right:
+            _refuse(op, f"{_quote(statement)} has nothing on its right; write an expression of labels, such as 'a*b'.")
+        expression = "".join(token.text for token in right)
+        try:
+            check_expression(expression, known)
+        except ModelError as error:
+            _refuse(right[0], str(error))
+        known.append(left[0].text)
+        yield left[0].text, expression
+
+
+def _read_statement(statement: _Tokens, of: _Group) -> Iterator[_Row]:
     op, left, right = _split_sides(statement)
-    relation = _RELATIONS[op.text]
     names = [_read_left(term, op) for term in _split_terms(left, op)]
-    terms = [_read_term(term, op) for term in _split_terms(right, op)]
+    terms = [_read_term(term, op, of) for term in _split_terms(right, op)]
     for name in names:
         for term in terms:
-            row = _Row(relation, name, term.name, term.fixed, term.explicit)
+            relation = "~1" if term.name.kind == "number" else _RELATIONS[op.text]
+            row = _Row(relation, name, term.name, term.fixed, term.explicit, term.label)
             _check_row(row)
             yield row
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Which of the values of a ``c()`` to read."""
+
+    number: int
+    of: int
 
 
 _RELATIONS: dict[str, Operator] = {"=~": "=~", "~": "~", "~~": "~~"}
@@ -314,14 +395,13 @@ _OTHER_RELATIONS = {
     "polychoric correlations in place of rows",
     "<~": "composites (formative latents) are not supported. Build the weighted sum in the data, or measure "
     "the latent with '=~'",
-    ":=": "defined parameters are not supported. Compute the quantity from the estimates instead",
-    "==": "equality constraints are not supported. Fix both parameters to a number, or remove the statement",
+    "==": "constraints between labels are not supported. Give the parameters that are equal the same label",
     "<": "inequality constraints are not supported. Remove the statement",
     ">": "inequality constraints are not supported. Remove the statement",
     "|": "thresholds of ordered variables are not supported. Remove the statement, and give "
     "polychoric correlations in place of rows",
-    "%": "blocks ('%') are not supported. Fit each group or level on its own",
-    ":": "blocks (groups and levels) are not supported. Fit each group or level on its own",
+    "%": "blocks ('%') are not supported. For groups of people name their column with groups=",
+    ":": "blocks are not supported. For groups of people name their column with groups=; one model serves all of them",
 }
 
 
@@ -396,11 +476,17 @@ def _split_terms(side: _Tokens, op: _Token) -> list[_Tokens]:
     return list(terms)
 
 
+# Fixed values beyond this leave no digits for the products of a likelihood.
+_LARGEST = 1e50
+_LABEL = re.compile(r"[A-Za-z.][\w.]*")
+
+
 @dataclass(frozen=True, slots=True)
 class _Term:
     name: _Token
     fixed: float | None = None
     explicit: bool = False
+    label: str | None = None
 
 
 def _read_left(term: _Tokens, op: _Token) -> _Token:
@@ -414,47 +500,79 @@ def _read_left(term: _Tokens, op: _Token) -> _Token:
     return _read_name(term, op)
 
 
-def _read_term(term: _Tokens, op: _Token) -> _Term:
-    """Read ``name``, ``number*name`` or ``NA*name``."""
-    if op.text == "~" and term[-1].kind == "number" and (len(term) == 1 or term[-2].text in "*-?"):
-        _refuse(
-            term[-1],
-            f"{_quote(term)} on the right of '~' is an intercept; means are not modelled. Remove the term.",
-        )
+def _read_term(term: _Tokens, op: _Token, of: _Group) -> _Term:
+    """Read ``name``, ``number*name``, ``NA*name``, ``label*name`` or ``c(...)*name``; 1 for a name is an intercept."""
     stars = [i for i, token in enumerate(term) if token.text in "*?"]
     if not stars:
-        return _Term(_read_name(term, op))
+        return _Term(_read_variable(term, op))
     modifier, name = term[: stars[-1]], term[stars[-1] + 1 :]
     if term[stars[-1]].text == "?":
         _refuse_modifier("start", term)
     if not modifier or not name:
         _refuse(term[stars[-1]], f"'*' in {_quote(term)} needs a value on its left and a name on its right.")
-    fixed = _read_modifier(modifier, term)
-    return _Term(_read_name(name, op), fixed, explicit=True)
+    fixed, label = _read_modifier(_of_group(modifier, term, of), term)
+    return _Term(_read_variable(name, op), fixed, explicit=label is None, label=label)
 
 
-def _read_modifier(modifier: _Tokens, term: _Tokens) -> float | None:
-    """Return the value of a number, and None for ``NA``; refuse every other modifier by name."""
+def _read_variable(term: _Tokens, op: _Token) -> _Token:
+    """A name, or the 1 that stands for an intercept on the right of ``~``."""
+    if op.text == "~" and term[-1].kind == "number":
+        if len(term) == 1 and float(term[0].text) == 1.0:
+            return term[0]
+        _refuse(
+            term[0],
+            f"{_quote(term)} on the right of '~' is not an intercept; write 'x ~ 1', or 'x ~ 0*1' to fix it to zero.",
+        )
+    return _read_name(term, op)
+
+
+def _of_group(modifier: _Tokens, term: _Tokens, of: _Group) -> _Tokens:
+    """The part of ``c(a, b)`` that is meant for this group; anything else as it is."""
+    if modifier[0].text != "c" or len(modifier) < 2 or modifier[1].text != "(" or modifier[-1].text != ")":
+        return modifier
+    parts: list[list[_Token]] = [[]]
+    for token in modifier[2:-1]:
+        if token.text == ",":
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    if len(parts) != of.of:
+        groups = "the data have one group (name the column with groups=)" if of.of == 1 else f"there are {of.of} groups"
+        _refuse(term[0], f"{_quote(term)} gives {len(parts)} values, one for each group, but {groups}.")
+    if not parts[of.number]:
+        _refuse(term[0], f"{_quote(term)} leaves out the value of a group; write one number, NA or label for each.")
+    return parts[of.number]
+
+
+def _read_modifier(modifier: _Tokens, term: _Tokens) -> tuple[float | None, str | None]:
+    """Return the value of a number, None for ``NA``, or a label; refuse every other modifier by name."""
     kinds = [token.kind for token in modifier]
     if kinds == ["name"] and modifier[0].text == "NA":
-        return None
+        return None, None
     if kinds[-1] == "number" and (len(modifier) == 1 or (len(modifier) == 2 and modifier[0].text in "+-")):
         value = float("".join(token.text for token in modifier))
         if not math.isfinite(value):
             _refuse(modifier[0], f"{_quote(term)} fixes a parameter to {value}; give a finite number.")
-        return value
-    if kinds in (["name"], ["string"]):
-        _refuse_modifier("label", term)
+        if abs(value) > _LARGEST:
+            _refuse(modifier[0], f"{_quote(term)} fixes a parameter beyond {_LARGEST:g}; change the unit.")
+        return value, None
+    if kinds == ["name"]:
+        return None, modifier[0].text
+    if kinds == ["string"]:
+        label = modifier[0].text.strip("'\"")
+        if not _LABEL.fullmatch(label):
+            _refuse(modifier[0], f"{_quote(term)} has a label that is no name; write one such as a, as in 'a*x'.")
+        return None, label
     if kinds[0] == "name" and len(modifier) > 1 and modifier[1].text == "(":
         _refuse_modifier(modifier[0].text, term)
-    _refuse(modifier[0], f"{_quote(modifier)} in {_quote(term)} is not a value; write one number, or NA.")
+    _refuse(modifier[0], f"{_quote(modifier)} in {_quote(term)} is not a value; write one number, NA or a label.")
 
 
 _OTHER_MODIFIERS = {
-    "label": "is a label; labels serve equality constraints, which are not supported. Remove the label",
-    "equal": "is an equality constraint, which is not supported. Remove it",
+    "label": "uses label(); write the label itself, as in 'a*x'",
+    "equal": "uses equal(); give both parameters the same label, as in 'a*x1 + a*x2'",
     "start": "gives a starting value; these are made from the data here. Remove it",
-    "c": "gives one value for each group; groups are not supported. Fit each group on its own",
+    "c": "is not closed; write one value for each group, as in 'c(a, b)*x'",
     "efa": "opens an efa() block, which is not supported. State which loadings are free",
     "lower": "sets a bound; bounds are not supported. Remove it",
     "upper": "sets a bound; bounds are not supported. Remove it",
@@ -486,7 +604,7 @@ def _read_name(term: _Tokens, op: _Token) -> _Token:
 
 
 def _check_row(row: _Row) -> None:
-    if row.op != "~~" and row.lhs == row.rhs:
+    if row.op in ("=~", "~") and row.lhs == row.rhs:
         deed = "measures" if row.op == "=~" else "explains"
         _refuse(row.right, f"{row.lhs!r} {deed} itself in '{row.text}'; name another variable.")
     if row.op == "~~" and row.lhs == row.rhs and row.fixed is not None and row.fixed < 0:
@@ -546,7 +664,7 @@ class _Roles:
         explained = _without(effects, latents, indicators)
         explained_latents = [name for name in latents if name in set(effects)]
         predictors = _without(causes, latents, indicators, explained)
-        named = _unique([row.lhs for row in stated] + [row.rhs for row in stated])
+        named = _unique([row.lhs for row in stated] + [row.rhs for row in stated] + [row.lhs for row in rows])
         return cls(
             latents=latents,
             indicators=indicators,
@@ -578,7 +696,7 @@ def _check_names(rows: Sequence[_Row], roles: _Roles, observed: Sequence[str] | 
                 f"Line {row.left.line}: {row.lhs!r} stands on the left of =~, which makes it a latent, but it "
                 "is a variable of the data; give the latent another name, or swap the two sides."
             )
-        for token in (row.left, row.right):
+        for token in row.tokens:
             if token.text not in columns and token.text not in latents:
                 hint = nearest(token.text, [*observed, *roles.latents])
                 _refuse(
@@ -589,9 +707,9 @@ def _check_names(rows: Sequence[_Row], roles: _Roles, observed: Sequence[str] | 
 
 
 def _refuse_cycles(rows: Sequence[_Row]) -> None:
-    cycle = _find_cycle([row.edge for row in rows if row.op != "~~"])
+    cycle = _find_cycle([row.edge for row in rows if row.op in ("=~", "~")])
     if cycle:
-        lines = {row.edge: row.line for row in rows if row.op != "~~"}
+        lines = {row.edge: row.line for row in rows if row.op in ("=~", "~")}
         where = _lines(lines[edge] for edge in pairwise(cycle))
         raise ModelError(
             f"The model has a feedback loop, {' → '.join(cycle)} ({where}); "
@@ -657,17 +775,18 @@ class _Defaults:
 def _complete(rows: Sequence[_Row], roles: _Roles, observed: Sequence[str] | None, added: _Defaults) -> Model:
     parameters = (
         *_loadings(rows, added),
-        *(Parameter("~", *row.edge, row.fixed) for row in rows if row.op == "~"),
+        *(Parameter("~", *row.edge, row.fixed, row.label) for row in rows if row.op == "~"),
         *_stated_covariances(rows, roles, added),
         *_default_covariances(rows, roles, added),
     )
+    intercepts = tuple(Parameter("~1", row.lhs, row.lhs, row.fixed, row.label) for row in rows if row.op == "~1")
     if observed is None:
-        tokens = sorted((token for row in rows for token in (row.left, row.right)), key=lambda t: t.start)
+        tokens = sorted((token for row in rows for token in row.tokens), key=lambda t: t.start)
         columns = _without(_unique(token.text for token in tokens), roles.latents)
     else:
         used = set(roles.observed)
         columns = [name for name in observed if name in used]
-    return Model((*roles.latents, *columns), tuple(roles.latents), parameters)
+    return Model((*roles.latents, *columns), tuple(roles.latents), parameters, intercepts)
 
 
 def _loadings(rows: Sequence[_Row], added: _Defaults) -> Iterator[Parameter]:
@@ -677,7 +796,7 @@ def _loadings(rows: Sequence[_Row], added: _Defaults) -> Iterator[Parameter]:
             continue
         is_marker = row.lhs not in begun and added.scale_latents == "first-indicator" and not row.explicit
         begun.add(row.lhs)
-        yield Parameter("=~", *row.edge, 1.0 if is_marker else row.fixed)
+        yield Parameter("=~", *row.edge, 1.0 if is_marker else row.fixed, row.label)
 
 
 def _stated_covariances(rows: Sequence[_Row], roles: _Roles, added: _Defaults) -> Iterator[Parameter]:
@@ -689,7 +808,7 @@ def _stated_covariances(rows: Sequence[_Row], roles: _Roles, added: _Defaults) -
             continue
         first, second = sorted((row.lhs, row.rhs), key=lambda name: rank.get(name, len(rank)))
         is_scale = first == second and first in roles.latents and added.scale_latents == "variance"
-        yield Parameter("~~", first, second, 1.0 if is_scale and not row.explicit else row.fixed)
+        yield Parameter("~~", first, second, 1.0 if is_scale and not row.explicit else row.fixed, row.label)
 
 
 def _default_covariances(rows: Sequence[_Row], roles: _Roles, added: _Defaults) -> Iterator[Parameter]:
@@ -738,10 +857,7 @@ def _as_measured(model: Model) -> list[Parameter]:
     """Turn the effects of a latent that has no ``=~`` into ``=~``: that is what makes it one in the text."""
     measuring = {row.source for row in model.parameters if row.op == "=~"}
     bare = [name for name in model.latents if name not in measuring]
-    rows = [
-        Parameter("=~", row.source, row.target, row.fixed) if row.op == "~" and row.source in bare else row
-        for row in model.parameters
-    ]
+    rows = [replace(row, op="=~") if row.op == "~" and row.source in bare else row for row in model.parameters]
     for name in bare:
         if not any(row.op == "=~" and row.source == name for row in rows):
             raise ModelError(
@@ -752,7 +868,7 @@ def _as_measured(model: Model) -> list[Parameter]:
 
 def _write_rows(rows: Sequence[Parameter], latents: Sequence[str]) -> list[str]:
     """Write loadings, then paths, then covariances; neighbours with the same left side share a line."""
-    order: dict[Operator, int] = {"=~": 0, "~": 1, "~~": 2}
+    order: dict[Operator, int] = {"=~": 0, "~": 1, "~~": 2, "~1": 3}
     unscaled = set(latents)  # no loading written yet
     lines = []
     for (op, lhs, _), group in groupby(
@@ -770,6 +886,7 @@ def _write_rows(rows: Sequence[Parameter], latents: Sequence[str]) -> list[str]:
 
 
 def _write_term(row: Parameter, *, guard: bool) -> str:
-    if row.fixed is None:
-        return f"NA*{row.rhs}" if guard else row.rhs
-    return f"{repr(float(row.fixed)).removesuffix('.0')}*{row.rhs}"
+    rhs = row.rhs or "1"
+    value = f"{repr(float(row.fixed)).removesuffix('.0')}*{rhs}" if row.fixed is not None else ""
+    free = value or (f"NA*{rhs}" if guard else "")
+    return " + ".join(filter(None, (free, f"{row.label}*{rhs}" if row.label else ""))) or rhs

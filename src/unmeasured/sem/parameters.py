@@ -18,21 +18,23 @@ from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
 
-Operator = Literal["=~", "~", "~~"]
+Operator = Literal["=~", "~", "~~", "~1"]
 LatentScale = Literal["variance", "first-indicator"]
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One row of a model: a loading, a path or a (co)variance, free or fixed to a value.
+    """One row of a model: a loading, a path, a (co)variance or an intercept, free or fixed to a value.
 
-    ``=~`` and ``~`` are entries of F, the effect of ``source`` on ``target``; ``~~`` is an entry of Omega.
+    ``=~`` and ``~`` are entries of F, the effect of ``source`` on ``target``; ``~~`` is an entry of Omega; ``~1`` is
+    the intercept of ``source``, which is also its ``target``. Free rows with the same label are equal.
     """
 
     op: Operator
     source: str
     target: str
     fixed: float | None = None
+    label: str | None = None
 
     @property
     def lhs(self) -> str:
@@ -42,16 +44,25 @@ class Parameter:
     @property
     def rhs(self) -> str:
         """The right side as lavaan writes it: the indicator of a loading, the cause of a path."""
+        if self.op == "~1":
+            return ""
         return self.source if self.op == "~" else self.target
 
 
 @dataclass(frozen=True)
 class Model:
-    """A directed linear model with latents: names, roles, and one row for every entry that is not zero."""
+    """A directed linear model with latents: names, roles, and one row for every entry that is not zero.
+
+    ``defined`` are quantities computed from labelled rows, as ``(name, expression)``.
+    ``intercepts`` are those that were stated; where means are modelled, the other observed variables have free ones and
+    the other latents none.
+    """
 
     names: tuple[str, ...]
     latents: tuple[str, ...]
     parameters: tuple[Parameter, ...]
+    intercepts: tuple[Parameter, ...] = ()
+    defined: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def observed(self) -> tuple[str, ...]:
@@ -68,6 +79,12 @@ class Model:
     def n_free(self) -> int:
         """How many parameters are free; not the dimension of the model, which may be smaller."""
         return sum(p.fixed is None for p in self.parameters)
+
+    @property
+    def has_equalities(self) -> bool:
+        """Whether two free parameters have the same label."""
+        labels = [p.label for p in (*self.parameters, *self.intercepts) if p.fixed is None and p.label is not None]
+        return len(set(labels)) < len(labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +234,8 @@ def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
     """The pattern of a graph, straight from its matrix: the same as that of :func:`model_of`, sooner."""
     if isinstance(graph, Model):
         return graph.pattern
+    if not isinstance(graph, DAG | CPDAG):
+        raise ModelError(f"A model is lavaan text, a DAG, a CPDAG or a Model; got a {type(graph).__name__}.")
     dag = graph.member() if isinstance(graph, CPDAG) else graph
     latent = np.array(dag.variables.latent, dtype=bool)
     order = np.array(dag.topological_order, dtype=np.int64)

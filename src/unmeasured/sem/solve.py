@@ -282,7 +282,10 @@ class Rescaled:
         pattern, original = self.problem.pattern, self.original
         unit = np.ones(original.n_nodes)
         for latent, _, q in self.swapped:
-            unit[latent] = np.sqrt(original.fixed2[q] / x[pattern.slot2[q]])
+            s = pattern.slot2[q]
+            # A start that implies no covariance may leave the variance below its bound.
+            value = max(float(x[s]), 0.0 if self.problem.lower is None else float(self.problem.lower[s]))
+            unit[latent] = np.sqrt(original.fixed2[q] / value) if value > 0 else 1.0
         F, _ = pattern.matrices(np.append(x, 0.0))
         scale = self.problem.scale
         fixed = pattern.slot < 0  # matrices() leaves fixed values on the scale of the data

@@ -420,3 +420,17 @@ def test_what_is_refused_is_named(case: str) -> None:
 def test_populations_need_no_number() -> None:
     sample = Sample.from_cov(CORR, math.inf)
     assert np.allclose(sample.cov, CORR)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-100, 1e100, 1e200, 1e307])
+def test_skewed_columns_of_any_size_overflow_nowhere(size):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(np.exp(rng.normal(size=(90, 1)) + 0.5 * rng.normal(size=(90, 3))) / 50.0, columns=list("abc"))
+    plain = as_sample(rows, cor="auto")
+    assert set(plain.kinds) == {"scores"}
+    rows["a"] *= size
+    if 1e-100 <= size <= 1e100:
+        assert np.allclose(as_sample(rows, cor="auto").corr, plain.corr, atol=1e-9)
+    else:
+        with pytest.raises(um.DataError, match="too small or too large"):
+            as_sample(rows, cor="auto")

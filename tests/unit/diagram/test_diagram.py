@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import unmeasured as um
 from unmeasured.answer.drawing import picture_of
-from unmeasured.diagram.picture import LABEL_FONT, curve, on_curve, text_width
 from unmeasured.diagram.style import edge_paint, node_paint
 
 
@@ -31,59 +30,6 @@ def pair():
     edges = [("L1", "L2"), ("L1", "L3"), *[("L1", x) for x in ("a1", "a2", "a3", "c")]]
     edges += [(latent, x) for latent in ("L2", "L3") for x in ("b1", "b2", "b3", "b4", "b5", "c")]
     return result_of(um.DAG.from_edges(edges, latents=["L1", "L2", "L3"]))
-
-
-@pytest.fixture(scope="module")
-def sixty():
-    return result_of(
-        um.simulate.random_gnfm(n_groups=12, n_latents=14, n_observed=60, n_common_children=5, density=0.25, rng=3)
-    )
-
-
-def boxes(picture):
-    for node in picture.nodes:
-        if not node.parent:
-            yield node.x - node.width / 2, node.y - node.height / 2, node.x + node.width / 2, node.y + node.height / 2
-
-
-def labels(picture):
-    for edge in picture.edges:
-        if edge.label:
-            x, y = on_curve(curve(picture.node(edge.source), picture.node(edge.target), edge), edge.at)
-            half = text_width(edge.label, LABEL_FONT) / 2
-            yield x - half, y - LABEL_FONT / 2, x + half, y + LABEL_FONT / 2
-
-
-def overlap(a, b):
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
-@pytest.mark.parametrize("view", ["full", "latents"])
-@pytest.mark.parametrize("size", [3, 24, 60])
-def test_nothing_is_cut_off_and_nothing_overlaps(size, view, sixty):
-    picture = picture_of(sixty if size == 60 else result_of(one_factor(size)), view)
-    rectangles = list(boxes(picture))
-    for left, top, right, bottom in rectangles + list(labels(picture)):
-        assert left >= 0
-        assert top >= 0
-        assert right <= picture.width
-        assert bottom <= picture.height
-    for edge in picture.edges:
-        line = curve(picture.node(edge.source), picture.node(edge.target), edge)
-        assert all(0 <= on_curve(line, k / 20)[1] <= picture.height for k in range(21))
-    assert not any(overlap(a, b) for a, b in combinations(rectangles, 2))
-    assert not any(overlap(a, b) for a, b in combinations(list(labels(picture)), 2))
-
-
-def test_paths_keep_off_latents_they_do_not_belong_to(sixty):
-    picture = picture_of(sixty, "latents")
-    for edge in picture.edges:
-        line = curve(picture.node(edge.source), picture.node(edge.target), edge)
-        for node in picture.nodes:
-            if node.kind == "latent" and not node.parent and node.id not in (edge.source, edge.target):
-                points = (on_curve(line, k / 40) for k in range(41))
-                reach = [((x - node.x) / node.width, (y - node.y) / node.height) for x, y in points]
-                assert min(x * x + y * y for x, y in reach) > 0.25, (edge.source, edge.target, node.id)
 
 
 def test_the_full_view_has_every_variable_and_the_other_only_latents(pair):
@@ -117,11 +63,95 @@ def test_loadings_of_a_group_stand_together_and_a_common_child_is_marked(pair):
     assert "L1, {L2, L3}" in picture.node("c").hint
 
 
-def test_causes_stand_above_their_effects_among_latents_alone():
-    chain = [("A", "B"), ("C", "B"), *[(latent, f"{latent.lower()}{i}") for latent in "ABC" for i in range(4)]]
-    picture = picture_of(result_of(um.DAG.from_edges(chain, latents=["A", "B", "C"])), "latents")
-    assert picture.node("A").y == picture.node("C").y < picture.node("B").y
+def chain():
+    edges = [("A", "B"), ("C", "B"), *[(latent, f"{latent.lower()}{i}") for latent in "ABC" for i in range(4)]]
+    return result_of(um.DAG.from_edges(edges, latents=["A", "B", "C"]))
+
+
+@pytest.mark.parametrize("view", ["full", "latents"])
+def test_causes_stand_before_their_effects(view):
+    picture = picture_of(chain(), view)
+    place = {node.id: node.x if picture.flow == "right" else node.y for node in picture.nodes}
+    assert place["A"] == place["C"] < place["B"]
     assert all(edge.directed for edge in picture.edges)
+
+
+def test_a_hierarchy_is_drawn_as_tiers():
+    edges = [("g", latent) for latent in "ABC"] + [(latent, f"{latent}{i}") for latent in "ABC" for i in range(3)]
+    dag = um.DAG.from_edges(edges, latents=["g", "A", "B", "C"])
+    rows = um.simulate.sample(um.simulate.paper_parameters(dag, rng=1), 500, rng=2)
+    picture = picture_of(um.Result(dag.cpdag(), um.fit(dag, rows)))
+    along = {node.id: node.x if picture.flow == "right" else node.y for node in picture.nodes}
+    assert len({along[latent] for latent in "ABC"}) == 1
+    assert abs(along["g"] - along["A"]) > 60
+
+
+def test_covariates_stand_at_the_left_and_outcomes_at_the_right():
+    edges = [("age", "A"), ("A", "B"), ("B", "grade"), *[(x, f"{x.lower()}{i}") for x in "AB" for i in range(3)]]
+    dag = um.DAG.from_edges(edges, latents=["A", "B"])
+    rows = um.simulate.sample(um.simulate.paper_parameters(dag, rng=1), 500, rng=2)
+    result = replace(um.Result(dag.cpdag(), um.fit(dag, rows)), options={"covariates": ["age"], "outcomes": ["grade"]})
+    picture = picture_of(result)
+    x = {node.id: node.x for node in picture.nodes}
+    assert picture.flow == "right"
+    assert x["age"] < min(x["A"], x["B"])
+    assert x["grade"] > max(x["A"], x["B"])
+
+
+def test_many_variables_are_drawn_as_latents_with_their_strongest_indicators():
+    dag = um.simulate.random_gnfm(n_groups=6, n_latents=6, n_observed=48, rng=1)
+    result = result_of(dag)
+    picture = picture_of(result)
+    assert {node.kind for node in picture.nodes} == {"latent"}
+    (first, *_), group = result.indicators[result.graph.groups[0]], result.graph.groups[0][0]
+    assert first in " ".join(picture.node(group).notes)
+    assert len(picture_of(result, "full").nodes) == 54
+
+
+def test_many_weak_loadings_are_not_drawn_and_the_picture_says_so():
+    latents = ["A", "B"]
+    own = [(latent, f"{latent.lower()}{i}") for latent in latents for i in range(12)]
+    cross = [("A", f"b{i}") for i in range(10)]
+    dag = um.DAG.from_edges([*own, *cross], latents=latents)
+    rows = um.simulate.sample(
+        um.simulate.realistic_parameters(um.DAG.from_edges(own, latents=latents), rng=1), 500, rng=2
+    )
+    result = um.Result(dag.cpdag(), um.fit(dag, rows))
+    picture = picture_of(result)
+    hidden = 34 - sum(edge.kind == "loading" for edge in picture.edges)
+    assert hidden == 10
+    assert " ".join(picture.remark).startswith("Not drawn: 10 loadings under .30.")
+    assert len(picture_of(result, min_loading=0.0).edges) == 34
+    assert picture_of(result, min_loading=0.0).remark == ()
+
+
+def test_long_names_are_wrapped_and_never_cut():
+    long = "How often do you feel emotionally drained by your work?"
+    result = result_of(um.DAG.from_edges([("f", x) for x in (long, "b", "c")], latents=["f"]))
+    lines = picture_of(result).node(long).lines
+    assert len(lines) > 1
+    assert " ".join(lines) == long
+    assert max(map(len, lines)) <= 22
+
+
+def test_the_legend_names_what_the_picture_has_and_nothing_else(pair):
+    samples = {key.sample for key in picture_of(pair).legend}
+    assert {"latent", "group", "observed", "shared", "line"} <= samples
+    alone = {key.sample for key in picture_of(result_of(one_factor(3))).legend}
+    assert not alone & {"group", "shared", "line"}
+
+
+@pytest.mark.parametrize(("width", "inches"), [("column", 3.4), ("page", 7.0), (5, 5.0)])
+def test_figures_for_one_and_two_columns_of_print(width, inches):
+    drawing = chain().plot(style="print", width=width)
+    assert drawing.get_size_inches()[0] == pytest.approx(inches)
+    sizes = {text.get_fontsize() for text in drawing.axes[0].texts}
+    assert min(sizes) >= 5.5
+
+
+def test_a_width_there_is_not_is_refused(pair):
+    with pytest.raises(um.UnmeasuredError, match="in inches, or 'column' or 'page'; got 'wide'"):
+        pair.plot(width="wide")
 
 
 def test_weak_loadings_can_be_left_out_but_no_indicator_loses_its_last():
@@ -135,9 +165,9 @@ def test_weak_loadings_can_be_left_out_but_no_indicator_loses_its_last():
 
 def test_r2_is_written_where_wanted():
     result = result_of(one_factor(3))
-    assert all(node.note == "" for node in picture_of(result).nodes)
-    notes = {node.id: node.note for node in picture_of(result, r2=True).nodes}
-    assert notes["item0"] == f"{result.r2['item0']:.2f}".removeprefix("0")
+    assert all(node.notes == () for node in picture_of(result).nodes)
+    notes = {node.id: node.notes for node in picture_of(result, r2=True).nodes}
+    assert notes["item0"] == ("R² " + f"{result.r2['item0']:.2f}".removeprefix("0"),)
 
 
 def test_variables_without_a_latent_are_drawn_too():
@@ -183,7 +213,7 @@ def test_equal_pictures_are_equal_files_and_names_are_text():
 
 
 def test_a_view_there_is_not_is_refused(pair):
-    with pytest.raises(um.UnmeasuredError, match="view must be 'full' or 'latents'; got 'all'"):
+    with pytest.raises(um.UnmeasuredError, match="view must be 'auto', 'full' or 'latents'; got 'all'"):
         pair.plot("all")
     with pytest.raises(um.UnmeasuredError, match="from 0 to 1; got 3"):
         pair.plot(min_loading=3)

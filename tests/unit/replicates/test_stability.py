@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import unmeasured as um
 from graphs_zoo import latent_chain
+from profiles import examples
 from unmeasured.graphs.outline import Outline
 from unmeasured.replicates.records import Replicate
 from unmeasured.replicates.resample import Resampling
@@ -148,7 +149,7 @@ def stabilities(draw) -> um.Stability:
     return um.Stability(graphs[0], observed, "made up", tuple(Replicate(i, o, 0.0) for i, o in enumerate(outlines)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(stabilities(), st.floats(0.01, 1.0))
 def test_the_consensus_is_always_a_factor_model(found: um.Stability, threshold: float) -> None:
     try:

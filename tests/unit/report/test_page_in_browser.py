@@ -71,25 +71,64 @@ def test_black_and_white(browser):
     assert browser.run(colour) == "#FFFFFF"
 
 
-def test_the_threshold_hides_weak_loadings_but_not_the_strongest(browser):
-    browser.run("document.getElementById('threshold').value = 0.9")
-    browser.run("document.getElementById('threshold').dispatchEvent(new Event('input'))")
+def slide(browser, name, value):
+    browser.run(f"document.getElementById('{name}').value = {value}")
+    browser.run(f"document.getElementById('{name}').dispatchEvent(new Event('input'))")
+
+
+def test_the_threshold_hides_weak_loadings_but_not_the_strongest_and_the_layout_follows(browser):
+    tall = "document.getElementById('diagram').viewBox.baseVal.height"
+    before = browser.run(tall)
+    slide(browser, "threshold", 0.9)
     # Nine indicators keep one arrow each, and three paths stay; the loading of -.29 goes.
     assert count(browser, "#diagram .edge") == 12
     assert browser.run("document.getElementById('threshold-value').textContent") == ".90"
+    slide(browser, "path-threshold", 0.5)
+    assert count(browser, "#diagram .edge") == 11
+    assert "Not drawn: 2 of 13" in browser.run("document.getElementById('diagram').textContent")
+    assert browser.run(tall) < before
+    assert overlaps(browser) == 0
+    slide(browser, "path-threshold", 0)
+    slide(browser, "threshold", 0)
+    assert browser.run(tall) == before
 
 
-def test_a_node_can_be_dragged_and_its_arrows_follow(browser):
+def overlaps(browser):
+    """Pairs of nodes and labels that overlap on the screen."""
+    return browser.run(
+        "(() => { const b = [...document.querySelectorAll('#diagram .node, #diagram .label')].map((e) =>"
+        " e.querySelector('rect, ellipse').getBoundingClientRect()); let n = 0;"
+        " b.forEach((p, i) => b.slice(0, i).forEach((q) => { if (p.left < q.right - 1 && q.left < p.right - 1 &&"
+        " p.top < q.bottom - 1 && q.top < p.bottom - 1) n += 1; })); return n; })()"
+    )
+
+
+def test_nothing_overlaps_on_the_screen(browser):
+    assert overlaps(browser) == 0
+
+
+def test_a_latent_can_be_dragged_with_its_indicators_and_arrows_follow(browser):
     where = "['cx', 'cy'].map((a) => Number(document.querySelector('.node[data-id=L3] ellipse').getAttribute(a)))"
+    item = "Number(document.querySelector('.node[data-id=Speed_Letter] rect').getAttribute('y'))"
     arrow = "document.querySelector('.edge[data-source=L3] path').getAttribute('d')"
-    before, line = browser.run(where), browser.run(arrow)
-    browser.drag('.node[data-id="L3"]', 40, 30)
+    before, line, box = browser.run(where), browser.run(arrow), browser.run(item)
+    browser.drag('.node[data-id="L3"]', 10, 30)
     after = browser.run(where)
-    assert after[0] - before[0] > 20
     assert after[1] - before[1] > 15
+    assert browser.run(item) - box == pytest.approx(after[1] - before[1])
     assert browser.run(arrow) != line
     browser.click("#reset")
     assert browser.run(where) == before
+
+
+def test_the_diagram_can_be_used_from_the_keyboard(browser):
+    browser.run("document.querySelector('.node[data-id=L3]').focus()")
+    assert not browser.run("document.getElementById('tip').hidden")
+    y = "Number(document.querySelector('.node[data-id=L3] ellipse').getAttribute('cy'))"
+    before = browser.run(y)
+    key = {"key": "ArrowDown", "code": "ArrowDown", "windowsVirtualKeyCode": 40, "modifiers": 8}
+    browser.call("Input.dispatchKeyEvent", type="keyDown", **key)
+    assert browser.run(y) == before + 8
 
 
 def test_zoom(browser):
@@ -100,6 +139,7 @@ def test_zoom(browser):
 
 
 def test_a_table_sorts_both_ways(browser):
+    browser.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     column = "[...document.querySelectorAll('#loadings tbody tr')].map((r) => Number(r.cells[2].dataset.value))"
     browser.click("#loadings th:nth-child(3) button")
     values = browser.run(column)
@@ -137,16 +177,16 @@ def test_published_models_stand_beside_the_one_found_and_sort(browser):
 
 
 def test_the_heat_map_has_a_cell_for_every_pair_and_the_largest_are_named(browser):
-    assert count(browser, "#residuals .chart rect title") == 9 * 8 // 2
-    largest = browser.run("document.querySelector('#residuals p').textContent")
-    assert "Speed_Figure with Error_Figure +0.085" in largest
+    assert count(browser, "#trust .chart rect title") == 9 * 8 // 2
+    largest = browser.run("document.querySelector('#residuals + p').textContent")
+    assert "Speed_Figure with Error_Figure +.085" in largest
 
 
 def test_how_to_repeat_and_to_cite_it(browser):
     asked = browser.run("document.getElementById('asked').textContent")
     for words in ("Seed", "Versions", f"unmeasured {um.__version__}", "numpy", "LGES()"):
         assert words in asked
-    assert "Dong, X." in browser.run("document.getElementById('cite').textContent")
+    assert "Dong, X." in browser.run("document.getElementById('made').textContent")
 
 
 def test_figures_stand_clear_of_their_lines(browser):
@@ -165,3 +205,46 @@ def test_a_narrow_screen_scrolls_downwards_only_and_begins_with_the_latents(brow
     browser.open(page)
     assert browser.run("document.documentElement.scrollWidth") <= 390
     assert count(browser, "#diagram .node") == 3
+
+
+def luminance(colour):
+    parts = [int(v) / 255 for v in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast_aa_in_light_and_dark(browser, page, scheme):
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.call("Emulation.setEmulatedMedia", media="", features=features)
+    browser.events.clear()
+    browser.open(page)
+    sheet = browser.run("getComputedStyle(document.body).backgroundColor")
+    assert (luminance(sheet) < 0.1) == (scheme == "dark")
+    for selector in ("body", ".caption", "summary", ".facts dt", ".card small"):
+        ink = browser.run(f"getComputedStyle(document.querySelector('{selector}')).color")
+        low, high = sorted((luminance(ink), luminance(sheet)))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, selector
+    fills = browser.run(
+        "[...document.querySelectorAll('#diagram .node ellipse, #diagram .node rect')].map((e) =>"
+        " [getComputedStyle(e).fill, getComputedStyle(e.parentNode.querySelector('text')).fill])"
+    )
+    for fill, ink in fills:
+        low, high = sorted((luminance(ink), luminance(fill)))
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+    browser.call("Emulation.setEmulatedMedia", media="", features=[])
+
+
+def test_the_diagram_says_its_finding_to_those_who_do_not_see_it(browser):
+    words = browser.run("document.getElementById('diagram').getAttribute('aria-label')")
+    assert "stand 3 latent variables" in words
+    unnamed = "[...document.querySelectorAll('button, input, svg[role]')].filter((e) => !(e.textContent.trim() ||"
+    unnamed += " e.getAttribute('aria-label') || e.closest('label'))).length"
+    assert browser.run(unnamed) == 0
+
+
+def test_the_page_prints_on_few_sheets_without_colour_schemes(browser):
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.call("Emulation.setEmulatedMedia", media="print", features=features)
+    assert luminance(browser.run("getComputedStyle(document.body).backgroundColor")) == 1.0
+    browser.call("Emulation.setEmulatedMedia", media="", features=[])

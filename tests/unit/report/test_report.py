@@ -7,6 +7,7 @@ import math
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -57,7 +58,7 @@ def test_the_page_can_be_made_again_from_its_file(run):
 
 def test_the_page_of_a_bare_result(search):
     page = html_page(Run.from_json(search.result_.to_json()))
-    assert "How the search got there" not in page
+    assert "The search in" not in page
     assert "How well it fits" in page
 
 
@@ -78,7 +79,10 @@ def test_the_page_says_what_was_asked_and_found(run):
         "45.00 on 23 df",
         "acceptable, up to .08",
         "himi_three_factor",
-        "The data do not tell the direction",
+        "What is identified, and what is not",
+        "Behind 9 variables seen in 202 observations stand 3 latent variables",
+        "Relations are linear",
+        "The direction is not identified of",
         "It was chosen with the same data",
         "International Conference on Learning Representations",
         "lavaan: sem(model, data, std.lv = TRUE)",
@@ -160,7 +164,7 @@ def test_mistakes_are_sentences(tmp_path, run):
     with pytest.raises(um.UnmeasuredError, match="not fitted yet"):
         um.write_report(um.LGES(), tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(um.UnmeasuredError, match=r"could not be written to .*file"):
+    with pytest.raises(um.UnmeasuredError, match=r"file.* could not be written"):
         write_run(run, tmp_path / "file")
 
 
@@ -168,3 +172,82 @@ def test_remarks_on_the_data_are_on_the_page(search):
     sample = replace(search.sample_, remarks=("Column 'id' numbers the rows.",))
     copy = um.LGES().fit(sample)
     assert "Column &#39;id&#39; numbers the rows." in html_page(run_of(copy))
+
+
+def test_the_page_answers_in_the_order_of_a_readers_questions(run):
+    page = html_page(run)
+    places = [page.index(f'id="{name}"') for name in ("answer", "picture", "trust", "tables", "made")]
+    assert places == sorted(places)
+    assert page.index('id="groups"') > page.index('id="tables"')
+
+
+def test_remarks_are_said_once_and_what_speaks_against_the_answer_comes_first(search):
+    class Serious(str):
+        severity = 1
+
+    result = replace(search.result_, remarks=("Said twice.", Serious("Do not trust this.")))
+    page = html_page(Run(result, About(notes=("Said twice.",))))
+    assert page.count("Said twice.") == 1
+    assert page.count("Do not trust this.") == 1
+    assert page.index("Do not trust this.") < page.index('id="answer"')
+
+
+def test_what_was_wrong_with_the_page_stays_away(run):
+    page = html_page(run)
+    for words in ("print(result.check)", "in the table above", "Samples</dt>"):
+        assert words not in page
+    assert page.count('aria-label="Score by step"') <= 1
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_rows_behind_a_smaller_n_are_named(search):
+    page = html_page(Run(search.result_, About(rows=800)))
+    assert "800 rows, which are worth 202 complete ones" in page
+    assert "seen in 800 observations" in page
+
+
+def test_labels_of_a_file_stand_beside_its_items_and_propose_names(tmp_path):
+    dag = um.DAG.from_edges([("L1", f"q{i}") for i in range(4)], latents=["L1"])
+    rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng=1), 300, rng=2)
+    asked = ["I am tired at work", "Work makes me tired", "I wake up tired", "Tired, I go home"]
+    rows.attrs["labels"] = dict(zip(rows.columns, asked))
+    search = um.LGES().fit(rows)
+    assert search.result_.suggested_names == {"L1": "tired"}
+    again = um.Result.from_json(search.result_.to_json())
+    for result in (search.result_, again):
+        page = html_page(Run(result))
+        assert "I wake up tired" in page
+        assert "q2\\nI wake up tired" in page  # in the hint of the diagram, as JSON
+
+
+def test_one_name_for_a_latent_everywhere(search):
+    result = replace(search.result_, remarks=("L1 and L12 are odd.",)).rename({"L1": "Questions"})
+    assert result.remarks == ("Questions and L12 are odd.",)
+
+
+def test_levels_effects_and_more_are_shown_where_a_result_has_them(search):
+    low = pd.Series({x: "low" if x < "M" else "lower" for x in search.result_.graph.observed})
+    top = pd.Series(dict.fromkeys(search.result_.graph.observed, "top"))
+
+    class Later(um.Result):
+        levels = (low, top)
+        headline = 1
+
+        def effects(self):
+            return SimpleNamespace(matrix=pd.DataFrame({"L3": ["0.00 to 0.42"]}, index=pd.Index(["L1"], name="cause")))
+
+        def reliability(self):
+            table = pd.DataFrame({"omega": [0.625]}, index=pd.Index(["L1"], name="latent"))
+            return SimpleNamespace(table=table, sentences=["L1: reliability is low."])
+
+        def what_the_model_misses(self):
+            return pd.DataFrame({"lhs": ["L1"], "op": ["=~"], "rhs": ["Speed_Letter"], "mi": [12.5]})
+
+    fields = {name: getattr(search.result_, name) for name in search.result_.__dataclass_fields__}
+    page = html_page(Run(Later(**fields)))
+    assert "level 2: 1 latents (read first)" in page
+    for words in (">0.00 to 0.42</td>", ">0.625</td>", "L1: reliability is low.", ">12.500</td>"):
+        assert words in page, words
+    plain = html_page(Run(search.result_))
+    assert 'id="levels"' not in plain
+    assert 'id="effect-table"' in plain

@@ -51,6 +51,7 @@ from unmeasured.arrays import Floats, Ints
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import DataError, UnmeasuredError, UnmeasuredWarning
+from unmeasured.remarks import distrust
 from unmeasured.search import options
 from unmeasured.search.base import Search
 from unmeasured.search.clock import checked_time_limit
@@ -728,7 +729,7 @@ class ExactSearch(Search):
         if why:
             ahead = search.ceiling - self.score_
             could = f"could score up to {ahead:.2f} higher" if ahead > 0 else "cannot beat it, but could be runners-up"
-            yield (
+            yield distrust(
                 f"The search is not complete: {why}. The best class so far is returned; {n_open} of "
                 f"{self.n_classes_} classes are left and {could}."
             )
@@ -736,11 +737,13 @@ class ExactSearch(Search):
         if tied:
             yield f"{tied} other classes score as high as the best one; see runners_up_."
         if not (self.sem_.converged and self.sem_.admissible):
-            yield f"The fit of the best class is not a proper one: {self.sem_.status}."
+            yield distrust(f"The fit of the best class is not a proper one: {self.sem_.status}.")
         if math.isinf(search.sample.n) and 0.5 * self.sem_.solution.discrepancy > _FITS:
-            yield "No class fits this population; the one returned comes closest."
+            yield distrust("No class fits this population; the one returned comes closest.")
         if self.sem_.df == 0:
-            yield "The class found is saturated: it fits any data, so nothing speaks for it. Measure more indicators."
+            yield distrust(
+                "The class found is saturated: it fits any data, so nothing speaks for it. Measure more indicators."
+            )
 
     def _check_options(self) -> None:
         options.one_of("criterion", self.criterion, ("bic",))

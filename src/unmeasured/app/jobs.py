@@ -1,0 +1,209 @@
+"""Searches in a process of their own: they report while they run, can be stopped with the best so far, and killed.
+
+::
+
+    Worker (here)  ── task ──►  _main (there)  ── "text", "model", "done", "failed" ──►  listener (a thread here)
+                   ── stop ──►  interrupts the search, which answers with the best so far
+"""
+
+from __future__ import annotations
+
+import _thread
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+from tqdm import tqdm
+
+import unmeasured as um
+
+Message = dict[str, Any]
+# A model is drawn this many times a second at most while the search runs.
+_PER_SECOND = 2.0
+
+
+class Worker:
+    """A process that waits for a task; ``listener`` is called from a thread of its own with every message."""
+
+    def __init__(self, listener: Callable[[Message], None]) -> None:
+        self._listener = listener
+        context = multiprocessing.get_context("spawn")
+        self._ours, theirs = context.Pipe()
+        self._process = context.Process(target=_main, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can take a task."""
+        return self._process.is_alive()
+
+    def run(self, task: Mapping[str, Any]) -> None:
+        """Begin a task."""
+        self._ours.send(dict(task))
+
+    def stop(self) -> None:
+        """End the task with the best so far."""
+        with suppress(OSError):
+            self._ours.send({"task": "stop"})
+
+    def kill(self) -> None:
+        """End the process."""
+        self._process.terminate()
+        self._process.join(timeout=5)
+        if self._process.is_alive():
+            self._process.kill()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                message = self._ours.recv()
+            except (EOFError, OSError):
+                self._listener({"kind": "gone"})
+                return
+            self._listener(message)
+
+
+# In the other process ---------------------------------------------------------------------------------------
+
+
+def _main(connection: Connection) -> None:
+    """Take tasks for as long as there is somebody at the other side."""
+    tasks: list[Message] = []
+    ready = threading.Condition()
+    busy = threading.Event()
+
+    def listen() -> None:
+        while True:
+            try:
+                message = connection.recv()
+            except (EOFError, OSError):
+                os._exit(0)  # whoever started this process is gone, and nobody waits for an answer
+            if message["task"] == "stop":
+                if busy.is_set():
+                    _thread.interrupt_main()
+                continue
+            with ready:
+                tasks.append(message)
+                ready.notify()
+
+    threading.Thread(target=listen, daemon=True).start()
+    said = _Line(connection)
+    sys.stderr = _Screen(said)
+    tqdm.set_lock(threading.RLock())  # the lock it makes by itself outlives a process that is ended
+    kept: dict[str, Any] = {}
+    while True:
+        try:
+            with ready:
+                while not tasks:
+                    ready.wait(0.2)
+                task = tasks.pop(0)
+            busy.set()
+            _work(task, said, kept)
+        except KeyboardInterrupt:
+            said.send({"kind": "failed", "sentence": "Stopped before there was an answer."})
+        finally:
+            busy.clear()
+
+
+def _work(task: Message, connection: _Line, kept: dict[str, Any]) -> None:
+    try:
+        if task["task"] == "search":
+            _search(task, connection, kept)
+        elif task["task"] == "stability":
+            _stability(task, connection, kept)
+        else:
+            connection.send({"kind": "ready"})
+    except um.UnmeasuredError as error:
+        connection.send({"kind": "failed", "sentence": str(error)})
+    except MemoryError:
+        connection.send({"kind": "failed", "sentence": "There is not enough memory for this search."})
+
+
+def _search(task: Message, connection: _Line, kept: dict[str, Any]) -> None:
+    sample, options = task["sample"], task["options"]
+    connection.send({"kind": "text", "text": "preparing; the first search after an installation compiles for a minute"})
+    from unmeasured.search.warm import compile_kernels
+
+    compile_kernels()
+    begun = time.perf_counter()
+    # A move that proposes nothing and sees every model that is improved.
+    watch = _Watch(connection)
+    search = um.LGES(verbose=True, moves=[watch], **options).fit(sample)
+    plain = um.LGES(**options)
+    result = replace(search.result_, method=" ".join(repr(plain).split()), options=plain.get_params())
+    kept["search"] = search.set_params(verbose=False, moves=())
+    done = {"result": result.rename().to_json(), "notes": [str(r) for r in sample.remarks]}
+    connection.send({"kind": "done", "task": "search", "seconds": time.perf_counter() - begun, **done})
+
+
+def _stability(task: Message, connection: _Line, kept: dict[str, Any]) -> None:
+    if "search" not in kept:  # a project from a file: the search is made again
+        kept["search"] = um.LGES(**task["options"]).fit(task["sample"])
+    names = dict(zip(kept["search"].graph_.latents, task["latents"]))
+    stable = um.stability(kept["search"], task["replicates"], random_state=0, verbose=True)
+    stable = replace(stable, graph=stable.graph.rename(names))
+    connection.send({"kind": "done", "task": "stability", "stability": stable.to_json()})
+
+
+class _Line:
+    """The way back, one message at a time: a progress bar may speak from a thread of its own."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection, self._lock = connection, threading.Lock()
+
+    def send(self, message: Message) -> None:
+        with self._lock:
+            self._connection.send(message)
+
+
+class _Watch:
+    """A move of the search that proposes nothing and reports the model it is shown."""
+
+    __name__ = "watch"
+
+    def __init__(self, connection: _Line) -> None:
+        self._connection, self._last = connection, 0.0
+
+    def __call__(self, model: Any) -> list[Any]:
+        now = time.monotonic()
+        if now - self._last >= 1.0 / _PER_SECOND:
+            self._last = now
+            items = [
+                [name for name, mask in zip(model.observed, model.parents) if mask >> g & 1]
+                for g in range(len(model.sizes))
+            ]
+            self._connection.send({"kind": "model", "sizes": list(model.sizes), "items": items})
+        return []
+
+
+class _Screen:
+    """Takes what a progress bar prints and sends its last line."""
+
+    def __init__(self, connection: _Line) -> None:
+        self._connection, self._line, self._last = connection, "", 0.0
+
+    def write(self, text: str) -> int:
+        self._line = (self._line + text).replace("\n", "\r")
+        *lines, self._line = self._line.split("\r")
+        shown = next((line for line in [self._line, *reversed(lines)] if line.strip()), "")
+        now = time.monotonic()
+        if shown and now - self._last >= 0.25:
+            self._last = now
+            with suppress(OSError):
+                self._connection.send({"kind": "text", "text": shown.strip()})
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing waits here."""
+
+    def isatty(self) -> bool:
+        return False

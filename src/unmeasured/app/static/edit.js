@@ -1,0 +1,139 @@
+// The model to edit: cytoscape draws it, the server fits every change.
+const $ = (id) => document.getElementById(id);
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+let graph = null, state = null, act = null, moved = {};
+
+const colour = () => (dark.matches ? { ink: "#e4e4e4", sheet: "#16181d", latent: "#2a2f55", minus: "#ff9a66", picked: "#7cc4ff", added: "#5fce8b" }
+  : { ink: "#222", sheet: "#fff", latent: "#e3e0f5", minus: "#b23a00", picked: "#0b6bcb", added: "#117733" });
+const style = () => {
+  const c = colour();
+  return [
+    { selector: "node", style: { label: "data(id)", "text-valign": "center", "text-wrap": "wrap", "text-max-width": 110, "font-size": 10, color: c.ink,
+      "background-color": c.sheet, "border-color": c.ink, "border-width": 1, width: "data(wide)", height: "data(tall)", shape: "rectangle" } },
+    { selector: "node.latent", style: { shape: "ellipse", "background-color": c.latent } },
+    { selector: "edge", style: { label: "data(label)", "font-size": 8.5, color: c.ink, "text-background-color": c.sheet, "text-background-opacity": 0.9,
+      "curve-style": "bezier", "target-arrow-shape": "triangle", "arrow-scale": 0.7, width: "data(width)", "line-color": c.ink, "target-arrow-color": c.ink } },
+    { selector: "edge.routed", style: { "curve-style": "round-segments", "edge-distances": "node-position", "segment-weights": "data(weights)",
+      "segment-distances": "data(distances)", "segment-radii": "data(radii)" } },
+    { selector: "edge.minus", style: { "line-style": "dashed", "line-color": c.minus, "target-arrow-color": c.minus } },
+    { selector: "edge.added", style: { "line-color": c.added, "target-arrow-color": c.added } },
+    { selector: ":selected", style: { "border-color": c.picked, "border-width": 3, "line-color": c.picked, "target-arrow-color": c.picked } },
+  ];
+};
+
+const number = (value) => (value === null || value === undefined ? "" : `${value < 0 ? "−" : ""}${Math.abs(value).toFixed(2).replace(/^0/, "")}`);
+// The route of an edge as the diagram draws it: its points by their way along the straight line, and off it.
+const bends = (points, from, to) => {
+  const dx = to.x - from.x, dy = to.y - from.y, length = Math.hypot(dx, dy) || 1;
+  const all = points?.length ? points : [[from.x, from.y]];
+  return {
+    weights: all.map(([x, y]) => ((x - from.x) * dx + (y - from.y) * dy) / length ** 2),
+    distances: all.map(([x, y]) => ((y - from.y) * dx - (x - from.x) * dy) / length),
+    radii: all.map(() => 14),
+  };
+};
+const size = (id, latent) => {
+  const lines = Math.ceil((6.2 * id.length) / 110), wide = Math.min(6.2 * id.length, 110);
+  return latent ? { wide: Math.max(1.25 * wide + 18, 56), tall: 14 * lines + 20 } : { wide: Math.max(wide + 12, 34), tall: 13 * lines + 8 };
+};
+const elements = (edit) => {
+  const added = new Set(edit.added.map((edge) => JSON.stringify(edge))), latents = new Set(edit.latents);
+  let fresh = 0;
+  const place = (id) => {
+    if (moved[id]) return moved[id];
+    if (edit.places[id]) return { x: edit.places[id][0], y: edit.places[id][1] };
+    fresh += 1;
+    return { x: 60 * fresh, y: -50 };
+  };
+  const nodes = [...edit.latents, ...edit.observed].map((id) => ({ data: { id, ...size(id, latents.has(id)) }, classes: latents.has(id) ? "latent" : "", position: { ...place(id) } }));
+  const at = Object.fromEntries(nodes.map((node) => [node.data.id, node.position]));
+  const routes = new Map(edit.routes.map((route) => [JSON.stringify([route.source, route.target]), route.points]));
+  const edges = edit.edges.map(({ source, target, std }) => ({
+    data: {
+      ...bends(routes.get(JSON.stringify([source, target])), at[source], at[target]), id: JSON.stringify([source, target]), source, target, label: number(std), width: 0.8 + 2.2 * Math.min(Math.abs(std ?? 0), 1) },
+    classes: `${routes.get(JSON.stringify([source, target]))?.length && !moved[source] && !moved[target] ? "routed" : ""} ${std < 0 ? "minus" : ""} ${added.has(JSON.stringify([source, target])) ? "added" : ""}`,
+  }));
+  return [...nodes, ...edges];
+};
+
+const fill = (id, names) => {
+  const select = $(id), old = select.value;
+  select.replaceChildren(...names.map((name) => new Option(name, name)));
+  if (names.includes(old)) select.value = old;
+};
+
+const picked = () => {
+  const nodes = graph.nodes(":selected").map((node) => node.id()), edges = graph.edges(":selected");
+  if (edges.length) { $("edge-source").value = edges[0].data("source"); $("edge-target").value = edges[0].data("target"); }
+  else if (nodes.length === 1) $("edge-source").value = nodes[0];
+  else if (nodes.length > 1) { $("edge-source").value = nodes[0]; $("edge-target").value = nodes[1]; }
+};
+
+const table = (edit) => {
+  const words = { chi2: ["chi-square", 2], df: ["df", 0], pvalue: ["p", 3], rmsea: ["RMSEA", 3], cfi: ["CFI", 3], tli: ["TLI", 3], srmr: ["SRMR", 3], bic: ["BIC", 1], aic: ["AIC", 1] };
+  $("beside").tBodies[0].replaceChildren(...Object.entries(words).map(([key, [name, digits]]) => {
+    const row = document.createElement("tr"), a = edit.found[key], b = edit.now[key];
+    const show = (v) => (v === null ? "" : v.toFixed(digits));
+    const cells = [name, show(a), show(b), a === null || b === null ? "" : `${b - a >= 0 ? "+" : "−"}${Math.abs(b - a).toFixed(digits)}`];
+    cells.forEach((text, k) => { const td = row.insertCell(); td.textContent = text; if (!k) td.className = "word"; });
+    row.dataset.index = key;
+    return row;
+  }));
+  $("fit-status").textContent = edit.now.proper ? "" : `The fit is not a proper one: ${edit.status}.`;
+  const changes = [...edit.added.map(([a, b]) => `added: ${a} → ${b}`), ...edit.removed.map(([a, b]) => `removed: ${a} → ${b}`)];
+  $("changes").replaceChildren(...changes.map((text) => { const item = document.createElement("li"); item.textContent = text; return item; }));
+};
+
+const ends = () => ({ source: $("edge-source").value, target: $("edge-target").value });
+// The latent that got a name is the one to go on with.
+const named = async (done, name) => { if (await done) { $("latent-name").value = ""; $("edge-source").value = name; } };
+const wired = () => {
+  $("undo").addEventListener("click", () => act("undo"));
+  $("redo").addEventListener("click", () => act("redo"));
+  $("add-edge").addEventListener("click", () => act("edit", { kind: "add", ...ends() }));
+  $("remove-edge").addEventListener("click", () => act("edit", { kind: "remove", ...ends() }));
+  $("rename").addEventListener("click", () => {
+    const source = $("edge-source").value, name = $("latent-name").value.trim();
+    if (moved[source]) moved[name] = moved[source];
+    named(act("edit", { kind: "rename", source, name }), name);
+  });
+  $("new-latent").addEventListener("click", () => {
+    const items = graph.nodes(":selected").map((node) => node.id()).filter((id) => state.edit.observed.includes(id));
+    const name = $("latent-name").value.trim();
+    named(act("edit", { kind: "new", name, items }), name);
+  });
+  $("drop-latent").addEventListener("click", () => act("edit", { kind: "drop", source: $("edge-source").value }));
+  document.addEventListener("keydown", (event) => {
+    if ($("edit").hidden || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
+    event.preventDefault();
+    act(event.shiftKey ? "redo" : "undo");
+  });
+  dark.addEventListener("change", () => graph?.style(style()));
+};
+let isWired = false;
+
+export const drawEdit = (now, acting) => {
+  state = now;
+  act = acting;
+  const edit = state.edit;
+  if (!isWired) { wired(); isWired = true; }
+  fill("edge-source", [...edit.latents, ...edit.observed]);
+  fill("edge-target", [...edit.observed, ...edit.latents]);
+  $("undo").disabled = !edit.can_undo;
+  $("redo").disabled = !edit.can_redo;
+  table(edit);
+  const first = !graph;
+  if (first) {
+    graph = cytoscape({ container: $("canvas"), style: style(), elements: elements(edit), layout: { name: "preset" }, selectionType: "additive" });
+    graph.on("select unselect", picked);
+    graph.on("dragfree", "node", (event) => {
+      moved[event.target.id()] = { ...event.target.position() };
+      event.target.connectedEdges().removeClass("routed");
+    });
+    graph.fit(undefined, 20);
+  } else {
+    graph.elements().remove();
+    graph.add(elements(edit));
+    graph.resize();
+  }
+};

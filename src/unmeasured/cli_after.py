@@ -1,0 +1,113 @@
+"""Commands for what follows a discovery: scores, effects; part of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+import unmeasured as um
+from unmeasured import cli
+from unmeasured.answer.effects import class_effects
+from unmeasured.cli import FileArgument, HeaderOption, JsonOption, ModelArgument, QuietOption, ResultArgument
+from unmeasured.files import csv_text, write_csv
+
+
+@cli.app.command("scores")
+def scores(
+    model: ModelArgument,
+    file: FileArgument,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A CSV file; without one, the screen.")] = None,
+    method: Annotated[str, typer.Option(help="regression or bartlett.")] = "regression",
+    errors: Annotated[bool, typer.Option("--errors", help="Add standard errors.")] = False,
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", help="A column to copy, such as an id; may be given again.")
+    ] = None,
+    standardise: Annotated[
+        bool,
+        typer.Option(
+            "--standardise", help="For a model of a matrix: put rows on its scale by their own means and deviations."
+        ),
+    ] = False,
+    header: HeaderOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Where each row stands on each latent: factor scores, one line for each row of the file, in its order.
+
+    A model in lavaan text is fitted to the file first; a result.json is taken as it is.
+
+    Example: unmeasured scores report/result.json answers.csv --out scores.csv --keep id --errors
+    """
+    rows = um.read(file, header=header)
+    rows.columns = pd.Index([str(name) for name in rows.columns])
+    fit = _fitted(model, rows)
+    copied = rows[cli._chosen(keep, list(rows.columns))] if keep else rows[[]]
+    mean = None
+    if standardise:
+        rows, mean = _on_its_scale(rows, fit), [0.0] * len(fit.sample.names)
+    table = fit.scores(rows, method, errors=errors, mean=mean)  # type: ignore[arg-type]
+    taken = [name for name in table.columns if name in copied.columns]
+    if taken:
+        raise um.UnmeasuredError(f"A column to keep has the name of a latent: {', '.join(taken)}. Rename one of them.")
+    table = pd.concat([copied, table], axis=1)
+    if out is None:
+        typer.echo(csv_text(table, float_format="%.6g").rstrip("\n"))
+        return
+    if out.exists() and out.samefile(file):
+        raise um.UnmeasuredError(f"--out {str(out)!r} is the file of the rows, which would be lost. Give another name.")
+    write_csv(out, table)
+    sure = fit.determinacy(method)["determinacy"]  # type: ignore[arg-type]
+    told = ", ".join(f"{name} {value:.2f}" for name, value in sure.items())
+    cli._say(f"{len(table)} rows: {out}. Correlation of the scores with their latents (determinacy): {told}.", quiet)
+
+
+@cli.app.command("effects")
+def effects(
+    result: ResultArgument,
+    cause: Annotated[str | None, typer.Option(help="Effects of this variable.")] = None,
+    effect: Annotated[str | None, typer.Option(help="Effects on this variable.")] = None,
+    level: Annotated[float, typer.Option(help="Of the confidence intervals.")] = 0.95,
+    member: Annotated[
+        bool, typer.Option("--member", help="Direct and indirect effects too, in the one graph that was fitted.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A CSV file for the table.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """How strongly latents affect one another, in every graph that the data cannot tell apart.
+
+    One number where all graphs of the class agree; else all possible values, and the edge whose direction would decide.
+
+    Example: unmeasured effects report/result.json --cause Speed --effect Error
+    """
+    found = cli._run(result).result
+    if member:
+        table = found.fit.effects(cause, effect, level=level)
+        text = table.to_string(index=False, float_format=lambda value: f"{value:.3f}", na_rep="")
+    else:
+        over = class_effects(found, cause, effect, level=level)
+        table, text = over.table, str(over.pairs[0] if len(over.pairs) == 1 else over)
+    if out is not None:
+        write_csv(out, table)
+    if as_json:
+        typer.echo(cli._as_json({"effects": table.to_dict(orient="records")}))
+    else:
+        typer.echo(text if out is None else f"{text}\n\nTable: {out}")
+
+
+def _fitted(model: Path, rows: pd.DataFrame) -> um.Fit:
+    """The fit of a result, or of model text to the rows."""
+    asked = cli._model(model)
+    if isinstance(asked, um.Result):
+        return asked.fit
+    chosen = cli._used([asked], list(rows.columns))
+    return um.fit(asked, rows[chosen])
+
+
+def _on_its_scale(rows: pd.DataFrame, fit: um.Fit) -> pd.DataFrame:
+    """Rows less their means, over their standard deviations, times those of the matrix."""
+    names = [name for name in fit.sample.names if name in rows.columns]
+    chosen = rows[names].apply(pd.to_numeric, errors="coerce")
+    sd = pd.Series(fit.sample.sd, index=list(fit.sample.names))[names]
+    return pd.DataFrame((chosen - chosen.mean()) / chosen.std(ddof=0) * sd)

@@ -1,0 +1,64 @@
+"""The command that compares groups of people; part of the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+import unmeasured as um
+from unmeasured import cli
+from unmeasured.cli import FileArgument, HeaderOption, JsonOption, ModelArgument, QuietOption
+from unmeasured.files import csv_text, write_folder
+
+
+@cli.app.command("invariance")
+def invariance(
+    model: ModelArgument,
+    file: FileArgument,
+    groups: Annotated[str, typer.Option("--groups", "-g", help="The column that says who belongs to which group.")],
+    estimator: Annotated[str, typer.Option(help="ML; MLM or MLR where the data are not normal.")] = "ML",
+    first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the tables, as CSV files.")] = None,
+    header: HeaderOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Do groups share loadings, intercepts and residual variances? What differs, and what are the latent means?
+
+    Example: unmeasured invariance model.lav rows.csv --groups school
+    """
+    rows = um.read(file, header=header)
+    rows.columns = pd.Index([str(name) for name in rows.columns])
+    found = um.invariance(
+        cli._model(model),
+        rows,
+        groups=groups,
+        estimator=estimator,  # type: ignore[arg-type]
+        scale_latents="first-indicator" if first_indicator else "variance",
+    )
+    tables = {
+        "steps": found.table.reset_index(),
+        "differences": found.differences,
+        "latent_means": found.latent_means,
+        "structure": found.structure.reset_index(),
+    }
+    if out is not None:
+        write_folder(out, {f"{name}.csv": csv_text(table) for name, table in tables.items()})
+    if as_json:
+        typer.echo(_as_json(found, tables))
+    elif not quiet:
+        typer.echo(found.summary())
+        typer.echo(f"\nTables: {out}" if out is not None else "\nNothing was written; --out FOLDER writes the tables.")
+    if not all(fit.converged and fit.admissible for fit in found.fits.values()):
+        raise typer.Exit(1)
+
+
+def _as_json(found: um.Invariance, tables: dict[str, pd.DataFrame]) -> str:
+    record: dict[str, Any] = {"groups": found.groups, "holds_up_to": found.highest}
+    record |= {name: json.loads(table.to_json(orient="records")) for name, table in tables.items()}
+    record["status"] = {step: fit.status for step, fit in found.fits.items()}
+    return json.dumps(record, ensure_ascii=False, indent=1)

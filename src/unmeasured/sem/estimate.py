@@ -1,0 +1,218 @@
+"""The paths of :func:`unmeasured.fit` beyond plain maximum likelihood on one covariance matrix.
+
+rows ──► columns of the model ──► groups ──► a Sample each ──┬──► MLM, MLR   corrected tests (estimators)
+                                                             ├──► WLSMV      polychoric correlations (estimators)
+                                                             └──► means, groups, equality, missing values (groups)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence, Sized
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+
+from unmeasured.arrays import Ints
+from unmeasured.data.missing import Missing
+from unmeasured.data.rows import as_rows
+from unmeasured.data.sample import Cor, Sample, as_sample
+from unmeasured.errors import DataError, ModelError, listing
+from unmeasured.graphs import CPDAG, DAG
+from unmeasured.sem.estimators import check_estimator, continuous_rows, fit_ordinal, with_robust
+from unmeasured.sem.finish import first_indicators_positive
+from unmeasured.sem.fit import Count, Fit, FitMissing, fit_many
+from unmeasured.sem.groups import GroupFit, check_equal, fit_groups, split_groups
+from unmeasured.sem.lavaan import parse
+from unmeasured.sem.parameters import LatentScale, Model, model_of
+
+
+@dataclass(frozen=True)
+class Options:
+    """What :func:`unmeasured.fit` was asked for."""
+
+    estimator: str = "ML"
+    groups: Any = None
+    equal: Sequence[str] | str = ()
+    cor: Cor | None = None
+    missing: FitMissing = "ml"
+    correlate_exogenous: bool = True
+    scale_latents: LatentScale = "variance"
+    correlate_outcomes: bool = False
+    count: Count = "dimension"
+
+    def parse(self, text: str, observed: Sequence[str], group: int = 0, n_groups: int = 1) -> Model:
+        """Model text with these options."""
+        return parse(
+            text,
+            observed=observed,
+            correlate_exogenous=self.correlate_exogenous,
+            scale_latents=self.scale_latents,
+            correlate_outcomes=self.correlate_outcomes,
+            group=group,
+            n_groups=n_groups,
+        )
+
+
+def estimate(
+    model: str | DAG | CPDAG | Model, X: Any, names: Sequence[str] | None, matrix: Sample | None, options: Options
+) -> Fit | GroupFit:
+    """Fit with any estimator, with means, in groups; ``matrix`` is what was given in place of rows."""
+    _check(options)
+    if matrix is not None:
+        return _from_matrix(model, matrix, options)
+    frame, kept = _frame(X, names, options)
+    labels, parts = _groups(frame, options.groups)
+    columns = [str(c) for c in frame.columns if not (_is_column(options.groups) and c == options.groups)]
+    models = _models(model, columns, len(parts), options)
+    used = models[0].observed
+    _check_columns(used, columns)
+    table = frame.set_axis([str(c) for c in frame.columns], axis=1)[list(used)]
+    if options.estimator == "WLSMV":
+        _refuse_means(models[0], "WLSMV", options)
+        sample = as_sample(table, cor="polychoric", missing="listwise")
+        return fit_ordinal(_graph(model, models), sample, options.count)
+    missing: Missing = "listwise" if options.missing == "listwise" else "ml"
+    samples = [
+        kept.select(used) if kept is not None and len(parts) == 1 else _sample(table.iloc[rows], label, labels, missing)
+        for label, rows in zip(labels, parts, strict=True)
+    ]
+    for sample in samples:
+        continuous_rows(sample, options.estimator)
+    has_missing = any(bool(np.isnan(np.asarray(s.rows)).any()) for s in samples)
+    full = options.missing == "fiml" or (has_missing and options.estimator == "MLR")
+    if len(parts) == 1 and not full and not models[0].intercepts and not models[0].has_equalities:
+        fit = fit_many([_graph(model, models)], samples[0])[0]
+        fit = first_indicators_positive(replace(fit, count=options.count))
+        return with_robust(fit, options.estimator) if options.estimator != "ML" else fit
+    return _joined(models, samples, labels, options)
+
+
+def estimate_groups(model: DAG | CPDAG | Model, sample: Sample, options: Options) -> GroupFit:
+    """Fit one model to the groups of a sample's rows."""
+    found = estimate(model, sample, None, None, options)
+    assert isinstance(found, GroupFit)
+    return found
+
+
+def _joined(models: list[Model], samples: list[Sample], labels: tuple[str, ...], options: Options) -> Fit | GroupFit:
+    estimated, fits = fit_groups(
+        models,
+        samples,
+        labels,
+        equal=check_equal(options.equal),
+        estimator=options.estimator,
+        count=options.count,
+    )
+    return fits[0] if len(fits) == 1 else GroupFit(dict(zip(labels, fits, strict=True)), estimated, estimated.robust)
+
+
+def _from_matrix(model: str | DAG | CPDAG | Model, sample: Sample, options: Options) -> Fit | GroupFit:
+    """From a covariance matrix only equality by labels can be had: it has neither means nor groups nor rows."""
+    if options.estimator != "ML":
+        continuous_rows(sample, options.estimator)
+    if options.groups is not None:
+        raise DataError("groups= needs rows, with a column that says who belongs to which group; a matrix has none.")
+    if math.isinf(sample.n):
+        raise ModelError("Equal labels need a sample; this matrix is said to be a population (n_samples=inf).")
+    (given,) = _models(model, sample.names, 1, options)
+    if given.intercepts:
+        raise ModelError(
+            f"The model states the mean of {listing([p.source for p in given.intercepts])}; a matrix has no means. "
+            "Pass rows, or remove the statement."
+        )
+    return _joined([given], [sample.select(given.observed)], ("all",), options)
+
+
+def _check(options: Options) -> None:
+    check_estimator(options.estimator)
+    equal = check_equal(options.equal)
+    if options.missing not in get_args(FitMissing):
+        raise DataError(f"missing must be one of {listing(get_args(FitMissing))}; got {options.missing!r}.")
+    if equal and options.groups is None:
+        raise ModelError(f"equal={list(equal)} says what groups share, but there are none. Name their column: groups=.")
+    if options.estimator == "WLSMV":
+        if options.groups is not None:
+            raise ModelError("estimator='WLSMV' takes one group. Fit each on its own, or use estimator='MLR'.")
+        if options.cor not in (None, "polychoric"):
+            raise DataError(
+                "estimator='WLSMV' takes all variables as ordinal: leave cor= out, or use cor='polychoric'."
+            )
+        if options.missing == "fiml":
+            raise DataError("estimator='WLSMV' uses complete rows; leave missing= out.")
+    elif options.cor not in (None, "pearson"):
+        raise DataError(
+            f"cor={options.cor!r} goes with estimator='ML' on one group without means, or with 'WLSMV'; here variables "
+            "are taken as continuous. Leave it out."
+        )
+    if options.missing == "pairwise":
+        raise DataError("missing='pairwise' goes with estimator='ML' on one group without means. Use missing='ml'.")
+
+
+def _frame(X: Any, names: Sequence[str] | None, options: Options) -> tuple[pd.DataFrame, Sample | None]:
+    """Any table as a data frame; a Sample brings the rows it was made of."""
+    if isinstance(X, Sample):
+        if X.rows is None:
+            raise DataError("This sample was made from a matrix and has no rows. Pass the rows.")
+        kept = X if options.estimator != "WLSMV" else None
+        return pd.DataFrame(X.rows, columns=list(X.names)), kept
+    if isinstance(X, pd.DataFrame) and names is None:
+        return X, None
+    rows = as_rows(X, names)
+    return pd.DataFrame(rows.values, columns=list(rows.names)), None
+
+
+def _groups(frame: pd.DataFrame, groups: Any) -> tuple[tuple[str, ...], list[Ints]]:
+    if groups is None:
+        return ("all",), [np.arange(len(frame))]
+    if _is_column(groups):
+        return split_groups(frame, groups)
+    values = pd.Series(np.asarray(groups), index=frame.index, name="groups") if len(groups) == len(frame) else None
+    if values is None:
+        raise DataError(
+            f"groups has {len(groups)} values for {len(frame)} rows. Give one for each row, or a column's name."
+        )
+    return split_groups(values.to_frame(), "groups")
+
+
+def _is_column(groups: Any) -> bool:
+    """Whether groups are named by a column, not given by value."""
+    return isinstance(groups, str) or (groups is not None and not isinstance(groups, Sized))
+
+
+def _models(model: str | DAG | CPDAG | Model, columns: Sequence[str], n: int, options: Options) -> list[Model]:
+    """The model of each group."""
+    if isinstance(model, str):
+        return [options.parse(model, columns, g, n) for g in range(n)]
+    return [model if isinstance(model, Model) else model_of(model)] * n
+
+
+def _graph(model: str | DAG | CPDAG | Model, models: list[Model]) -> DAG | CPDAG | Model:
+    """What a fit of one group keeps as its model: the graph as it was given, or the text as it was read."""
+    return models[0] if isinstance(model, str) else model
+
+
+def _check_columns(used: Sequence[str], columns: Sequence[str]) -> None:
+    if not used:
+        raise ModelError("The model has no observed variables, so there is nothing to fit it to.")
+    absent = [name for name in used if name not in set(columns)]
+    if absent:
+        raise DataError(f"The model's variables {listing(absent)} are not in the data, which have {listing(columns)}.")
+
+
+def _sample(table: pd.DataFrame, label: str, labels: tuple[str, ...], missing: Missing) -> Sample:
+    """The rows of one group; what is wrong with them is said with the name of the group."""
+    try:
+        return as_sample(table, missing=missing)
+    except DataError as error:
+        if len(labels) == 1:
+            raise
+        raise DataError(f"In group {label!r} ({len(table)} rows): {error}") from None
+
+
+def _refuse_means(model: Model, estimator: str, options: Options) -> None:
+    if model.intercepts or model.has_equalities:
+        what = "means ('~ 1')" if model.intercepts else "equal labels"
+        raise ModelError(f"estimator={estimator!r} does not take {what}. Remove them, or use estimator='MLR'.")

@@ -1,0 +1,290 @@
+"""From rows to a fit with robust statistics: which estimator takes which path.
+
+MLM, MLR on complete rows     the estimates of maximum likelihood, corrected tests and standard errors
+MLR with missing values       full-information maximum likelihood with means (:mod:`unmeasured.sem.groups`)
+WLSMV                         polychoric correlations, weighted least squares (:mod:`unmeasured.sem.wls`)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+
+from unmeasured.arrays import Bools, Floats
+from unmeasured.data.normality import mardia
+from unmeasured.data.sample import Sample
+from unmeasured.data.transform import normal_scores
+from unmeasured.errors import DataError, ModelError, listing
+from unmeasured.graphs import CPDAG, DAG
+from unmeasured.sem import indices, kernels
+from unmeasured.sem.delta import NO_INFORMATION, symmetric_root
+from unmeasured.sem.finish import first_indicators_positive
+from unmeasured.sem.fit import Count, Estimator, Fit, fit_many
+from unmeasured.sem.joint import Joint
+from unmeasured.sem.likelihood import Observations
+from unmeasured.sem.local_fit import Residual
+from unmeasured.sem.measures import Robust
+from unmeasured.sem.moments import Structure
+from unmeasured.sem.parameters import Model
+from unmeasured.sem.robust import Fitted, satorra_bentler, yuan_bentler
+from unmeasured.sem.wls import (
+    CorrelationStructure,
+    Polychorics,
+    fit_correlations,
+    robust_ml_of_polychorics,
+    robust_wls,
+)
+
+# Beyond this p-value of Mardia's kurtosis rows are not taken as normal.
+_NOT_NORMAL = 0.001
+# The covariance of polychoric correlations has the square of their number of entries.
+_MOST_ORDINAL = 60
+
+
+def check_estimator(estimator: object) -> None:
+    """Refuse what is no estimator, with the list of those there are."""
+    if estimator not in get_args(Estimator):
+        raise ModelError(f"estimator must be one of {listing(get_args(Estimator))}; got {estimator!r}.")
+
+
+def with_robust(fit: Fit, estimator: str) -> Fit:
+    """The same estimates with the tests and standard errors of MLM or MLR; the rows must be complete."""
+    rows = continuous_rows(fit.sample, estimator)
+    missing = int(np.isnan(rows).any(axis=1).sum())
+    if missing:
+        raise DataError(
+            f"estimator={estimator!r} needs complete rows, and values are missing in {missing} of {len(rows)}. Use "
+            "estimator='MLR', which takes them as they are, or missing='listwise'."
+        )
+    return replace(fit, robust=_robust_ml(fit, rows, estimator))
+
+
+def _robust_ml(fit: Fit, rows: Floats, estimator: str) -> Robust:
+    observations = Observations.of_rows(fit.sample.names, rows)
+    structure = Structure.saturated_means(fit.problem.pattern)
+    joint = Joint((structure,), (observations,), structure.n_local)
+    fitted = Fitted(joint, np.concatenate([fit.estimates, observations.means[0]]), fit.chi2, fit.df)
+    return satorra_bentler(fitted) if estimator == "MLM" else yuan_bentler(fitted)
+
+
+def continuous_rows(sample: Sample, estimator: str) -> Floats:
+    """The rows behind a sample, for estimators that take them as continuous."""
+    if sample.rows is None:
+        raise DataError(
+            f"estimator={estimator!r} needs rows: a covariance matrix does not say how far the data are from normal. "
+            "Pass the rows, or leave estimator out."
+        )
+    other = [x for x, kind in zip(sample.names, sample.kinds, strict=True) if kind != "continuous"]
+    if other:
+        raise DataError(
+            f"estimator={estimator!r} takes variables as continuous, but cor= takes {listing(other)} as ordinal or as "
+            "ranks. Use cor='pearson', or estimator='WLSMV' for ordinal items."
+        )
+    return sample.rows
+
+
+def reported(fit: Fit) -> Fit:
+    """A fit with robust statistics where the rows behind it call for them, and with the reason in words.
+
+    Continuous variables that are not normal get those of MLR, ordinal items the scaled and shifted test and standard
+    errors from the covariance of their polychoric correlations. The estimates stay what they are. Where a matrix was
+    given or values are missing, and of more ordinal items than 60, the fit comes back as it is.
+    """
+    sample, kinds = fit.sample, set(fit.sample.kinds)
+    if fit.robust is not None or sample.rows is None or fit.df <= 0 or not math.isfinite(fit.chi2):
+        return fit
+    n, p = sample.rows.shape
+    if np.isnan(sample.rows).any() or n <= max(2 * p, fit.model.n_free):
+        return fit
+    if kinds == {"ordinal"}:
+        return _reported_ordinal(fit) if p <= _MOST_ORDINAL else fit
+    if not kinds <= {"continuous", "scores"}:
+        return fit
+    rows = _as_used(sample)
+    m = mardia(rows)
+    if not m.kurtosis_pvalue < _NOT_NORMAL:
+        return fit
+    robust = _robust_ml(fit, rows, "MLR")
+    reason = (
+        f"The rows are not normal (Mardia's kurtosis is {m.relative_kurtosis:.2f} times that of a normal distribution, "
+        f"p < .001): standard errors and the tests called robust are corrected for it (Yuan-Bentler, scaling factor "
+        f"{robust.test.factor:.2f}). The search itself is not."
+    )
+    return replace(fit, robust=replace(robust, reason=reason))
+
+
+def _as_used(sample: Sample) -> Floats:
+    """The complete rows whose covariance a sample has: scores of ranks where it took these."""
+    assert sample.rows is not None
+    assert sample.mean is not None
+    rows = sample.rows.copy()
+    scored = np.array([kind == "scores" for kind in sample.kinds])
+    if scored.any():
+        z = normal_scores(rows[:, scored])
+        rows[:, scored] = sample.mean[scored] + sample.sd[scored] * (z - z.mean(axis=0)) / z.std(axis=0)
+    return rows
+
+
+def _reported_ordinal(fit: Fit) -> Fit:
+    assert fit.sample.rows is not None
+    data = Polychorics.of(fit.sample.names, fit.sample.rows, fit.sample.corr)
+    robust = robust_ml_of_polychorics(fit.problem.pattern, data, fit.estimates, fit.chi2, fit.df, fit.sample.n)
+    reason = (
+        "The items are ordinal: standard errors and the tests called robust come from the covariance of their "
+        f"polychoric correlations (scaled and shifted, N = {data.n}). The search itself is not corrected."
+    )
+    return replace(fit, robust=replace(robust, reason=reason))
+
+
+# Ordinal items ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OrdinalFit(Fit):
+    """A model of ordinal items fitted by weighted least squares (WLSMV); chi-square is that of least squares.
+
+    It has no likelihood: ``loglik``, ``aic`` and ``bic`` are missing.
+    """
+
+    data: Polychorics | None = None
+    structure: CorrelationStructure | None = None
+
+    @property
+    def _data(self) -> Polychorics:
+        assert self.data is not None
+        return self.data
+
+    @property
+    def n_samples(self) -> float:
+        """Number of rows, less 1: least squares counts so, as in lavaan."""
+        return self._data.n - 1.0
+
+    @property
+    def _n_shown(self) -> float:
+        return float(self._data.n)
+
+    @cached_property
+    def estimates(self) -> Floats:
+        """(p,) the free parameters, in the order of the model's free rows."""
+        return self.solution.x * self.problem.pattern.unit(self.problem.scale)
+
+    @cached_property
+    def chi2(self) -> float:
+        """Weighted squares of the residual correlations, times N - 1; see ``chi2_scaled`` for a test."""
+        return self.n_samples * self.solution.discrepancy
+
+    @property
+    def baseline_chi2(self) -> float:
+        """The same for the model in which all items are independent."""
+        return self.n_samples * float((self._data.weights * self._data.r**2).sum())
+
+    @property
+    def loglik(self) -> float:
+        """Missing: weighted least squares maximises no likelihood."""
+        return math.nan
+
+    @cached_property
+    def srmr(self) -> float:
+        """Root mean square residual correlation, the diagonal counted as lavaan does."""
+        return indices.srmr(self._data.corr, self.implied_cov)
+
+    @cached_property
+    def _uncertainty(self) -> tuple[Floats, Bools]:
+        assert self.structure is not None
+        assert self.robust is not None
+        kept = ~self.structure.is_residual
+        errors, identified = np.zeros(len(kept)), np.ones(len(kept), dtype=bool)
+        J = self.structure.jacobian(self.structure.at(self.solution.x[kept])[1])
+        identified[kept] = _identified(J.T @ (self._data.weights[:, None] * J))
+        errors[kept] = np.sqrt(np.maximum(np.diag(self.robust.acov), 0.0))
+        return np.where(identified, errors, np.nan), identified
+
+    def _own_root(self) -> tuple[Floats, Floats]:
+        assert self.structure is not None
+        assert self.robust is not None
+        kept = ~self.structure.is_residual
+        follow = self.structure.derivatives(self.structure.at(self.solution.x[kept])[1])
+        null = follow[:, ~self._uncertainty[1][kept]]
+        return follow @ symmetric_root(self.robust.acov), null
+
+    def modification_indices(self, least: float = 0.0) -> pd.DataFrame:
+        """Refused: they are for maximum likelihood."""
+        raise ModelError("Modification indices are for maximum likelihood; estimator='WLSMV' has none here.")
+
+    def residuals(self, kind: Residual = "correlation") -> pd.DataFrame:
+        """Observed less implied correlations; standard errors are for maximum likelihood only."""
+        if kind == "standardised":
+            raise ModelError("Standardised residuals are for maximum likelihood. Use residuals('correlation').")
+        return super().residuals(kind)
+
+    @property
+    def thresholds(self) -> pd.DataFrame:
+        """The thresholds at which items are cut, with standard errors: ``lhs op rhs est se z pvalue std``."""
+        data = self._data
+        est = np.concatenate(data.thresholds)
+        se = np.sqrt(np.diag(data.threshold_acov))
+        names = [
+            (x, f"t{k}") for x, cuts in zip(data.names, data.thresholds, strict=True) for k in range(1, len(cuts) + 1)
+        ]
+        z = est / se
+        columns = {"lhs": [x for x, _ in names], "op": "|", "rhs": [t for _, t in names]}
+        return pd.DataFrame({**columns, "est": est, "se": se, "z": z, "pvalue": 2.0 * ndtr(-np.abs(z)), "std": est})
+
+    @cached_property
+    def parameters(self) -> pd.DataFrame:
+        """One row per parameter as in :attr:`Fit.parameters`, thresholds (``|``) last.
+
+        Residual variances are what the model leaves of 1 and have no standard error of their own.
+        """
+        return pd.concat([super()._parameters(), self.thresholds], ignore_index=True)
+
+
+def _identified(information: Floats) -> Bools:
+    """Which parameters the information determines."""
+    unit = 1.0 / np.sqrt(np.maximum(np.diag(information), 1e-300))
+    value, vector = np.linalg.eigh(information * np.outer(unit, unit))
+    null = value < NO_INFORMATION * max(value[-1], 1.0)
+    return np.asarray(~(np.abs(vector[:, null]) > 1e-4).any(axis=1))
+
+
+def fit_ordinal(model: DAG | CPDAG | Model, sample: Sample, count: Count) -> OrdinalFit:
+    """WLSMV: all variables of the model are ordinal items; rows with missing values are left out."""
+    start = first_indicators_positive(fit_many([model], sample)[0])
+    if start.sample.rows is None or set(start.sample.kinds) != {"ordinal"}:
+        raise DataError("estimator='WLSMV' needs rows of ordinal items; pass them with cor='polychoric'.")
+    structure = CorrelationStructure.of(start.problem.pattern)
+    data = Polychorics.of(start.sample.names, start.sample.rows, start.sample.corr)
+    solution = fit_correlations(structure, data, start.solution.x)
+    x, _ = structure.at(solution.theta)
+    lower = np.full(len(x), -math.inf)
+    lower[structure.is_residual] = 0.0
+    lower[~structure.is_residual] = solution.lower
+    end = kernels.CONVERGED if solution.converged else kernels.STEP_LIMIT
+    fitted = OrdinalFit(
+        start.graph,
+        start.sample,
+        start.problem,
+        replace(
+            start.solution,
+            x=x,
+            discrepancy=solution.value,
+            end=end,
+            steps=solution.steps,
+            promised=solution.predicted,
+            history=np.array([solution.value]),
+            lower=lower,
+            n_starts=1,
+            vanished=(),
+        ),
+        count,
+        None,
+        data,
+        structure,
+    )
+    return replace(fitted, robust=robust_wls(structure, data, solution.theta, fitted.chi2, fitted.df))

@@ -1,0 +1,878 @@
+"""Means, groups of people, equality constraints and missing values: full-information maximum likelihood.
+
+One table holds all parameters: a row for each entry of F, Omega and the intercepts of each group, free or fixed, and
+the position of the free ones in one vector. Rows with the same position are equal: those with the same label, and
+those of a kind that ``equal=`` names, across groups. Latents get their scale and origin as in lavaan: with equal
+loadings the variances of latents are free in all groups but the first, with equal intercepts so are their means.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+
+from unmeasured.arrays import Bools, Floats, Ints
+from unmeasured.data.sample import Sample
+from unmeasured.errors import DataError, ModelError, listing, nearest
+from unmeasured.sem import indices, kernels
+from unmeasured.sem.defined import Labelled, defined_rows
+from unmeasured.sem.delta import NO_INFORMATION, errors_along, symmetric_root
+from unmeasured.sem.finish import first_indicators_positive
+from unmeasured.sem.fit import Count, Fit, fit_many
+from unmeasured.sem.joint import Joint, JointSolution, joined_square, lower_bounds, parameter_gradient
+from unmeasured.sem.likelihood import Observations
+from unmeasured.sem.local_fit import Residual
+from unmeasured.sem.measures import Measures, Robust
+from unmeasured.sem.moments import Point, Structure
+from unmeasured.sem.parameters import Model, Parameter
+from unmeasured.sem.robust import (
+    Fitted,
+    group_ratios,
+    independence,
+    pseudo_inverse,
+    satorra_bentler,
+    yuan_bentler,
+)
+from unmeasured.sem.scoring import Method
+from unmeasured.sem.solve import Problem, Solution
+
+Kind = Literal[
+    "loadings",
+    "intercepts",
+    "residuals",
+    "means",
+    "regressions",
+    "residual.covariances",
+    "lv.variances",
+    "lv.covariances",
+]
+KINDS: tuple[str, ...] = get_args(Kind)
+
+
+def check_equal(equal: Sequence[str] | str) -> tuple[str, ...]:
+    """What is to be equal across groups, as lavaan names it; a typing error gets the nearest name."""
+    asked = (equal,) if isinstance(equal, str) else tuple(equal)
+    for kind in asked:
+        if kind not in KINDS:
+            raise ModelError(f"equal= has {kind!r}{nearest(str(kind), KINDS) or '.'} It takes {listing(KINDS)}.")
+    return asked
+
+
+# The table -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the table: a parameter of a group, and its position in the joint vector (-1: fixed)."""
+
+    group: int
+    parameter: Parameter
+    slot: int
+
+    @property
+    def entry(self) -> tuple[str, str, str]:
+        """What the row is about, whatever its group."""
+        return self.parameter.lhs, self.parameter.op, self.parameter.rhs
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """All parameters of all groups."""
+
+    models: tuple[Model, ...]  # of each group, intercepts complete
+    rows: tuple[tuple[Row, ...], ...]  # of each group: loadings, paths, covariances, intercepts
+    size: int
+    equal: tuple[str, ...]
+
+    @classmethod
+    def of(cls, models: Sequence[Model], equal: tuple[str, ...]) -> Table:
+        """Complete the model of each group and number the free parameters."""
+        completed = [_completed(model, equal, first=g == 0) for g, model in enumerate(models)]
+        slots: dict[tuple[object, ...], int] = {}
+        rows = []
+        for g, model in enumerate(completed):
+            exogenous = predictors_of(model)
+            mine = []
+            for p in (*model.parameters, *model.intercepts):
+                if p.fixed is not None:
+                    mine.append(Row(g, p, -1))
+                    continue
+                shared = kind_of(p, model, exogenous) in equal
+                key: tuple[object, ...] = ("label", p.label) if p.label else (p.lhs, p.op, p.rhs, None if shared else g)
+                mine.append(Row(g, p, slots.setdefault(key, len(slots))))
+            rows.append(tuple(mine))
+        return cls(tuple(completed), tuple(rows), len(slots), equal)
+
+    def structure(self, g: int, order: Sequence[str]) -> Structure:
+        """The arrays of one group, its observed variables in the order given."""
+        model = self.models[g]
+        pattern = model.pattern
+        position = [pattern.observed_names.index(name) for name in order]
+        pattern = replace(pattern, observed=pattern.observed[position])
+        node = {name: i for i, name in enumerate(pattern.names)}
+        means = [row for row in self.rows[g] if row.parameter.op == "~1"]
+        free = iter(range(pattern.n_free, pattern.n_free + len(means)))
+        slots = np.array([next(free) if row.slot >= 0 else -1 for row in means], dtype=np.int64)
+        return Structure(
+            pattern,
+            np.array([node[row.parameter.source] for row in means], dtype=np.int64),
+            slots,
+            np.array([row.parameter.fixed or 0.0 for row in means]),
+            np.array([row.slot for row in self.free(g)], dtype=np.int64),
+        )
+
+    def free(self, g: int) -> list[Row]:
+        """The free rows of a group in the order of its local parameters: F, Omega, intercepts."""
+        order = {"=~": 0, "~": 0, "~~": 1, "~1": 2}
+        rows = [row for row in self.rows[g] if row.slot >= 0]
+        return sorted(rows, key=lambda row: order[row.parameter.op])
+
+    def shared(self) -> list[Row]:
+        """The rows whose equality with others can be released, one at a time: of two equal ones the second."""
+        free = [row for rows in self.rows for row in rows if row.slot >= 0]
+        times = np.bincount([row.slot for row in free], minlength=self.size)
+        seen: set[int] = set()
+        out = []
+        for row in free:
+            if times[row.slot] > 2 or row.slot in seen:
+                out.append(row)
+            seen.add(row.slot)
+        return out
+
+
+def predictors_of(model: Model) -> frozenset[str]:
+    """Observed variables that nothing points at and that point at something: predictors."""
+    targets = {p.target for p in model.parameters if p.op in ("=~", "~")}
+    sources = {p.source for p in model.parameters if p.op in ("=~", "~")}
+    return frozenset(name for name in model.observed if name in sources and name not in targets)
+
+
+def kind_of(p: Parameter, model: Model, exogenous: frozenset[str]) -> str:
+    """What a parameter is called where ``equal=`` names kinds; "" for those of predictors."""
+    latent = set(model.latents)
+    if p.op == "=~":
+        return "loadings"
+    if p.op == "~":
+        return "regressions"
+    if p.op == "~1":
+        return "means" if p.source in latent else "" if p.source in exogenous else "intercepts"
+    if p.source in latent or p.target in latent:
+        return "lv.variances" if p.source == p.target else "lv.covariances"
+    if p.source in exogenous or p.target in exogenous:
+        return ""
+    return "residuals" if p.source == p.target else "residual.covariances"
+
+
+def _completed(model: Model, equal: tuple[str, ...], *, first: bool) -> Model:
+    """Intercepts for all, and in groups after the first the freedom that equal loadings and intercepts leave."""
+    stated = {p.source: p for p in model.intercepts}
+    latent = set(model.latents)
+    measured = {p.source for p in model.parameters if p.op == "=~" and p.target not in latent}
+    free_means = not first and "intercepts" in equal and "means" not in equal
+    intercepts = []
+    for name in (*model.observed, *model.latents):
+        if name in stated:
+            intercepts.append(stated[name])
+        elif name not in latent:
+            intercepts.append(Parameter("~1", name, name))
+        else:
+            intercepts.append(Parameter("~1", name, name, None if free_means and name in measured else 0.0))
+    rows = list(model.parameters)
+    if not first and "loadings" in equal and "lv.variances" not in equal:
+        # A latent whose scale is fixed by its variance alone: equal loadings fix it in the other groups.
+        scaled = {p.source for p in rows if p.op == "=~" and p.fixed is not None and p.fixed != 0.0}
+        rows = [
+            replace(p, fixed=None)
+            if p.op == "~~"
+            and p.source == p.target
+            and p.source in latent - scaled
+            and p.fixed is not None
+            and p.fixed > 0
+            else p
+            for p in rows
+        ]
+    return Model(model.names, model.latents, tuple(rows), tuple(intercepts), model.defined)
+
+
+# Fitting ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """The table, the joint problem and its optimum: what the fits of all groups share."""
+
+    labels: tuple[str, ...]
+    table: Table
+    joint: Joint
+    solution: JointSolution
+    estimator: str
+    robust: Robust | None
+    count: Count
+
+    @property
+    def theta(self) -> Floats:
+        """(q,) the estimates."""
+        return self.solution.theta
+
+    @cached_property
+    def points(self) -> list[Point]:
+        """Moments of every group."""
+        return self.joint.points(self.theta)
+
+    @cached_property
+    def chi2(self) -> tuple[float, ...]:
+        """What each group contributes to the chi-square."""
+        return tuple(group_ratios(self.joint, self.theta))
+
+    @cached_property
+    def loglik(self) -> tuple[float, ...]:
+        """Log-likelihood of each group."""
+        return tuple(o.loglik(p.mu, p.Sigma) for o, p in zip(self.joint.observations, self.points, strict=True))
+
+    @cached_property
+    def dimension(self) -> int:
+        """How many parameters the data could determine: the rank of the derivatives near the estimates."""
+        rng = np.random.default_rng(0)
+        unit = np.maximum(np.abs(self.theta), 0.1)
+        spread = np.where(self.joint.is_variance, np.abs(rng.normal(size=len(unit))), rng.normal(size=len(unit)))
+        Delta = np.concatenate(self.joint.jacobians(self.theta + 0.1 * unit * spread))
+        scale = np.sqrt((Delta**2).sum(axis=0))
+        triangle = np.linalg.qr(
+            Delta / np.where(scale > 0, scale, 1.0), mode="r"
+        )  # small, with the same singular values
+        values = np.linalg.svd(triangle, compute_uv=False)
+        return int((values > 1e-8 * values[0]).sum())
+
+    @property
+    def n_counted(self) -> int:
+        """What df, AIC and BIC count."""
+        return self.dimension if self.count == "dimension" else self.table.size
+
+    @property
+    def n_moments(self) -> int:
+        """Means, variances and covariances of all groups."""
+        return sum(len(o.names) * (len(o.names) + 3) // 2 for o in self.joint.observations)
+
+    @property
+    def df(self) -> int:
+        """Degrees of freedom."""
+        return self.n_moments - self.n_counted
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether no value is missing."""
+        return all(o.is_complete for o in self.joint.observations)
+
+    @cached_property
+    def information(self) -> Floats:
+        """(q, q) per row: expected, or observed where values are missing, as in lavaan."""
+        return self.joint.expected(self.theta) if self.is_complete else self.joint.observed(self.theta)
+
+    @cached_property
+    def blind(self) -> Floats:
+        """(q, r) directions in which the data carry no information."""
+        H = self.information
+        unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+        value, vector = np.linalg.eigh(H * np.outer(unit, unit))
+        return np.asarray(unit[:, None] * vector[:, value < NO_INFORMATION * max(value[-1], 1.0)])
+
+    @cached_property
+    def uncertainty(self) -> tuple[Floats, Bools]:
+        """Standard errors (q,), NaN where there is none, and which parameters are identified."""
+        scale = np.sqrt(np.maximum(np.diag(self.information), 1e-300))
+        identified = np.asarray(~(np.abs(scale[:, None] * self.blind) > 1e-4).any(axis=1))
+        variance = np.diag(self.acov)
+        return np.where(identified, np.sqrt(np.maximum(variance, 0.0)), np.nan), identified
+
+    @cached_property
+    def acov(self) -> Floats:
+        """(q, q) covariance of the estimates."""
+        return pseudo_inverse(self.information) / self.joint.n if self.robust is None else self.robust.acov
+
+
+@dataclass(frozen=True, eq=False)
+class MeanFit(Fit):
+    """A fit with means: of the only group, or one group's share of a fit of several.
+
+    A share has the chi-square that the group contributes; constraints across groups are not counted in its df.
+    """
+
+    joint: Estimated | None = None
+    group: int = 0
+
+    @property
+    def _joint(self) -> Estimated:
+        assert self.joint is not None
+        return self.joint
+
+    @property
+    def _is_alone(self) -> bool:
+        return len(self._joint.labels) == 1
+
+    @property
+    def _observations(self) -> Observations:
+        return self._joint.joint.observations[self.group]
+
+    @property
+    def _point(self) -> Point:
+        return self._joint.points[self.group]
+
+    @cached_property
+    def model(self) -> Model:
+        """The model as rows of parameters, that of the group."""
+        return self._joint.table.models[self.group]
+
+    @property
+    def n_samples(self) -> float:
+        """Number of rows."""
+        return self._observations.n
+
+    @cached_property
+    def chi2(self) -> float:
+        """Likelihood-ratio statistic against the saturated model."""
+        return self._joint.chi2[self.group]
+
+    @property
+    def n_counted(self) -> int:
+        """What df, AIC and BIC count."""
+        return self._joint.n_counted if self._is_alone else len(self._joint.table.free(self.group))
+
+    @property
+    def df(self) -> int:
+        """Degrees of freedom: means, variances and covariances, less what is counted."""
+        return self.n_observed * (self.n_observed + 3) // 2 - self.n_counted
+
+    @property
+    def loglik(self) -> float:
+        """Total log-likelihood of the rows, missing values integrated out."""
+        return self._joint.loglik[self.group]
+
+    @cached_property
+    def baseline_chi2(self) -> float:
+        """Chi-square of the model in which all variables are independent."""
+        return independence((self._observations,)).chi2
+
+    @cached_property
+    def srmr(self) -> float:
+        """Standardised root mean square residual of means and covariances, as lavaan computes it with means."""
+        return indices.srmr_with_means(*self._observations.saturated, self._point.mu, self._point.Sigma)
+
+    @cached_property
+    def estimates(self) -> Floats:
+        """(p,) the free entries of F and Omega on the scale of the data."""
+        s = self._joint.joint.structures[self.group]
+        return self._joint.theta[s.where[: s.pattern.n_free]]
+
+    @cached_property
+    def implied_mean(self) -> Floats:
+        """(n,) implied mean of the observed variables, in the order of ``sample.names``."""
+        return self._point.mu
+
+    @property
+    def latent_means(self) -> pd.Series:
+        """Implied mean of every latent."""
+        at = dict(zip(self.causal_order, self._point.m, strict=True))
+        return pd.Series({name: at[name] for name in self.model.latents}, name="mean", dtype=float)
+
+    @cached_property
+    def _uncertainty(self) -> tuple[Floats, Bools]:
+        s = self._joint.joint.structures[self.group]
+        errors, identified = self._joint.uncertainty
+        at = s.where[: s.pattern.n_free]
+        return errors[at], identified[at]
+
+    def _own_root(self) -> tuple[Floats, Floats]:
+        s = self._joint.joint.structures[self.group]
+        at = s.where[: s.pattern.n_free]
+        scale = s.pattern.unit(self.problem.scale)[:, None]
+        return symmetric_root(self._joint.acov)[at] / scale, self._joint.blind[at] / scale
+
+    def scores(
+        self, rows: Any, method: Method = "regression", *, errors: bool = False, mean: Any = None
+    ) -> pd.DataFrame:
+        """Factor scores of rows as :meth:`Fit.scores` gives them, from the means of the model unless ``mean`` is given.
+
+        With free latent means, those of the group are added.
+        """
+        centre = self.implied_mean if mean is None and self.sample.rows is not None else mean
+        table = super().scores(rows, method, errors=errors, mean=centre)
+        latents = list(self.latent_means.index)
+        table[latents] = table[latents] + self.latent_means.to_numpy()
+        return table
+
+    def residuals(self, kind: Residual = "correlation") -> pd.DataFrame:
+        """Observed less implied covariances or correlations; standard errors are for one group without means only."""
+        if kind == "standardised":
+            raise ModelError(
+                "Standardised residuals are for models of one group without means, equal labels or missing values. Use "
+                "residuals('correlation')."
+            )
+        return super().residuals(kind)
+
+    def modification_indices(self, least: float = 0.0) -> pd.DataFrame:
+        """Refused: for equality constraints see :meth:`GroupFit.score_tests`."""
+        raise ModelError(
+            "Modification indices are for models of one group without means, equal labels or missing values. What "
+            "equality constraints cost is in score_tests() of a fit of groups."
+        )
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a careful reader should know of this fit."""
+        return _notes(self._joint)
+
+    @cached_property
+    def parameters(self) -> pd.DataFrame:
+        """One row per parameter: ``lhs op rhs est se z pvalue std``; intercepts (``~1``), then what ``:=`` defines."""
+        own = self._parameters()
+        if not self._is_alone or not self.model.defined:
+            return own
+        return pd.concat([own, _defined_rows(self._joint, (own,))], ignore_index=True)
+
+    def _parameters(self) -> pd.DataFrame:
+        errors = self._joint.uncertainty[0]
+        rows = self._joint.table.rows[self.group]
+        est = np.array([self._joint.theta[r.slot] if r.slot >= 0 else r.parameter.fixed for r in rows], dtype=float)
+        se = np.array([errors[r.slot] if r.slot >= 0 else 0.0 for r in rows])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(se > 0, est / se, np.nan)
+        std = [
+            value / self._sd[r.parameter.source] if r.parameter.op == "~1" else self._standardised(r.parameter, value)
+            for r, value in zip(rows, est, strict=True)
+        ]
+        columns = {name: [r.entry[k] for r in rows] for k, name in enumerate(("lhs", "op", "rhs"))}
+        return pd.DataFrame({**columns, "est": est, "se": se, "z": z, "pvalue": 2.0 * ndtr(-np.abs(z)), "std": std})
+
+    def summary(self) -> str:
+        """The fit as text: status, indices, parameters, notes."""
+        first, second, *robust = self._test_lines()
+        lines = [
+            f"unmeasured fit: {self.n_observed} observed, {len(self.model.latents)} latent, N = {self.n_samples:g}, "
+            f"with means{'' if self._observations.is_complete else '; full information from rows with missing values'}",
+            self.status,
+            "",
+            first,
+            f"{second}, SRMR {self.srmr:.4f}",
+            *robust,
+            self._likelihood_line(),
+            "",
+            self.parameters.to_string(index=False, float_format=lambda v: f"{v:.4f}", na_rep=""),
+            *[f"Note: {note}" for note in self.notes],
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Fit: chi2 {self.chi2:.2f} on {self.df} df, N = {self.n_samples:g}, with means; {self.status}>"
+
+
+@dataclass(frozen=True, eq=False)
+class GroupFit(Measures):
+    """A model fitted to several groups of people: estimates of each, equality constraints across them, one test.
+
+    Attributes
+    ----------
+    fits : mapping of group to Fit
+        The share of each group, with its estimates, implied moments and latent means.
+    """
+
+    fits: Mapping[str, MeanFit]
+    joint: Estimated
+    robust: Robust | None = None
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups, in the order in which they first appear."""
+        return self.joint.labels
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.joint.labels)
+
+    @property
+    def equal(self) -> tuple[str, ...]:
+        """Which kinds of parameters are equal across groups."""
+        return self.joint.table.equal
+
+    @property
+    def n_samples(self) -> float:
+        """Number of rows of all groups."""
+        return self.joint.joint.n
+
+    @cached_property
+    def chi2(self) -> float:
+        """Likelihood-ratio statistic against the saturated model of every group."""
+        return float(sum(self.joint.chi2))
+
+    @property
+    def df(self) -> int:
+        """Degrees of freedom: means, variances and covariances of all groups, less the parameters that count."""
+        return self.joint.df
+
+    @property
+    def n_counted(self) -> int:
+        """What df, AIC and BIC count: parameters that are equal count once."""
+        return self.joint.n_counted
+
+    @property
+    def loglik(self) -> float:
+        """Total log-likelihood."""
+        return float(sum(self.joint.loglik))
+
+    @cached_property
+    def baseline_chi2(self) -> float:
+        """Chi-square of the model in which all variables are independent, in every group."""
+        return float(sum(fit.baseline_chi2 for fit in self.fits.values()))
+
+    @property
+    def baseline_df(self) -> int:
+        """Degrees of freedom of that model."""
+        return sum(fit.baseline_df for fit in self.fits.values())
+
+    @property
+    def srmr(self) -> float:
+        """Standardised root mean square residual, the mean over groups weighted by their rows."""
+        return sum(fit.srmr * fit.n_samples for fit in self.fits.values()) / self.n_samples
+
+    @property
+    def converged(self) -> bool:
+        """Whether an optimum was reached."""
+        return self.joint.solution.converged
+
+    @property
+    def admissible(self) -> bool:
+        """Whether the optimum is a proper one in every group."""
+        return all(fit.admissible for fit in self.fits.values())
+
+    @property
+    def status(self) -> str:
+        """How the fit went, as a sentence."""
+        s = self.joint.solution
+        went = f"converged in {s.steps} steps" if s.converged else f"no optimum after {s.steps} steps"
+        reasons = [f"not admissible in {g}: {reason}" for g, fit in self.fits.items() for reason in fit._improper]
+        return "; ".join([went, *reasons])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a careful reader should know of this fit."""
+        return _notes(self.joint)
+
+    @cached_property
+    def parameters(self) -> pd.DataFrame:
+        """One row per parameter and group: ``group lhs op rhs est se z pvalue std equal``.
+
+        ``equal`` numbers the constraints: rows with the same number are equal, 0 is none. What the model text defines
+        by ``:=`` comes last and belongs to no group.
+        """
+        times = np.bincount([r.slot for rows in self.joint.table.rows for r in rows if r.slot >= 0])
+        number = np.cumsum(times > 1) * (times > 1)
+        frames = []
+        for g, fit in enumerate(self.fits.values()):
+            frame = fit.parameters.copy()
+            frame.insert(0, "group", self.groups[g])
+            slots = [r.slot for r in self.joint.table.rows[g]]
+            frames.append(frame.assign(equal=[int(number[slot]) if slot >= 0 else 0 for slot in slots]))
+        if self.joint.table.models[0].defined:
+            defined = _defined_rows(self.joint, tuple(fit.parameters for fit in self.fits.values()))
+            defined.insert(0, "group", "")
+            frames.append(defined.assign(equal=0))
+        return pd.concat(frames, ignore_index=True)
+
+    @property
+    def latent_means(self) -> pd.DataFrame:
+        """Implied mean of every latent, a column for each group; with free intercepts all are zero."""
+        return pd.DataFrame({g: fit.latent_means for g, fit in self.fits.items()})
+
+    def score_tests(self) -> pd.DataFrame:
+        """What each equality constraint costs: a test of releasing it, all others kept.
+
+        The statistic is the score of the released parameter, squared, over its variance given all others (lavaan's
+        ``lavTestScore``); it is chi-square with one degree of freedom if the groups do not differ there.
+
+        Returns
+        -------
+        DataFrame
+            ``lhs op rhs group chi2 df pvalue change bic``, largest first: ``group`` is the group whose parameter is
+            released (of two groups the second: the statistic is the same), ``change`` the expected change of its
+            estimate, ``bic`` by how much releasing lowers BIC.
+        """
+        return score_tests(self.joint)
+
+    def summary(self) -> str:
+        """The fit as text: status, indices, parameters of every group, notes."""
+        first, second, *robust = self._test_lines()
+        sizes = ", ".join(f"{g} {fit.n_samples:g}" for g, fit in self.fits.items())
+        same = f"equal across groups: {listing(self.equal)}" if self.equal else "nothing is equal across groups by kind"
+        lines = [
+            f"unmeasured fit: {self.n_groups} groups (N = {self.n_samples:g}: {sizes}); {same}",
+            self.status,
+            "",
+            first,
+            f"{second}, SRMR {self.srmr:.4f}",
+            *robust,
+            self._likelihood_line(),
+            "",
+            self.parameters.to_string(index=False, float_format=lambda v: f"{v:.4f}", na_rep=""),
+            *[f"Note: {note}" for note in self.notes],
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{g} {fit.n_samples:g}" for g, fit in self.fits.items())
+        return f"<GroupFit: chi2 {self.chi2:.2f} on {self.df} df; {sizes}; {self.status}>"
+
+
+def _defined_rows(joint: Estimated, tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """What the model text defines from labels of any group."""
+    labelled = {
+        row.parameter.label: Labelled(float(table["est"].iloc[k]), float(table["std"].iloc[k]), row.slot)
+        for rows, table in zip(joint.table.rows, tables, strict=True)
+        for k, row in enumerate(rows)
+        if row.parameter.label is not None
+    }
+    root = symmetric_root(joint.acov)
+    return defined_rows(
+        joint.table.models[0].defined, labelled, joint.table.size, lambda G: errors_along(root, joint.blind, G)
+    )
+
+
+def score_tests(joint: Estimated) -> pd.DataFrame:
+    """Tests of every equality constraint; see :meth:`GroupFit.score_tests`."""
+    structures = joint.joint.structures
+    locals_, informations = [], []
+    base = np.zeros((joint.table.size,) * 2)
+    for w, s, o, p in zip(joint.joint.weights, structures, joint.joint.observations, joint.points, strict=True):
+        g, G = o.gradient(p.mu, p.Sigma)
+        information = o.parameter_information(p.mu, p.Sigma, p.directions, observed=not o.is_complete)
+        if not o.is_complete:
+            information = information + 0.5 * p.curvature(g, G)
+        locals_.append(-0.5 * w * parameter_gradient(g, G, p))
+        informations.append(w * information)
+        base += w * joined_square(s, information, joint.table.size)
+    inverse = pseudo_inverse(base)
+    local_of = [{id(row): k for k, row in enumerate(joint.table.free(g))} for g in range(len(joint.labels))]
+    records = []
+    n = joint.joint.n
+    for row in joint.table.shared():
+        k = local_of[row.group][id(row)]
+        score, own = locals_[row.group][k], informations[row.group][k, k]
+        with_rest = structures[row.group].joined(informations[row.group][k], joint.table.size)
+        left = own - with_rest @ inverse @ with_rest
+        statistic = n * score**2 / left if left > 1e-12 * own else math.nan
+        lhs, op, rhs = row.entry
+        records.append(
+            (lhs, op, rhs, joint.labels[row.group], statistic, 1, score / left if left > 1e-12 * own else math.nan)
+        )
+    frame = pd.DataFrame(records, columns=["lhs", "op", "rhs", "group", "chi2", "df", "change"])
+    frame.insert(6, "pvalue", [indices.p_value(x, 1) for x in frame["chi2"]])
+    frame["bic"] = frame["chi2"] - math.log(n)
+    return frame.sort_values("chi2", ascending=False, ignore_index=True)
+
+
+def _notes(joint: Estimated) -> tuple[str, ...]:
+    notes = []
+    errors_known = joint.uncertainty[1]
+    if not errors_known.all():
+        missing = []
+        for g, label in enumerate(joint.labels):
+            of = f" in {label}" if len(joint.labels) > 1 else ""
+            missing += [f"{' '.join(r.entry).strip()}{of}" for r in joint.table.free(g) if not errors_known[r.slot]]
+        notes.append(
+            f"The data determine only {joint.dimension} of {joint.table.size} free parameters; without a standard "
+            f"error: {listing(missing)}."
+        )
+    if joint.joint.n < joint.table.size:
+        notes.append(
+            f"{joint.joint.n:.0f} rows for {joint.table.size} free parameters: such estimates will not replicate."
+        )
+    return tuple(notes)
+
+
+def fit_groups(
+    models: Sequence[Model],
+    samples: Sequence[Sample],
+    labels: Sequence[str],
+    *,
+    equal: tuple[str, ...] = (),
+    estimator: str = "ML",
+    count: Count = "dimension",
+) -> tuple[Estimated, tuple[MeanFit, ...]]:
+    """Fit the model of every group (all have the same variables) by full-information maximum likelihood.
+
+    Returns what the groups share, and the fit of each.
+    """
+    names = samples[0].names
+    table = Table.of(models, equal)
+    structures = tuple(table.structure(g, names) for g in range(len(models)))
+    observations = tuple(_observations(s) for s in samples)
+    joint = Joint(structures, observations, table.size)
+    start = _start(models, samples, table, joint)
+    lower = lower_bounds(structures, observations, table.size)
+    solution = joint.maximise(start, lower)
+    estimated = Estimated(tuple(labels), table, joint, solution, estimator, None, count)
+    estimated = replace(estimated, robust=_robust(estimated))
+    fits = []
+    for g, (structure, sample) in enumerate(zip(structures, samples, strict=True)):
+        problem = Problem(structure.pattern, sample)
+        unit = structure.pattern.unit(problem.scale)
+        at = structure.where[: structure.pattern.n_free]
+        fits.append(
+            MeanFit(
+                models[g],
+                sample,
+                problem,
+                Solution(
+                    solution.theta[at] / unit,
+                    estimated.chi2[g] / observations[g].n,
+                    kernels.CONVERGED if solution.converged else kernels.STEP_LIMIT,
+                    solution.steps,
+                    solution.predicted,
+                    np.array([solution.value]),
+                    solution.lower[at] / unit,
+                ),
+                count,
+                estimated.robust if len(labels) == 1 else None,
+                estimated,
+                g,
+            )
+        )
+    return estimated, tuple(fits)
+
+
+def _observations(sample: Sample) -> Observations:
+    """The rows of a sample; of a matrix its covariance, the means taken as zero."""
+    if sample.rows is None:
+        return Observations.of_moments(sample.names, np.zeros(len(sample.names)), sample.cov, sample.n)
+    return Observations.of_rows(sample.names, sample.rows)
+
+
+def _robust(estimated: Estimated) -> Robust | None:
+    fitted = Fitted(estimated.joint, estimated.theta, float(sum(estimated.chi2)), estimated.df)
+    if estimated.estimator == "MLR":
+        return yuan_bentler(fitted)
+    if estimated.estimator == "MLM":
+        if not estimated.is_complete:
+            raise DataError(
+                "estimator='MLM' needs complete rows. Use estimator='MLR', which takes missing values as they are, or "
+                "missing='listwise'."
+            )
+        return satorra_bentler(fitted)
+    return None
+
+
+# Starting values -------------------------------------------------------------------------------------------
+
+
+def _start(models: Sequence[Model], samples: Sequence[Sample], table: Table, joint: Joint) -> Floats:
+    """Every group on its own, brought to one scale and sign; equal parameters start from the mean over groups."""
+    fits = [
+        first_indicators_positive(fit_many([_unconstrained(m)], s, n_restarts=2)[0])
+        for m, s in zip(models, samples, strict=True)
+    ]
+    total, weight = np.zeros(table.size), np.zeros(table.size)
+    first: dict[str, Floats] = {}
+    origin: Floats | None = None
+    for g, (fit, structure) in enumerate(zip(fits, joint.structures, strict=True)):
+        pattern = structure.pattern
+        F, Omega = fit.F.copy(), fit.Omega.copy()
+        order = [fit.causal_order.index(name) for name in pattern.names]
+        F, Omega = F[np.ix_(order, order)], Omega[np.ix_(order, order)]
+        freed = _freed_variances(models[g], table.models[g])
+        unit = np.ones(len(F))
+        for k, name in enumerate(pattern.names):
+            if name not in models[g].latents:
+                continue
+            effects = F[k, pattern.observed]
+            reference = first.setdefault(name, effects)
+            along = float(effects @ reference)
+            unit[k] = -1.0 if along < 0 else 1.0
+            if name in freed and float(reference @ reference) > 0 and along != 0:
+                unit[k] = along / float(reference @ reference)
+        F = F * unit[None, :] / unit[:, None]
+        Omega = Omega * np.outer(unit, unit)
+        x = np.zeros(structure.n_local)
+        x[: pattern.n_free] = np.where(
+            pattern.is_path, F[pattern.ends[:, 0], pattern.ends[:, 1]], Omega[pattern.ends[:, 0], pattern.ends[:, 1]]
+        )
+        mean = joint.observations[g].saturated[0]
+        origin = mean if origin is None else origin
+        _start_means(x, structure, F, mean, origin)
+        share = joint.weights[g]
+        np.add.at(total, structure.where, share * x)
+        np.add.at(weight, structure.where, share)
+    start = total / weight
+    if math.isfinite(joint.value(start)):
+        return start
+    # Averaged covariances may contradict averaged variances: begin without them.
+    for structure in joint.structures:
+        pattern = structure.pattern
+        covariance = ~pattern.is_path & ~pattern.is_variance
+        start[structure.where[: pattern.n_free][covariance]] *= 0.1
+        start[structure.where[: pattern.n_free][pattern.is_variance]] = np.maximum(
+            start[structure.where[: pattern.n_free][pattern.is_variance]], 0.1
+        )
+    return start
+
+
+def _unconstrained(model: Model) -> Model:
+    """The covariance structure without labels."""
+    return Model(model.names, model.latents, tuple(replace(p, label=None) for p in model.parameters))
+
+
+def _freed_variances(before: Model, after: Model) -> set[str]:
+    """Latents whose variance was fixed in the text and is free in this group."""
+    fixed = {p.source for p in before.parameters if p.op == "~~" and p.source == p.target and p.fixed is not None}
+    free = {p.source for p in after.parameters if p.op == "~~" and p.source == p.target and p.fixed is None}
+    return fixed & free
+
+
+def _start_means(x: Floats, structure: Structure, F: Floats, mean: Floats, origin: Floats) -> None:
+    """Intercepts that reproduce the mean; free latent means by least squares from the difference to the first group."""
+    pattern = structure.pattern
+    E = np.linalg.inv(np.eye(len(F)) - F)
+    T = E[:, pattern.observed]
+    alpha = np.zeros(len(F))
+    alpha[structure.nodes] = structure.fixed
+    free = np.flatnonzero(structure.slots >= 0)
+    latent = np.array([k for k in free if not pattern.is_observed[structure.nodes[k]]], dtype=np.int64)
+    if len(latent):
+        fixed_observed = not any(pattern.is_observed[structure.nodes[k]] for k in free)
+        target = mean - T.T @ alpha if fixed_observed else mean - origin
+        alpha[structure.nodes[latent]] = np.linalg.lstsq(T[structure.nodes[latent]].T, target, rcond=None)[0]
+    # What is left of the mean of each variable, causes first, goes into its own intercept.
+    m = E.T @ alpha
+    missing = np.zeros(len(F))
+    missing[pattern.observed] = mean - m[pattern.observed]
+    for k in free:
+        node = structure.nodes[k]
+        if pattern.is_observed[node]:
+            # (I - F') turns a change of means into one of intercepts.
+            alpha[node] += missing[node] - float(missing @ F[:, node])
+    x[structure.slots[free]] = alpha[structure.nodes[free]]
+
+
+def split_groups(X: pd.DataFrame, column: Any) -> tuple[tuple[str, ...], list[Ints]]:
+    """Labels of the groups in order of first appearance, and the rows of each; a missing label is refused."""
+    if column not in X.columns:
+        raise DataError(
+            f"groups={column!r} names no column of the data{nearest(str(column), [str(c) for c in X.columns]) or '.'} "
+            f"The data have {listing([str(c) for c in X.columns])}."
+        )
+    codes, values = pd.factorize(X[column])
+    if (codes < 0).any():
+        raise DataError(
+            f"{int((codes < 0).sum())} rows have no value in {column!r}, so their group is not known. Drop them, or "
+            "give them a group of their own."
+        )
+    if len(X) == 0:
+        raise DataError("The data have no rows.")
+    if len(values) < 2:
+        raise DataError(f"Column {column!r} has one value only, so there is one group. Leave groups= out.")
+    return tuple(str(v) for v in values), [np.flatnonzero(codes == g) for g in range(len(values))]

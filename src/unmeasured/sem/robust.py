@@ -1,0 +1,167 @@
+"""Tests and standard errors for data that are not normal: Satorra-Bentler (MLM) and Yuan-Bentler (MLR), as lavaan.
+
+With Delta the derivatives of the moments, A their information, B the mean outer product of the rows' scores and Gamma
+the covariance of the sample moments (times N), all blocks over groups:
+
+    MLM   acov = E^-1 Delta' A Gamma A Delta E^-1 / N,  E = Delta' A Delta, A expected at the model
+          mean of chi2 = tr(A Gamma) - tr(E^-1 Delta' A Gamma A Delta)
+    MLR   acov = H^-1 B_0 H^-1 / N,  H the observed information of the parameters, B_0 of their scores
+          mean of chi2 = tr(A_1^-1 B_1) - tr(H^-1 B_0),  A_1 observed and B_1 at the saturated moments
+
+The chi-square is divided by that mean over its degrees of freedom. With missing values, chi-square is no longer a
+function of the misfit of the moments, so robust RMSEA and CFI are computed from the moments of the saturated model
+(:func:`_complete_misfit`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmeasured.arrays import Floats
+from unmeasured.sem.joint import Joint, joined_square
+from unmeasured.sem.likelihood import Observations
+from unmeasured.sem.measures import Misfit, Robust, ScaledTest
+from unmeasured.sem.moments import Structure
+from unmeasured.sem.parameters import Model, Parameter
+
+CORRECTIONS = {"MLM": "Satorra-Bentler", "MLR": "Yuan-Bentler"}
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A joint problem at its optimum, with its test."""
+
+    joint: Joint
+    theta: Floats
+    chi2: float
+    df: int
+
+
+def pseudo_inverse(H: Floats) -> Floats:
+    """The inverse of an information matrix; directions without information are left out."""
+    unit = 1.0 / np.sqrt(np.maximum(np.abs(np.diag(H)), 1e-300))
+    value, vector = np.linalg.eigh(H * np.outer(unit, unit))
+    keep = np.abs(value) > 1e-9 * max(float(np.abs(value).max()), 1.0)
+    return np.asarray(np.outer(unit, unit) * ((vector[:, keep] / value[keep]) @ vector[:, keep].T))
+
+
+def independence(observations: tuple[Observations, ...]) -> Fitted:
+    """The baseline: all variables independent, means and variances free in every group."""
+    structures, theta, size = [], [], 0
+    for o in observations:
+        pattern = Model(o.names, (), tuple(Parameter("~~", x, x) for x in o.names)).pattern
+        local = Structure.saturated_means(pattern)
+        structures.append(
+            Structure(local.pattern, local.nodes, local.slots, local.fixed, np.arange(size, size + local.n_local))
+        )
+        mean, cov = o.independent
+        theta += [np.diag(cov), mean]
+        size += local.n_local
+    joint = Joint(tuple(structures), observations, size)
+    df = sum(len(o.names) * (len(o.names) - 1) // 2 for o in observations)
+    at = np.concatenate(theta)
+    return Fitted(joint, at, likelihood_ratio(joint, at), df)
+
+
+def likelihood_ratio(joint: Joint, theta: Floats) -> float:
+    """Chi-square against the saturated model."""
+    return float(sum(group_ratios(joint, theta)))
+
+
+def group_ratios(joint: Joint, theta: Floats) -> list[float]:
+    """What each group contributes to the chi-square."""
+    return [
+        max(o.n * (o.value(p.mu, p.Sigma) - o.value(*o.saturated)), 0.0)
+        for o, p in zip(joint.observations, joint.points(theta), strict=True)
+    ]
+
+
+def satorra_bentler(model: Fitted) -> Robust:
+    """MLM: from complete rows."""
+    base = independence(model.joint.observations)
+    (mean, acov), (mean_0, _) = _satorra_bentler_mean(model), _satorra_bentler_mean(base)
+    return _robust("MLM", acov, model, base, Misfit(model.chi2, mean), Misfit(base.chi2, mean_0))
+
+
+def _satorra_bentler_mean(fitted: Fitted) -> tuple[float, Floats]:
+    """The mean of chi-square over df, and the covariance of the estimates."""
+    joint = fitted.joint
+    B, total = np.zeros((joint.size,) * 2), 0.0
+    for w, s, o, p in zip(joint.weights, joint.structures, joint.observations, joint.points(fitted.theta), strict=True):
+        scores = o.moment_scores(p.Sigma, p.directions)
+        B += w * joined_square(s, scores.T @ scores / o.n, joint.size)
+        total += o.fourth_moment_trace(p.Sigma)
+    E = joint.expected(fitted.theta)
+    inverse = pseudo_inverse(E)
+    trace = total - float((inverse * B).sum())
+    return trace / fitted.df if fitted.df else 1.0, inverse @ B @ inverse / joint.n
+
+
+def yuan_bentler(model: Fitted) -> Robust:
+    """MLR: from rows, complete or not."""
+    base = independence(model.joint.observations)
+    saturated = sum(o.saturated_trace() for o in model.joint.observations)
+    (mean, acov), (mean_0, _) = _yuan_bentler_mean(model, saturated), _yuan_bentler_mean(base, saturated)
+    if all(o.is_complete for o in model.joint.observations):
+        misfits = Misfit(model.chi2, mean), Misfit(base.chi2, mean_0)
+    else:
+        misfits = complete_misfit(model, robust=True), complete_misfit(base, robust=True)
+    scaled = ScaledTest(model.chi2 / mean, mean), ScaledTest(base.chi2 / mean_0, mean_0)
+    return Robust("MLR", CORRECTIONS["MLR"], acov, *scaled, *misfits)
+
+
+def _yuan_bentler_mean(fitted: Fitted, saturated: float) -> tuple[float, Floats]:
+    joint, theta = fitted.joint, fitted.theta
+    inverse, B = pseudo_inverse(joint.observed(theta)), joint.first_order(theta)
+    trace = saturated - float((inverse * B).sum())
+    return trace / fitted.df if fitted.df else 1.0, inverse @ B @ inverse / joint.n
+
+
+def _robust(estimator: str, acov: Floats, model: Fitted, base: Fitted, misfit: Misfit, misfit_0: Misfit) -> Robust:
+    return Robust(
+        estimator,
+        CORRECTIONS[estimator],
+        acov,
+        ScaledTest(model.chi2 / misfit.mean, misfit.mean),
+        ScaledTest(base.chi2 / misfit_0.mean, misfit_0.mean),
+        misfit,
+        misfit_0,
+    )
+
+
+def complete_misfit(fitted: Fitted, *, robust: bool) -> Misfit:
+    """With missing values: the chi-square of the saturated moments as if they came from complete rows, and its mean.
+
+    The mean is ``tr(W_c W^-1 U Gamma U W^-1)``, with W the observed information of the saturated moments, W_c what
+    complete rows would give, ``U = W - W Delta (Delta' W Delta)^-1 Delta' W`` and Gamma their covariance: W^-1 if the
+    data are normal, else ``W^-1 B W^-1`` (Zhang and Savalei 2023: corrections V6 and V3).
+    """
+    joint, theta = fitted.joint, fitted.theta
+    chi2 = 0.0
+    W, Wc, B, Delta = [], [], [], []
+    for w, o, p, D in zip(joint.weights, joint.observations, joint.points(theta), joint.jacobians(theta), strict=True):
+        complete = Observations.of_moments(o.names, *o.saturated, o.n)
+        chi2 += o.n * (complete.value(p.mu, p.Sigma) - complete.value(*o.saturated))
+        root = np.sqrt(w)
+        A, outer = o.saturated_information
+        W.append(A)
+        Wc.append(complete.expected_information(o.saturated[1]))
+        B.append(outer if robust else A)
+        Delta.append(root * D)
+    E = sum((D.T @ A @ D for D, A in zip(Delta, W, strict=True)), np.zeros((joint.size,) * 2))
+    inverse = pseudo_inverse(E)
+    # In units where each group's block is weighted by its share: X = W^-1 U, block by block.
+    trace = 0.0
+    starts = np.concatenate([[0], np.cumsum([len(A) for A in W])])
+    stacked = np.concatenate(Delta)
+    projection = stacked @ inverse @ stacked.T
+    for g, A in enumerate(W):
+        rows = slice(starts[g], starts[g + 1])
+        for h, A_h in enumerate(W):
+            columns = slice(starts[h], starts[h + 1])
+            X = -projection[rows, columns] @ A_h + (np.eye(len(A)) if g == h else 0.0)
+            Gamma = np.linalg.solve(A_h, np.linalg.solve(A_h, B[h]).T)
+            trace += float((Wc[g] * (X @ Gamma @ X.T)).sum())
+    return Misfit(chi2, trace / fitted.df if fitted.df else 1.0)

@@ -1,0 +1,289 @@
+"""Ordinal items: diagonally weighted least squares on polychoric correlations (WLSMV), as lavaan has it.
+
+Three steps (Muthen 1984): thresholds from the margins, a polychoric correlation for each pair, then the model is fitted
+to the correlations, each weighted by the inverse of its variance. The covariance Gamma of thresholds and correlations
+comes from the scores of the rows. With w the weights, Delta the derivatives of the correlations and
+``E = Delta' w Delta``,
+
+    acov = E^-1 Delta' w Gamma w Delta E^-1 / (N - 1)     U = w - w Delta E^-1 Delta' w
+    chi2 = (N - 1) sum of w (r - rho)^2                   scaled and shifted: a chi2 + df - a tr(U Gamma),
+                                                          a^2 = df / tr(U Gamma U Gamma)
+
+Every item has variance 1: residual variances are what the rest of the model leaves of it (lavaan's parameterisation
+"delta"), and are no parameters. Thresholds are free, so they fit perfectly and do not enter the test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import ndtr
+
+from unmeasured.arrays import Bools, Floats
+from unmeasured.data.ordinal import Item, bivariate_cdf
+from unmeasured.errors import ModelError, listing
+from unmeasured.sem.joint import JointSolution, minimise
+from unmeasured.sem.measures import Misfit, Robust, ScaledTest
+from unmeasured.sem.moments import Point, Structure
+from unmeasured.sem.parameters import Pattern
+from unmeasured.sem.robust import pseudo_inverse
+
+# Cells of two-way tables handled at once.
+_CHUNK = 2_000_000
+# A threshold at infinity.
+_FAR = 40.0
+
+
+@dataclass(frozen=True, eq=False)
+class Polychorics:
+    """Thresholds and polychoric correlations of complete rows, and their covariance."""
+
+    names: tuple[str, ...]
+    thresholds: tuple[Floats, ...]  # of each item
+    corr: Floats  # (n, n)
+    threshold_acov: Floats  # (T, T) covariance of all thresholds
+    Gamma: Floats  # (m, m) N times the covariance of the correlations, lower triangle row by row
+    n: int
+
+    @classmethod
+    def of(cls, names: tuple[str, ...], rows: Floats, corr: Floats) -> Polychorics:
+        """From complete rows (N, n) of items and the correlations that maximise the likelihood of each pair."""
+        items = [Item.of(column, name) for column, name in zip(rows.T, names, strict=True)]
+        K = max(len(item.values) for item in items)
+        edges = np.full((len(items), K + 1), _FAR)
+        edges[:, 0] = -_FAR
+        for row, item in zip(edges, items, strict=True):
+            row[1 : len(item.values)] = item.thresholds
+        first, second = np.tril_indices(len(items), -1)
+        own = [_threshold_scores(item) for item in items]
+        cuts = np.concatenate([[0], np.cumsum([len(item.thresholds) for item in items])])
+        T, m = int(cuts[-1]), len(first)
+        scores = np.empty((len(rows), T + m))
+        scores[:, :T] = np.concatenate(own, axis=1)
+        A21 = np.zeros((m, T))
+        per_chunk = max(1, _CHUNK // K**3)
+        for begin in range(0, m, per_chunk):
+            a, b = first[begin : begin + per_chunk], second[begin : begin + per_chunk]
+            in_rho, in_a, in_b = _pair_scores(edges[a], edges[b], corr[a, b])
+            for k, (i, j) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
+                pair = in_rho[k][items[i].codes, items[j].codes]
+                scores[:, T + begin + k] = pair
+                counts = np.bincount(items[i].codes * K + items[j].codes, minlength=K * K).reshape(K, K)
+                weighted = counts * in_rho[k]
+                for item, gradient in ((i, in_a[k]), (j, in_b[k])):
+                    width = cuts[item + 1] - cuts[item]
+                    A21[begin + k, cuts[item] : cuts[item + 1]] = np.einsum(
+                        "xy,xyt->t", weighted, gradient[:, :, :width]
+                    )
+        inner = scores.T @ scores
+        A11_inverse = np.zeros((T, T))
+        for i in range(len(items)):
+            mine = slice(cuts[i], cuts[i + 1])
+            A11_inverse[mine, mine] = np.linalg.inv(inner[mine, mine])
+        A22 = np.diag(inner)[T:]
+        bottom = np.concatenate([-(A21 @ A11_inverse) / A22[:, None], np.diag(1.0 / A22)], axis=1)
+        threshold_acov = A11_inverse @ inner[:T, :T] @ A11_inverse * len(rows) / (len(rows) - 1)
+        Gamma = len(rows) * (bottom @ inner @ bottom.T)
+        thresholds = tuple(item.thresholds for item in items)
+        return cls(names, thresholds, corr, threshold_acov, Gamma, len(rows))
+
+    @cached_property
+    def r(self) -> Floats:
+        """(m,) the correlations, lower triangle row by row."""
+        return self.corr[np.tril_indices(len(self.names), -1)]
+
+    @cached_property
+    def weights(self) -> Floats:
+        """(m,) inverse variances of the correlations, times 1/N."""
+        return 1.0 / np.diag(self.Gamma)
+
+
+def _threshold_scores(item: Item) -> Floats:
+    """(N, K - 1) derivative of each row's log probability in the thresholds of one item."""
+    cumulative = np.concatenate([[0.0], ndtr(item.thresholds), [1.0]])
+    p = np.diff(cumulative)
+    density = np.exp(-(item.thresholds**2) / 2.0) / np.sqrt(2.0 * np.pi)
+    K = len(p)
+    table = np.zeros((K, K - 1))
+    table[range(K - 1), range(K - 1)] = density / p[:-1]
+    table[range(1, K), range(K - 1)] = -density / p[1:]
+    return table[item.codes]
+
+
+def _pair_scores(rows: Floats, columns: Floats, rho: Floats) -> tuple[Floats, Floats, Floats]:
+    """Derivatives of the log probability of each cell (B, K, K): in rho, and in the thresholds (..., K - 1) of both."""
+    h, k = (np.where(np.abs(edges) < 1e-100, 1e-100, edges) for edges in (rows, columns))
+    r = rho[:, None, None]
+    root = np.sqrt(1.0 - r**2)
+    cdf = bivariate_cdf(h[:, :, None], k[:, None, :], r)
+    p = np.maximum(np.diff(np.diff(cdf, axis=1), axis=2), 1e-12)
+    x, y = h[:, :, None], k[:, None, :]
+    density = np.exp(-(x**2 - 2.0 * r * x * y + y**2) / (2.0 * root**2)) / (2.0 * np.pi * root)
+    in_rho = np.diff(np.diff(density, axis=1), axis=2) / p
+    return in_rho, _in_thresholds(h, k, r, p), _in_thresholds(k, h, r, p.transpose(0, 2, 1)).transpose(0, 2, 1, 3)
+
+
+def _in_thresholds(own: Floats, other: Floats, r: Floats, p: Floats) -> Floats:
+    """(B, K, K, K - 1) derivatives in the thresholds of the variable in the rows."""
+    inside = own[:, 1:-1]
+    conditional = ndtr((other[:, None, :] - r * inside[:, :, None]) / np.sqrt(1.0 - r**2))  # (B, K - 1, K + 1)
+    slope = np.exp(-(inside**2) / 2.0)[:, :, None] / np.sqrt(2.0 * np.pi) * np.diff(conditional, axis=2)
+    B, K = p.shape[:2]
+    out = np.zeros((B, K, K, K - 1))
+    for t in range(K - 1):
+        out[:, t, :, t] = slope[:, t] / p[:, t]
+        out[:, t + 1, :, t] = -slope[:, t] / p[:, t + 1]
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class CorrelationStructure:
+    """Correlations as a function of the free parameters that are not residual variances of items."""
+
+    structure: Structure
+    is_residual: Bools  # (p,) which parameters of the pattern are residual variances
+
+    @classmethod
+    def of(cls, pattern: Pattern) -> CorrelationStructure:
+        """Every item must have a residual variance that is free in the model."""
+        mask = pattern.is_variance & pattern.is_observed[pattern.ends[:, 0]]
+        fixed = [x for x, i in zip(pattern.observed_names, pattern.observed) if i not in set(pattern.ends[mask, 0])]
+        if fixed:
+            raise ModelError(
+                f"WLSMV gives each item the residual variance that the model leaves of 1, but the model fixes those of "
+                f"{listing(fixed)} (as it does for the only indicator of a latent). Leave them free, or leave such "
+                "variables out."
+            )
+        empty = np.zeros(0, dtype=np.int64)
+        return cls(Structure(pattern, empty, empty, np.zeros(0), np.arange(pattern.n_free)), mask)
+
+    def at(self, x: Floats) -> tuple[Floats, Point]:
+        """All parameters (p,), residual variances filled in, and the moments there."""
+        full = np.ones(len(self.is_residual))
+        full[~self.is_residual] = x
+        observed = self.structure.pattern.ends[self.is_residual, 0]
+        point = self.structure.at_local(full)
+        # Down the causal order, what is left of each variance follows from those before: one round per generation.
+        for _ in range(self.structure.pattern.n_nodes):
+            missing = 1.0 - np.diag(point.V)[observed]
+            if np.abs(missing).max() < 1e-14:
+                break
+            full[self.is_residual] += missing
+            point = self.structure.at_local(full)
+        return full, point
+
+    def jacobian(self, point: Point) -> Floats:
+        """(m, q) derivatives of the correlations in the parameters that are left, variances kept at 1."""
+        n = len(self.structure.pattern.observed)
+        i, j = np.tril_indices(n)
+        return np.asarray(point.jacobian[n:][i != j] @ self.derivatives(point))
+
+    def derivatives(self, point: Point) -> Floats:
+        """(p, q) derivatives of all parameters in those that are left: residual variances keep the variances at 1."""
+        n = len(self.structure.pattern.observed)
+        i, j = np.tril_indices(n)
+        variances = point.jacobian[n:][i == j]
+        found = np.zeros((len(self.is_residual), int((~self.is_residual).sum())))
+        found[~self.is_residual] = np.eye(found.shape[1])
+        found[self.is_residual] = -np.linalg.solve(variances[:, self.is_residual], variances[:, ~self.is_residual])
+        return found
+
+
+def fit_correlations(structure: CorrelationStructure, data: Polychorics, start: Floats) -> JointSolution:
+    """Minimise the weighted squares of the residual correlations."""
+    pattern = structure.structure.pattern
+    kept = ~structure.is_residual
+    lower = np.where(pattern.is_variance[kept], 1e-8, -np.inf)
+    i, j = np.tril_indices(len(data.names), -1)
+
+    def value(x: Floats) -> float:
+        residual = data.r - structure.at(x)[1].Sigma[i, j]
+        total = float((data.weights * residual**2).sum())
+        return total if np.isfinite(total) else np.inf
+
+    def derivatives(x: Floats, near: bool) -> tuple[Floats, Floats]:
+        point = structure.at(x)[1]
+        J = structure.jacobian(point)
+        residual = data.r - point.Sigma[i, j]
+        return -2.0 * J.T @ (data.weights * residual), 2.0 * J.T @ (data.weights[:, None] * J)
+
+    return minimise(value, derivatives, start[kept], lower, data.n)
+
+
+def robust_wls(structure: CorrelationStructure, data: Polychorics, x: Floats, chi2: float, df: int) -> Robust:
+    """The scaled and shifted test, and what robust RMSEA and CFI are made of."""
+    point = structure.at(x)[1]
+    J, w, Gamma = structure.jacobian(point), data.weights, data.Gamma
+    E_inverse = pseudo_inverse(J.T @ (w[:, None] * J))
+    wJ = w[:, None] * J
+    acov = E_inverse @ (wJ.T @ Gamma @ wJ) @ E_inverse / (data.n - 1)
+    U = np.diag(w) - wJ @ E_inverse @ wJ.T
+    baseline_chi2 = (data.n - 1) * float((w * data.r**2).sum())
+    # Robust indices: the chi-square of maximum likelihood on the correlations, at these estimates.
+    n = len(data.names)
+    P = np.linalg.inv(point.Sigma)
+    i, j = np.tril_indices(n, -1)
+    V = P[np.ix_(i, i)] * P[np.ix_(j, j)] + P[np.ix_(i, j)] * P[np.ix_(j, i)]
+    X = np.eye(len(w)) - J @ E_inverse @ wJ.T
+    log_det = np.linalg.slogdet(data.corr)[1]
+    ml = data.n * (np.linalg.slogdet(point.Sigma)[1] + float((P * data.corr).sum()) - log_det - n)
+    mean = float((V * (X @ Gamma @ X.T)).sum())
+    return Robust(
+        "WLSMV",
+        "Scaled and shifted",
+        acov,
+        _scaled_and_shifted(chi2, df, U @ Gamma),
+        _scaled_and_shifted(baseline_chi2, len(w), w[:, None] * Gamma),
+        Misfit(ml, mean / df if df else 1.0),
+        Misfit(-data.n * log_det, float(np.trace(Gamma)) / len(w)),
+    )
+
+
+def robust_ml_of_polychorics(
+    pattern: Pattern, data: Polychorics, estimates: Floats, chi2: float, df: int, worth: float
+) -> Robust:
+    """The test and standard errors of maximum likelihood on polychoric correlations, as if they were covariances.
+
+    The same formulas with the weights of maximum likelihood; ``chi2`` is that of ``worth`` samples, of which the rows
+    have more (:mod:`unmeasured.data.ordinal`).
+    """
+    point = Structure.saturated_means(pattern).at_local(np.concatenate([estimates, np.zeros(len(data.names))]))
+    n = len(data.names)
+    i, j = np.tril_indices(n)
+    half = np.where(i == j, 0.5, 1.0)
+
+    def weight(Sigma: Floats) -> Floats:
+        P = np.linalg.inv(Sigma)
+        pairs = P[np.ix_(i, i)] * P[np.ix_(j, j)] + P[np.ix_(i, j)] * P[np.ix_(j, i)]
+        return np.asarray(np.outer(half, half) * pairs)
+
+    # Variances are 1 by definition: they vary in no sample.
+    Gamma = np.zeros((len(i), len(i)))
+    Gamma[np.ix_(i != j, i != j)] = data.Gamma
+    J, W = point.jacobian[n:, : pattern.n_free], weight(point.Sigma)
+    WJ = W @ J
+    inverse = pseudo_inverse(J.T @ WJ)
+    acov = inverse @ (WJ.T @ Gamma @ WJ) @ inverse / data.n
+    U, U_0 = W - WJ @ inverse @ WJ.T, weight(np.eye(n)) * (i != j)[:, None]
+    larger = data.n / worth
+    baseline = -worth * float(np.linalg.slogdet(data.corr)[1])
+    n_pairs = n * (n - 1) // 2
+    return Robust(
+        "ML",
+        "Scaled and shifted",
+        acov,
+        _scaled_and_shifted(chi2 * larger, df, U @ Gamma),
+        _scaled_and_shifted(baseline * larger, n_pairs, U_0 @ Gamma),
+        Misfit(chi2, float((U * Gamma).sum()) / df / larger),
+        Misfit(baseline, float((U_0 * Gamma).sum()) / n_pairs / larger),
+    )
+
+
+def _scaled_and_shifted(chi2: float, df: int, UGamma: Floats) -> ScaledTest:
+    if not df:
+        return ScaledTest(chi2, 1.0)
+    a = np.sqrt(df / float((UGamma * UGamma.T).sum()))
+    shift = df - a * float(np.trace(UGamma))
+    return ScaledTest(float(a * chi2 + shift), float(1.0 / a), float(shift))

@@ -1,0 +1,255 @@
+"""The application in a real browser: from a file to an edited model and back, on several screens."""
+
+from __future__ import annotations
+
+import io
+import time
+import zipfile
+
+import numpy as np
+import pytest
+
+import unmeasured as um
+from browser import Browser, find, wait_for
+
+pytest.importorskip("starlette", reason="the application needs its extra: pip install 'unmeasured[app]'")
+pytest.importorskip("uvicorn", reason="the application needs its extra: pip install 'unmeasured[app]'")
+from unmeasured.app.server import Server
+
+pytestmark = pytest.mark.skipif(find() is None, reason="there is no Chromium on this machine")
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def served():
+    running = Server(0)
+    running.start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def shared_browser():
+    with Browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(shared_browser, served):
+    shared_browser.events.clear()
+    shared_browser.resize(1280, 900)
+    shared_browser.scheme("light")
+    shared_browser.call("Page.navigate", url="about:blank")
+    shared_browser.visit(served.url)
+    shared_browser.run("sessionStorage.clear()")
+    shared_browser.call("Page.navigate", url="about:blank")
+    shared_browser.visit(served.url)
+    yield shared_browser
+    # Nothing is asked of any other machine, and nothing failed but what a test made fail.
+    assert {url.split("/")[2] for url in shared_browser.requests()} == {f"127.0.0.1:{served.port}"}
+    quiet = [event for event in shared_browser.troubles() if "status of 400" not in str(event)]
+    assert quiet == []
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """An SPSS file with labels, missing values and a column whose name is an attack."""
+    pyreadstat = pytest.importorskip("pyreadstat", reason="SPSS files need pyreadstat")
+    edges = [("A", "B"), *[("A", f"q{i}") for i in range(4)], *[("B", f"q{i}") for i in range(4, 8)]]
+    dag = um.DAG.from_edges(edges, latents=["A", "B"])
+    rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng=1), 400, rng=2)
+    rng = np.random.default_rng(3)
+    rows = rows.mask(rng.random(rows.shape) < 0.05)
+    rows["q0"] = rows["q0"].where(rng.random(400) > 0.03, 99.0)
+    path = tmp_path_factory.mktemp("files") / "answers.sav"
+    labels = {name: f"Question {EVIL if name == 'q3' else name}" for name in rows.columns}
+    pyreadstat.write_sav(rows, path, column_labels=labels)
+    return path
+
+
+def shown(browser, step):
+    return browser.run(f"!document.getElementById('{step}').hidden")
+
+
+def count(browser, selector):
+    return browser.run(f"document.querySelectorAll('{selector}').length")
+
+
+def text(browser, selector):
+    return browser.run(f"document.querySelector('{selector}').textContent")
+
+
+def choose(browser, selector, value):
+    browser.run(
+        f"(e => {{ e.value = '{value}'; e.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
+        f"(document.querySelector('{selector}'))"
+    )
+
+
+def opened(browser, name):
+    browser.click(f'[data-dataset="{name}"]')
+    wait_for(lambda: shown(browser, "columns") and count(browser, "#findings li"), 60)
+
+
+def searched(browser):
+    browser.click('[data-step="search"]')
+    wait_for(lambda: shown(browser, "search"))
+    browser.click("#start")
+    wait_for(lambda: shown(browser, "result"), 90)
+
+
+def in_report(browser, script):
+    """The value of an expression in the report, which has a world of its own."""
+    frames = wait_for(lambda: browser.call("Page.getFrameTree")["frameTree"].get("childFrames"))
+    world = browser.call("Page.createIsolatedWorld", frameId=frames[0]["frame"]["id"])["executionContextId"]
+    answer = browser.call("Runtime.evaluate", expression=script, returnByValue=True, contextId=world)
+    return answer["result"].get("value")
+
+
+def test_the_whole_way_from_a_file_to_an_edited_model_and_back(browser, answers, tmp_path):
+    # A wrong file is a sentence, and nothing is lost.
+    wrong = tmp_path / "holiday.jpg"
+    wrong.write_bytes(b"\xff\xd8\xff")
+    browser.give_file("#file", wrong)
+    wait_for(lambda: "are not read here" in text(browser, "#message"))
+    # SPSS with missing values; labels beside the items, a script in one of them is text.
+    browser.give_file("#file", answers)
+    wait_for(lambda: shown(browser, "columns") and count(browser, "#column-table tbody tr") == 8, 60)
+    assert browser.run("document.getElementById('message').hidden")
+    assert EVIL in text(browser, "#column-table")
+    assert count(browser, "img") == 0
+    wait_for(lambda: count(browser, "#findings li") > 3, 60)
+    # A code of missing values, and an item that is reversed.
+    choose(browser, "#codes-0", "99")
+    wait_for(lambda: browser.run("document.getElementById('codes-0').value") == "99")
+    browser.click("#is_reversed-1")
+    wait_for(lambda: browser.run("document.getElementById('is_reversed-1').checked"))
+    # Knowledge: two items dragged into a group, a third put there from its list.
+    browser.click('[data-go="known"]')
+    wait_for(lambda: count(browser, "#loose .chip") == 8)
+    browser.click("#new-group")
+    for item in ("q0", "q1"):
+        x, y = browser.centre(".box")
+        fx, fy = browser.centre(f'.chip[data-item="{item}"] span')
+        browser.mouse("mouseMoved", fx, fy)
+        browser.mouse("mousePressed", fx, fy)
+        browser.mouse("mouseMoved", x, y + 20, held=True)
+        browser.mouse("mouseReleased", x, y + 20)
+        wait_for(lambda item=item: count(browser, f'.box .chip[data-item="{item}"]') == 1)
+    choose(browser, '.chip[data-item="q2"] select', "group 1")
+    wait_for(lambda: count(browser, ".box .chip") == 3)
+    searched(browser)
+    assert "2 latent variables" in text(browser, "#lead")
+    assert "group 1" in text(browser, "#lead")
+    wait_for(lambda: "What measures what" in (in_report(browser, "document.body.textContent") or ""), 30)
+    assert EVIL in in_report(browser, "document.body.textContent")
+    assert in_report(browser, "document.querySelectorAll('img').length") == 0
+    # Edit: a name, an edge, undo, redo; the fit stands beside the one found.
+    browser.click('[data-step="edit"]')
+    wait_for(lambda: count(browser, "#beside tbody tr") == 9 and count(browser, "#canvas canvas"))
+    choose(browser, "#edge-source", "group 1")
+    browser.run("document.getElementById('latent-name').value = 'Tired'")
+    browser.click("#rename")
+    wait_for(lambda: "Tired" in text(browser, "#edge-source"))
+    choose(browser, "#edge-source", "Tired")
+    choose(browser, "#edge-target", "q7")
+    browser.click("#add-edge")
+    wait_for(lambda: "added: Tired → q7" in text(browser, "#changes"))
+    chi2 = "[...document.querySelectorAll('#beside [data-index=chi2] td')].map((c) => c.textContent)"
+    assert browser.run(chi2)[1] != browser.run(chi2)[2]
+    browser.click("#undo")
+    wait_for(lambda: count(browser, "#changes li") == 0)
+    browser.click("#redo")
+    wait_for(lambda: count(browser, "#changes li") == 1)
+    # A reload keeps all of it.
+    browser.reload()
+    assert shown(browser, "edit")
+    wait_for(lambda: "added: Tired → q7" in text(browser, "#changes"))
+    # Export: the project, opened again in a new page.
+    browser.click('[data-step="export"]')
+    wait_for(lambda: count(browser, "#exports a") == 11)
+    browser.click('[data-export="project"]')
+    saved = browser.downloads / "project.unmeasured"
+    wait_for(lambda: saved.exists() and saved.stat().st_size)
+    with zipfile.ZipFile(io.BytesIO(saved.read_bytes())) as archive:
+        assert set(archive.namelist()) == {"project.json", "data", "result.json"}
+    browser.run("sessionStorage.clear()")
+    browser.run("location.hash = ''")
+    browser.reload()
+    assert shown(browser, "data")
+    browser.give_file("#file", saved)
+    wait_for(lambda: shown(browser, "result"), 60)
+    browser.click('[data-step="edit"]')
+    wait_for(lambda: "added: Tired → q7" in text(browser, "#changes"))
+
+
+def test_a_search_is_stopped_in_the_middle_after_a_reload_and_keeps_the_best(browser):
+    opened(browser, "big_five")
+    browser.click('[data-step="search"]')
+    browser.click("#start")
+    wait_for(lambda: shown(browser, "growing"), 90)
+    assert count(browser, "#growing-diagram ellipse") >= 1
+    browser.reload()
+    assert shown(browser, "search")
+    wait_for(lambda: not browser.run("document.getElementById('stop').hidden"))
+    browser.click("#stop")
+    begun = time.monotonic()
+    wait_for(lambda: shown(browser, "result") or "Stopped" in text(browser, "#progress"), 60)
+    assert time.monotonic() - begun < 60
+    assert shown(browser, "result")
+    wait_for(lambda: "best" in (in_report(browser, "document.body.textContent") or ""), 30)
+
+
+def test_a_matrix_by_the_keyboard_alone_on_a_narrow_dark_screen(browser, served):
+    browser.resize(390, 800)
+    browser.scheme("dark")
+    data = um.datasets.load("holzinger_swineford")
+    lines = data.frame().round(3).to_csv()
+    go_to(browser, "matrix")
+    browser.call("Input.insertText", text=lines)
+    go_to(browser, "matrix-n")
+    browser.call("Input.insertText", text="301")
+    go_to(browser, "use-matrix")
+    browser.key("Enter", 13, "\r")
+    wait_for(lambda: shown(browser, "columns") and count(browser, "#findings li"), 60)
+    assert browser.run("document.documentElement.scrollWidth") <= 390
+    go_to(browser, "", "document.activeElement.dataset.step === 'search'")
+    browser.key("Enter", 13, "\r")
+    wait_for(lambda: shown(browser, "search"))
+    go_to(browser, "start")
+    browser.key("Enter", 13, "\r")
+    wait_for(lambda: shown(browser, "result"), 90)
+    assert browser.run("document.documentElement.scrollWidth") <= 390
+    ink, sheet = browser.run("[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]")
+    assert sum(map(int, sheet[4:-1].split(","))) < 120 < sum(map(int, ink[4:-1].split(",")))
+    # Stability goes on in the background of the result.
+    browser.run("document.getElementById('replicates').value = 3")
+    go_to(browser, "start-stability")
+    browser.key("Enter", 13, "\r")
+    wait_for(lambda: "3 replicates" in (in_report(browser, "document.body.textContent") or ""), 90)
+    go_to(browser, "", "document.activeElement.dataset.step === 'edit'")
+    browser.key("Enter", 13, "\r")
+    wait_for(lambda: count(browser, "#beside tbody tr") == 9)
+    assert browser.run("document.documentElement.scrollWidth") <= 390
+
+
+def go_to(browser, name, condition=None):
+    """Press Tab until something has the focus."""
+    condition = condition or f"document.activeElement.id === '{name}'"
+    for _ in range(120):
+        if browser.run(condition):
+            return
+        browser.key("Tab", 9)
+    raise AssertionError(f"the Tab key never came to {name or condition}")
+
+
+def test_two_browsers_do_not_mix(browser, served):
+    opened(browser, "multitasking")
+    with Browser() as other:
+        other.visit(served.url)
+        assert shown(other, "data")
+        assert text(other, "#project-name") == ""
+        opened(other, "political_democracy")
+        assert count(other, "#column-table tbody tr") == 11
+    browser.reload()
+    assert count(browser, "#column-table tbody tr") == 9

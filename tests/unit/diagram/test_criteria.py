@@ -1,0 +1,97 @@
+"""Drawings meet computed criteria on questionnaires, large models and fifty random ones."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).parent))
+import criteria
+import models
+
+from unmeasured.answer.drawing import picture_of
+from unmeasured.diagram.style import PALETTE
+
+DOT = json.loads((Path(__file__).parents[2] / "oracle" / "dot_crossings.json").read_text())
+MODELS = dict(models.everyone())
+# Ten random models in one test: fifty tests of their own would say no more.
+CASES = [*(name for name in MODELS if not name.startswith("random")), *(f"random {k}" for k in range(0, 50, 10))]
+
+
+def named(case):
+    kind, _, first = case.partition(" ")
+    return [f"random_{int(first) + k}" for k in range(10)] if first else [kind]
+
+
+@pytest.mark.parametrize("view", ["full", "latents"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_drawing_can_be_read(case, view):
+    for name in named(case):
+        picture = picture_of(MODELS[name](), view, min_loading=0.0)
+        rectangles = [box for _, box in criteria.boxes(picture)] + [box for _, box in criteria.labels(picture)]
+        assert criteria.overlapping(rectangles) == [], name
+        assert criteria.under_nodes(picture) == [], name
+        assert criteria.strange_labels(picture) == [], name
+        everything = np.array([*rectangles, *((*p, *p) for line in criteria.routes(picture) for p in line)])
+        assert everything[:, :2].min() >= 0, name
+        assert everything[:, 2].max() <= picture.width, name
+        assert everything[:, 3].max() <= picture.height, name
+        # Graphviz's dot drew the same nodes and edges with so many crossings (tests/oracle/dot_crossings.py).
+        assert criteria.crossings(criteria.routes(picture)) <= DOT[f"{name}:{view}"], name
+
+
+def test_the_criteria_find_what_is_wrong():
+    """Each of them fails where a drawing is spoiled on purpose."""
+    from dataclasses import replace
+
+    picture = picture_of(models.random(5), "full")
+    first, second, *others = picture.edges
+    moved = replace(picture, edges=(replace(first, label_at=second.label_at), second, *others))
+    assert criteria.overlapping([box for _, box in criteria.labels(moved)])
+    assert (first.source, first.target) in criteria.strange_labels(moved)
+    far = next(n for n in picture.nodes if not n.parent and n.id not in (first.source, first.target))
+    through = replace(first, points=(first.points[0], (far.x, far.y), first.points[-1]))
+    assert (first.source, first.target, far.id) in criteria.under_nodes(replace(picture, edges=(through,)))
+    lines = [np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[0.0, 1.0], [1.0, 0.1]])]
+    assert criteria.crossings(lines) == 1
+    assert criteria.crossings(lines[:1] * 2) == 0
+
+
+def test_the_same_model_gives_the_same_drawing():
+    result = models.random(8)
+    first = picture_of(result, "full")
+    picture_of.cache_clear()
+    assert picture_of(result, "full") == first
+
+
+# Machado, Oliveira and Fernandes (2009), severity 1: how the three kinds of colour blindness see linear RGB.
+VISION = {
+    "normal": np.eye(3),
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+def linear(colour):
+    part = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb):
+    to_xyz = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+    xyz = np.array(to_xyz) @ rgb / np.array([0.95047, 1.0, 1.08883])
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("kind", VISION)
+def test_twelve_colours_differ_for_every_kind_of_colour_vision(kind):
+    assert len(set(PALETTE)) >= 12
+    seen = np.array([lab(np.clip(np.array(VISION[kind]) @ linear(colour), 0, 1)) for colour in PALETTE])
+    apart = np.linalg.norm(seen[:, None] - seen[None], axis=-1)[np.triu_indices(len(PALETTE), 1)]
+    assert apart.min() > 15.0

@@ -1,0 +1,93 @@
+"""Remarks have a severity, come in its order, and none that matters is left out."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+
+import pytest
+
+import unmeasured as um
+from unmeasured.answer.words import cautions
+from unmeasured.remarks import Remark, Severity, by_consequence, data_problem, distrust, note, severity_of
+from unmeasured.report.screen import screen
+
+
+@pytest.fixture(scope="module")
+def result():
+    data = um.datasets.load("multitasking")
+    return um.LGES().fit_cov(data.frame(), data.n_samples).result_
+
+
+@pytest.fixture(scope="module")
+def no_latents():
+    """A result whose graph is over observed variables only."""
+    dag = um.DAG.from_edges([("a", "b"), ("b", "c")])
+    rows = um.simulate.sample(dag, 300, rng=0)
+    return um.Result(dag.cpdag(), um.fit(dag, rows), (distrust("No latents are reported: so it is."),))
+
+
+def test_a_remark_is_a_string_that_knows_its_severity():
+    remark = distrust("Interrupted.")
+    assert remark == "Interrupted."
+    assert json.loads(json.dumps([remark])) == ["Interrupted."]
+    assert severity_of(pickle.loads(pickle.dumps(remark))) == Severity.DISTRUST
+    assert severity_of("plain") == Severity.NOTE
+
+
+def test_the_more_serious_of_two_equal_sentences_is_kept():
+    assert by_consequence(["A.", distrust("A.")])[0].severity == Severity.DISTRUST
+
+
+def test_every_serious_remark_is_on_the_screen_and_the_rest_is_counted(result):
+    notes = [note(f"Note number {i}.") for i in range(10)]
+    serious = [distrust(f"Serious {i}.") for i in range(5)]
+    problems = [data_problem(f"Problem {i}.") for i in range(2)]
+    told = replace(result, remarks=(*notes, *problems, *serious))
+    text = screen(told, elsewhere="the report")
+    lines = [line.strip() for line in text.split("\nMind\n")[1].splitlines()]
+    assert lines[:7] == [f"- {remark}" for remark in (*serious, *problems)]
+    assert lines[7:] == ["11 more notes: see the report"]  # ten, and the one on standard errors
+    summary = told.summary()
+    assert all(remark in summary for remark in told.remarks)
+    assert summary.index("Serious 4.") < summary.index("Problem 0.") < summary.index("Note number 0.")
+
+
+def test_one_line_is_never_cut_short(result):
+    long = distrust(" ".join(["word"] * 120) + " end.")
+    assert "end." in screen(replace(result, remarks=(long,)))
+
+
+def test_loadings_beyond_one_are_said_first(result):
+    told = replace(result, remarks=tuple(map(note, "abcdef")))
+    loadings = told.loadings.copy()
+    loadings.loc[0, "std"] = 1.2
+    told.__dict__["loadings"] = loadings
+    assert cautions(told)[0].startswith("Standardised loadings beyond 1")
+    assert "Standardised loadings beyond 1" in screen(told)
+
+
+def test_no_heading_speaks_of_latents_where_there_are_none(no_latents):
+    for text in (no_latents.summary(), no_latents._repr_html_(), screen(no_latents)):
+        assert "Paths between latents" not in text
+        assert "Paths between observed variables" in text
+        assert "No latents are reported" in text
+
+
+def test_severities_come_back_from_json(result):
+    told = replace(result, remarks=(distrust("One."), data_problem("Two."), "Three."))
+    again = um.Result.from_json(told.to_json())
+    assert [severity_of(r) for r in again.remarks] == [Severity.DISTRUST, Severity.DATA, Severity.NOTE]
+    record = json.loads(told.to_json())
+    del record["severities"]  # as earlier versions wrote it
+    assert um.Result.from_json(json.dumps(record)).remarks == ("One.", "Two.", "Three.")
+
+
+def test_a_search_that_finds_nothing_says_so_first():
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    remarks = um.LGES().fit(rng.normal(size=(300, 5))).remarks_
+    assert isinstance(remarks[0], Remark)
+    assert remarks[0].severity == Severity.DISTRUST
