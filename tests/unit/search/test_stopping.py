@@ -28,6 +28,14 @@ def questionnaire():
     return um.simulate.sample(truth, 1000, parameters="realistic", rng=2)
 
 
+@pytest.fixture(autouse=True)
+def usual_signals():
+    """Ctrl-C as Python has it, also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Ending:
     """A check that ends the work at its n-th call."""
 
