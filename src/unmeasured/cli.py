@@ -88,6 +88,10 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing 
 PenaltyOption = Annotated[
     float, typer.Option(help="Price of a dimension in units of BIC's; more gives sparser graphs.")
 ]
+ToleranceOption = Annotated[
+    str,
+    typer.Option(help="Misfit that is tolerated, as an RMSEA; 0 for none, auto for .05 where every model is rejected."),
+]
 GroupSizeOption = Annotated[int, typer.Option(help="Most latents that may share all their indicators.")]
 PublishedOption = Annotated[
     list[Path] | None, typer.Option("--published", help="A model to compare with, as a file; may be given again.")
@@ -106,6 +110,7 @@ def discover(
     missing: MissingOption = "ml",
     header: HeaderOption = None,
     penalty: PenaltyOption = 1.0,
+    tolerance: ToleranceOption = "auto",
     max_group_size: GroupSizeOption = 3,
     knowledge: Annotated[
         Path | None, typer.Option(help="What is known: TOML, or lavaan text in a .lav file; see docs/knowledge.md.")
@@ -136,6 +141,7 @@ def discover(
     sample, others_rows = _parts(file, columns, n, cor, missing, header, confirm, confirm_by, seed)
     search = um.LGES(
         penalty=penalty,
+        tolerance=_tolerance(tolerance),
         max_group_size=max_group_size,
         knowledge=None if knowledge is None else um.Knowledge.read(knowledge),
         n_jobs=n_jobs,
@@ -155,6 +161,14 @@ def discover(
         run = replace(run, result=confirmed.result, about=replace(run.about, notes=notes))
         _say("\n".join(["Confirmed in other rows", *(f"  - {x}" for x in confirmed.sentences), ""]), quiet or as_json)
     _finish(run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit)
+
+
+def _tolerance(text: str) -> Any:
+    """Read auto or a number."""
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise um.UnmeasuredError(f"--tolerance is auto or an RMSEA such as 0.05, 0 for none; got {text!r}.") from None
 
 
 def _parts(

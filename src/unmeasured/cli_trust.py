@@ -21,6 +21,7 @@ from unmeasured.cli import (
     MissingOption,
     PenaltyOption,
     SamplesOption,
+    ToleranceOption,
 )
 
 
@@ -33,6 +34,7 @@ def stability(
     missing: MissingOption = "ml",
     header: HeaderOption = None,
     penalty: PenaltyOption = 1.0,
+    tolerance: ToleranceOption = "auto",
     max_group_size: GroupSizeOption = 3,
     replicates: Annotated[int, typer.Option(help="How many replicates.")] = 200,
     method: Annotated[
@@ -57,10 +59,16 @@ def stability(
     from unmeasured.search.warm import compile_kernels
 
     sample = cli._sample(file, columns, n, cor, missing, header)
-    options = {"penalty": penalty, "max_group_size": max_group_size, "cor": cor, "missing": missing}
+    options = {
+        "penalty": penalty,
+        "tolerance": cli._tolerance(tolerance),
+        "max_group_size": max_group_size,
+        "cor": cor,
+        "missing": missing,
+    }
     compile_kernels()
     begun = time.perf_counter()
-    search = um.LGES(**options).fit(sample)  # type: ignore[arg-type]
+    search = um.LGES(**options).fit(sample)
     if search.stopped_:
         raise cli.Interrupted("interrupted during the first search; no replicate was made.")
     try:

@@ -28,6 +28,7 @@ ORDER = [
     "precheck",
     "simulate",
     "metrics",
+    "levels",
     "knowledge",
     "search",
     "diagram",

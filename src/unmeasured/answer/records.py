@@ -21,6 +21,7 @@ from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.files import parsed_json
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.graphs import from_json as graph_from_json
+from unmeasured.levels import Level
 from unmeasured.precheck import Finding
 from unmeasured.remarks import Remark, Severity, severity_of
 from unmeasured.search.discovery import RunnerUp
@@ -60,6 +61,11 @@ def to_json(result: Result) -> str:
         "options": dict(result.options),
         "named": result.named,
         "heads": dict(result.heads),
+        "levels": [
+            {"latents": level.latents, "agreement": _or_none(level.agreement), "error": _or_none(level.error)}
+            for level in result.reading
+        ],
+        "headline": result.headline,
         "confirmed": result.confirmed,
         "graph": json.loads(result.graph.to_json()),
         "member": json.loads(result.member.to_json()),
@@ -102,6 +108,7 @@ def from_json(text: str) -> dict[str, Any]:
             "named": tuple(checked_type(str, name) for name in record["named"]),
             "stopped": checked_type(str, record.get("stopped", "")),  # likewise
             "heads": _heads(record.get("heads", {}), graph),  # likewise
+            **_reading(record, graph),  # likewise
             "confirmed": checked_type(str, record.get("confirmed", "")),  # likewise
             "robust": _robust(record.get("robust"), len(sem.solution.x)),  # likewise
         }
@@ -120,6 +127,25 @@ def checked_type(kind: type[T], value: Any) -> T:
 
 def _finding(entry: Any) -> Finding:
     return Finding(checked_type(str, entry["topic"]), checked_type(bool, entry["ok"]), checked_type(str, entry["text"]))
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _reading(record: dict[str, Any], graph: CPDAG) -> dict[str, Any]:
+    """The levels of an answer and which of them leads."""
+    levels = []
+    for entry in checked_type(list, record.get("levels", [])):
+        latents = tuple(checked_type(str, name) for name in entry["latents"])
+        if len(latents) != len(graph.observed):
+            raise ValueError('an entry of "levels" has not one latent for each observed variable')
+        figures = [math.nan if entry.get(key) is None else float(entry[key]) for key in ("agreement", "error")]
+        levels.append(Level(graph.observed, latents, *figures))
+    headline = checked_type(int, record.get("headline", 0))
+    if not 0 <= headline < max(len(levels), 1):
+        raise ValueError('"headline" is the number of no level')
+    return {"reading": tuple(levels), "headline": headline}
 
 
 def _heads(stored: Any, graph: CPDAG) -> dict[str, str]:

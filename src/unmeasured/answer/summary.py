@@ -15,6 +15,7 @@ from unmeasured.answer.words import (
     direction_in_words,
     html_list,
     indices_in_words,
+    levels_in_words,
     node,
     number,
     paths_heading,
@@ -37,6 +38,7 @@ def text_summary(result: Result) -> str:
             title(result),
             "=" * _WIDTH,
             *wrap(_sizes(result), _WIDTH),
+            *_section("Levels to read", levels_in_words(result)),
             *_section("Fit of the model", _fit_lines(result)),
             *_section("What measures what: standardised loadings (standard errors)", _measurement_lines(result)),
             *_section(paths_heading(result), _path_lines(result)),
@@ -170,6 +172,7 @@ def html_summary(result: Result) -> str:
     """The whole answer as HTML: the figures and sentences of the text, in tables."""
     fit = [["index", "value", "in words"], *(list(row) for row in indices_in_words(result.reported))]
     sections = [
+        ("Levels to read", html_list(levels_in_words(result))),
         ("Fit of the model", _html_table(fit, "<<<")),
         ("What measures what: standardised loadings (standard errors)", _html_measurement(result)),
         (paths_heading(result), _html_table(_path_rows(result), _PATH_ALIGN)),

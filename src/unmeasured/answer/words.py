@@ -264,6 +264,18 @@ def before_the_search(result: Result) -> Iterator[str]:
         yield f"OK: {', '.join(fine)}."
 
 
+def levels_in_words(result: Result) -> list[str]:
+    """The levels of an answer, most latents first, and how often each comes back; nothing where there is only one."""
+    if len(result.reading) < 2:
+        return []
+    lines = []
+    for k, level in enumerate(result.reading):
+        often = "" if math.isnan(level.agreement) else f", agreement with replicates {level.agreement:.2f}"
+        here = " (shown here)" if k == result.headline else ""
+        lines.append(f"{level.n_latents} latent{'s' * (level.n_latents != 1)}{often}{here}")
+    return lines
+
+
 def cautions(result: Result) -> tuple[Remark, ...]:
     """What to know before believing the figures, the most serious first."""
     return by_consequence(_cautions(result))
@@ -279,9 +291,9 @@ def _cautions(result: Result) -> Iterator[str]:
     beyond = dict.fromkeys(result.loadings["indicator"][result.loadings["std"].abs() > 1.0])
     if beyond:
         yield distrust(
-            f"Standardised loadings beyond 1 ({listing(beyond)}): where an indicator measures several latents that go "
-            "together, they pull against each other. Read its R2, and a single loading only if its standard error is "
-            "small."
+            f"Standardised loadings beyond 1 ({listing(beyond)}): not to be published as they are. Where an indicator "
+            "measures several latents that go together, they pull against each other. Read its R2, and a single "
+            "loading only if its standard error is small."
         )
     n, n_free = result.sem.sample.n, result.fit.model.n_free
     if n < n_free:

@@ -56,6 +56,8 @@ CLOSE_FIT = 0.05
 _DOUBTFUL = 0.05
 # RMSEA up to which the error of approximation is called reasonable (Browne and Cudeck 1993).
 _REASONABLE = 0.08
+# Above this RMSEA the usual rules of thumb call a fit unacceptable.
+_POOR = 0.1
 # Up to so many latents may have two indicators each; where there are more, three.
 _FEW_LATENTS = 12
 # A tolerance larger than this would call every model acceptable.
@@ -211,7 +213,9 @@ class Tolerant:
             else Level(sample.names, named_level([int(level.labels[j]) for j in at], own.latents), level.agreement)
             for level in finest_first
         )
-        remarks = [self._in_words(), _levels_in_words(told, finest_first.index(lead)), *remarks_on_fit(fit)]
+        # That BIC would rather have every covariance free is what tolerance is about; a bad fit is said all the same.
+        poor = remarks_on_fit(fit) if fit.rmsea > _POOR else []
+        remarks = [self._in_words(), _levels_in_words(told, finest_first.index(lead)), *poor]
         stopped = ""
         if clock.stopped:
             stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."

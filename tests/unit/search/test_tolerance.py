@@ -1,0 +1,225 @@
+"""Tolerance and levels: what is found again where no factor model holds."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+from sklearn.metrics import adjusted_rand_score
+
+import unmeasured as um
+from unmeasured.levels import Level, named_level
+from unmeasured.search.replicability import effective_n, levels_of, partitions
+from unmeasured.search.tolerance import marginal_misfit, no_model_holds
+from unmeasured.sem.exploratory import degrees_of_freedom, minres, ml_discrepancy, quartimin
+
+QUESTIONNAIRES = Path(__file__).parents[4] / "shared" / "data" / "questionnaires.json.gz"
+
+
+def agreement(level, scales):
+    return adjusted_rand_score([scales[name] for name in level.index], pd_codes(level))
+
+
+def pd_codes(level):
+    return level.astype("category").cat.codes
+
+
+def simple_structure(rng, n_factors=3, n_items=4):
+    """Correlations of items that load on one of several correlated factors each."""
+    factor = np.repeat(np.arange(n_factors), n_items)
+    loading = rng.uniform(0.5, 0.8, len(factor))
+    R = np.where(factor[:, None] == factor, 1.0, 0.3) * np.outer(loading, loading)
+    np.fill_diagonal(R, 1.0)
+    return R, factor
+
+
+# The dense analysis -----------------------------------------------------------------------------------------
+
+
+def test_minres_and_quartimin_find_a_simple_structure():
+    R, factor = simple_structure(np.random.default_rng(1))
+    loadings = quartimin(minres(R, 3).loadings)
+    assert adjusted_rand_score(factor, np.argmax(np.abs(loadings), axis=1)) == 1.0
+    others = np.sort(np.abs(loadings), axis=1)[:, :-1]
+    assert others.max() < 0.02  # the truth is a perfect simple structure
+
+
+def test_discrepancy_of_factors_equals_that_of_the_fit():
+    """The engine fits one factor by another algorithm."""
+    data = um.datasets.load("holzinger_swineford")
+    fit = um.fit("g =~ " + " + ".join(data.names), cov=data.frame(), n_samples=data.n_samples)
+    R = data.frame().to_numpy()
+    scale = np.sqrt(np.diag(R))
+    discrepancy = ml_discrepancy(R / np.outer(scale, scale), 1)
+    assert discrepancy * data.n_samples == pytest.approx(fit.chi2, rel=1e-4)
+    assert degrees_of_freedom(9, 1) == fit.df
+
+
+def test_statsmodels_finds_the_same_communalities():
+    factor = pytest.importorskip("statsmodels.multivariate.factor")
+    R, _ = simple_structure(np.random.default_rng(2))
+    R = 0.95 * R + 0.05 * np.eye(len(R))
+    ours = 1.0 - minres(R, 3).residuals
+    theirs = factor.Factor(corr=R, n_factor=3, method="ml").fit().communality
+    np.testing.assert_allclose(ours, theirs, atol=1e-3)  # exact structure: all estimators agree
+
+
+# Replicability ----------------------------------------------------------------------------------------------
+
+
+def test_effective_n():
+    assert effective_n(1000, 0.0) == 1000
+    assert effective_n(1e12, 0.05) == pytest.approx(400)
+    assert effective_n(400, 0.05) == pytest.approx(200)
+
+
+def test_the_number_of_factors_comes_back():
+    R, factor = simple_structure(np.random.default_rng(3), n_factors=4, n_items=5)
+    (level,) = [one for one in levels_of(partitions(R, 400)) if one.n_factors == 4]
+    assert level.agreement > 0.95
+    assert adjusted_rand_score(factor, level.labels) == 1.0
+
+
+def test_partitions_do_not_depend_on_chance():
+    R, _ = simple_structure(np.random.default_rng(4))
+    one, other = partitions(R, 300), partitions(R, 300)
+    assert [level.agreement for level in one] == [level.agreement for level in other]
+
+
+def test_marginal_likelihood_is_bic_where_the_model_holds():
+    """Between nested models that hold it differs by the likelihood ratio and log N for each degree of freedom."""
+    n = 1000
+    difference = marginal_misfit(100.0, 100, n) - marginal_misfit(80.0, 95, n)
+    assert difference == pytest.approx((100 - 80) / n * n - 5 * np.log(n))
+
+
+# Names of levels --------------------------------------------------------------------------------------------
+
+
+def test_names_of_levels_are_unique_and_follow_renaming():
+    lead = ["L1"] * 4 + ["L2"] * 4
+    finer = named_level([0, 0, 1, 1, 2, 2, 3, 3], lead)
+    assert finer == ("L1.1", "L1.1", "L1.2", "L1.2", "L2.1", "L2.1", "L2.2", "L2.2")
+    level = Level(tuple("abcdefgh"), finer).renamed({"L1": "speed"})
+    assert level.latents[:2] == ("speed.1", "speed.1")
+
+
+# The search -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def big_five():
+    data = um.datasets.load("big_five")
+    return um.LGES().fit_cov(data.frame(), data.n_samples)
+
+
+def test_big_five_is_led_by_the_five_traits(big_five):
+    """The key of the questionnaire says which trait an item was written for."""
+    result = big_five.result_
+    level = result.levels[result.headline]
+    assert big_five.tolerance_ == 0.05
+    traits = pd_codes(level.index.str[0].to_series(index=level.index))
+    assert level.nunique() == 5
+    assert adjusted_rand_score(traits, pd_codes(level)) == 1.0
+    assert result.loadings["std"].abs().max() < 1.0
+
+
+def test_levels_are_kept_in_json_and_renamed(big_five):
+    result = big_five.result_.rename({"L1": "Openness"})
+    again = um.Result.from_json(result.to_json())
+    assert again.headline == result.headline
+    for one, other in zip(again.levels, result.levels, strict=True):
+        assert one.equals(other)
+    assert "Openness" in set(result.levels[result.headline])
+    assert "agreement with replicates" in result.summary()
+
+
+def test_the_exact_answer_is_one_argument_away(big_five):
+    data = um.datasets.load("multitasking")
+    auto = um.LGES().fit_cov(data.frame(), data.n_samples)
+    exact = um.LGES(tolerance=0).fit_cov(data.frame(), data.n_samples)
+    assert auto.tolerance_ == exact.tolerance_ == 0.0  # this model is not rejected
+    assert auto.graph_ == exact.graph_
+    assert len(exact.result_.levels) == 1
+    assert exact.result_.headline == 0
+
+
+def test_tolerance_that_is_asked_for_is_used():
+    data = um.datasets.load("holzinger_swineford")
+    found = um.LGES(tolerance=0.08).fit_cov(data.frame(), data.n_samples)
+    assert found.tolerance_ == 0.08
+    assert {frozenset(items.index) for _, items in found.result_.levels[0].groupby(found.result_.levels[0])} == {
+        frozenset({"x1", "x2", "x3"}),
+        frozenset({"x4", "x5", "x6"}),
+        frozenset({"x7", "x8", "x9"}),
+    }
+
+
+def test_one_latent_stays_one():
+    rng = np.random.default_rng(5)
+    loading = rng.uniform(0.5, 0.8, 10)
+    R = np.outer(loading, loading)
+    np.fill_diagonal(R, 1.0)
+    found = um.LGES(tolerance=0.05).fit_cov(R, 500)
+    assert found.result_.levels[found.result_.headline].nunique() == 1
+
+
+def test_five_factors_are_found_among_fifty_minor_ones():
+    rng = np.random.default_rng(6)
+    R, factor = simple_structure(rng, 5, 5)
+    noise = rng.normal(size=(25, 50)) * 0.9 ** np.arange(50)
+    minor = noise @ noise.T
+    scale = np.sqrt(np.diag(minor))
+    R = R + 0.12 * minor / np.outer(scale, scale)
+    np.fill_diagonal(R, 1.0)
+    sample = um.as_sample(cov=R, n_samples=10_000)
+    assert no_model_holds(sample)
+    found = um.LGES().fit(sample)
+    level = found.result_.levels[found.result_.headline]
+    assert adjusted_rand_score(factor, pd_codes(level)) == 1.0
+
+
+def test_a_true_model_is_hardly_ever_called_wrong():
+    """The test that no model holds has the level of its chi-square test at most."""
+    R, _ = simple_structure(np.random.default_rng(7))
+    rng = np.random.default_rng(8)
+    wrong = 0
+    for _ in range(20):
+        rows = rng.multivariate_normal(np.zeros(len(R)), R, size=300)
+        wrong += no_model_holds(um.as_sample(rows, cor="pearson"))
+    assert wrong == 0  # at 1 in 1000 the chance of any is 2%
+    assert chi2.sf(1e9, 10) == 0.0
+
+
+def test_columns_in_another_order_give_the_same_levels(big_five):
+    data = um.datasets.load("big_five")
+    order = np.random.default_rng(9).permutation(25)
+    frame = data.frame().iloc[order, order]
+    other = um.LGES().fit_cov(frame, data.n_samples)
+    one = big_five.result_.levels[0]
+    assert adjusted_rand_score(pd_codes(one), pd_codes(other.result_.levels[0][one.index])) == 1.0
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, 0.9, "much", None, True, float("nan")])
+def test_tolerances_that_make_no_sense_are_a_sentence(tolerance):
+    with pytest.raises(um.UnmeasuredError, match="tolerance is 'auto' or a population RMSEA from 0"):
+        um.LGES(tolerance=tolerance).fit_cov(np.eye(6) * 0.5 + 0.5, 100)
+
+
+def test_a_time_limit_leaves_an_answer_that_says_so():
+    data = um.datasets.load("big_five")
+    found = um.LGES(time_limit=0.2).fit_cov(data.frame(), data.n_samples)
+    assert "time limit" in found.stopped_
+    assert found.remarks_[0] == found.stopped_
+
+
+@pytest.mark.skipif(not QUESTIONNAIRES.exists(), reason="the questionnaires are not beside the project")
+@pytest.mark.parametrize(("name", "least"), [("bfi25", 0.95), ("grit12", 0.95), ("hsq", 0.95), ("ecr36", 0.95)])
+def test_scales_of_questionnaires_are_recognised(name, least):
+    """The oracle is the authors' key."""
+    record = json.loads(gzip.decompress(QUESTIONNAIRES.read_bytes()))[name]
+    scales = {item: scale for scale, items in record["scales"].items() for item in items}
+    found = um.LGES().fit_cov(np.array(record["corr"]), record["n"], names=record["names"])
+    assert agreement(found.result_.levels[found.result_.headline], scales) >= least
