@@ -44,6 +44,10 @@ bench = typer.Typer(no_args_is_help=True)
 app.add_typer(bench, name="bench")
 
 
+_NOTHING_YET = (
+    "interrupted before a first model was found: whether there are latents is not known yet. --time-limit ends a "
+    "search with the best model so far."
+)
 # Seconds by which a report may be late.
 _OVERTIME = 1.0
 
@@ -138,7 +142,10 @@ def discover(
     from unmeasured.report.write import report_seconds
 
     began = time.monotonic()
-    sample, others_rows = _parts(file, columns, n, cor, missing, header, confirm, confirm_by, seed)
+    try:
+        sample, others_rows = _parts(file, columns, n, cor, missing, header, confirm, confirm_by, seed)
+    except KeyboardInterrupt:
+        raise Interrupted(_NOTHING_YET) from None
     search = um.LGES(
         penalty=penalty,
         tolerance=_tolerance(tolerance),
@@ -224,10 +231,7 @@ def _searched(
             raise Interrupted(str(stopped)) from None
         raise
     except KeyboardInterrupt:
-        raise Interrupted(
-            "interrupted before a first model was found: whether there are latents is not known yet. --time-limit ends "
-            "a search with the best model so far."
-        ) from None
+        raise Interrupted(_NOTHING_YET) from None
     about = replace(about, seconds=time.perf_counter() - begun)
     run = run_of(watched, about=about, published=others)
     # Whether somebody watched is nothing a reader of the result needs to know.

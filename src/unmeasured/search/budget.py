@@ -88,8 +88,6 @@ class Budget:
     #: these.
     n_of_kind: int = 8
     n_rebuilds: int = 18
-    #: Kinds of many candidates that improve six times in a thousand wait until the others fail.
-    late_kinds: tuple[str, ...] = ("expel",)
 
     # Latent graphs --------------------------------------------------------------------------------------------
     #: Models whose latent graph is searched: this close to the best, and at most so many; near an answer, fewer.

@@ -24,7 +24,7 @@ from unmeasured.search.discovery import (
     RunnerUp,
 )
 from unmeasured.search.pipeline import Criterion, discover, discover_knowing
-from unmeasured.search.refine import Move
+from unmeasured.search.refine import OwnMove
 from unmeasured.search.score import default_delta
 from unmeasured.search.tolerance import CLOSE_FIT, Tolerant, checked_tolerance, discover_within
 from unmeasured.search.trace import Trace
@@ -131,7 +131,7 @@ class LGES(Search):
         n_jobs: int = 1,
         random_state: int = 0,
         time_limit: float | None = None,
-        moves: Sequence[Move] = (),
+        moves: Sequence[OwnMove] = (),
         verbose: bool = False,
     ) -> None:
         self.criterion = criterion

@@ -7,7 +7,7 @@ Everything is a bit mask: ``parents[j]`` has bit g set if observed variable j is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -164,6 +164,10 @@ class FactorModel:
         """The same with other parents for one variable."""
         return FactorModel(self.observed, self.sizes, (*self.parents[:j], mask, *self.parents[j + 1 :]))
 
+    def resized(self, g: int, k: int) -> FactorModel:
+        """The same with k latents in group g."""
+        return FactorModel(self.observed, (*self.sizes[:g], k, *self.sizes[g + 1 :]), self.parents)
+
     def without_group(self, g: int) -> FactorModel:
         """Group g gone; its pure children are left without parents."""
         low = (1 << g) - 1
@@ -182,79 +186,3 @@ def model_of_class(graph: CPDAG, observed: Sequence[str]) -> FactorModel:
     causes = graph.adjacency[np.ix_(first, [graph.variables.index(name) for name in observed])].astype(bool)
     parents = tuple(sum(1 << g for g in np.flatnonzero(column).tolist()) for column in causes.T)
     return FactorModel(tuple(observed), tuple(len(group) for group in graph.groups), parents)
-
-
-def restructured(
-    model: FactorModel,
-    max_group_size: int,
-    pairs: Sequence[tuple[int, int]],
-    merges: Sequence[tuple[int, int, int]],
-    sizes: Sequence[tuple[int, int]],
-) -> Iterator[tuple[str, FactorModel]]:
-    """Models with one group more, one less, or one of another size, valid or not, with the step in words.
-
-    ``pairs`` of variables may become the indicators of a new latent, ``merges`` (g, h, k) make groups g and h one of k,
-    ``sizes`` (g, k) resize a group.
-    """
-    for g in range(len(model.sizes)):
-        yield from _absorbed(model, g, max_group_size)
-        yield from _expelled(model, g)
-    for pair in pairs:
-        yield from _paired(model, pair)
-    for g, h, k in merges:
-        yield from _merged(model, g, h, k)
-    for g, k in sizes:
-        yield "resize", FactorModel(model.observed, (*model.sizes[:g], k, *model.sizes[g + 1 :]), model.parents)
-
-
-def exchanges(model: FactorModel, g: int) -> Iterator[tuple[int, int]]:
-    """Where a group has no pure child to spare: a pure and a common child of it that may trade parents."""
-    pure = model.pure(g)
-    if len(pure) <= 2 * model.sizes[g]:
-        for i, mask in enumerate(model.parents):
-            if mask >> g & 1 and mask != 1 << g:
-                yield from ((j, i) for j in pure)
-
-
-def _absorbed(model: FactorModel, g: int, max_group_size: int) -> Iterator[tuple[str, FactorModel]]:
-    """Common children become pure ones of a group that has taken in a latent or two more."""
-    for mask in sorted(set(model.parents)):
-        if mask >> g & 1 and mask != 1 << g:
-            parents = tuple(1 << g if other == mask else other for other in model.parents)
-            for k in range(model.sizes[g] + 1, min(model.sizes[g] + 2, max_group_size) + 1):
-                sizes = (*model.sizes[:g], k, *model.sizes[g + 1 :])
-                yield "absorb", FactorModel(model.observed, sizes, parents)
-
-
-def _expelled(model: FactorModel, g: int) -> Iterator[tuple[str, FactorModel]]:
-    """The other way round: a group gives up a latent, and one of its pure children gets a second group instead."""
-    if model.sizes[g] > 1:
-        smaller = FactorModel(
-            model.observed, (*model.sizes[:g], model.sizes[g] - 1, *model.sizes[g + 1 :]), model.parents
-        )
-        for j in model.pure(g):
-            for h in range(len(model.sizes)):
-                if h != g:
-                    yield "expel", smaller.with_parents(j, 1 << g | 1 << h)
-
-
-def _paired(model: FactorModel, pair: tuple[int, int]) -> Iterator[tuple[str, FactorModel]]:
-    """A pair onto a latent of its own; a group that loses both may give up a latent."""
-    new = len(model.sizes)
-    parents = list(model.parents)
-    for j in pair:
-        parents[j] = 1 << new
-    yield "new latent", FactorModel(model.observed, (*model.sizes, 1), tuple(parents))
-    for g, k in enumerate(model.sizes):
-        if k > 1 and all(model.parents[j] == 1 << g for j in pair):
-            sizes = (*model.sizes[:g], k - 1, *model.sizes[g + 1 :], 1)
-            yield "new latent", FactorModel(model.observed, sizes, tuple(parents))
-
-
-def _merged(model: FactorModel, g: int, h: int, k: int) -> Iterator[tuple[str, FactorModel]]:
-    """Two groups as one of size k; variables of both become pure."""
-    bit = 1 << g
-    joined = tuple(mask | bit if mask >> h & 1 else mask for mask in model.parents)
-    merged = FactorModel(model.observed, model.sizes, joined).without_group(h)
-    at = g if g < h else g - 1
-    yield "merge", FactorModel(model.observed, (*merged.sizes[:at], k, *merged.sizes[at + 1 :]), merged.parents)

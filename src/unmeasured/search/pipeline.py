@@ -60,7 +60,7 @@ from unmeasured.search.observed import questioned
 from unmeasured.search.paper.phase1 import run_phase1
 from unmeasured.search.paper.phase2 import run_phase2
 from unmeasured.search.paper.state import State, initial_state
-from unmeasured.search.refine import Found, Guidance, Move
+from unmeasured.search.refine import Found, Guidance, OwnMove
 from unmeasured.search.score import LikelihoodScore, default_delta
 from unmeasured.search.trace import Step, Steps, Trace
 from unmeasured.sem.fit import Fit, fit_many
@@ -80,7 +80,7 @@ def discover(
     prune: bool = True,
     n_threads: int | None = None,
     time_limit: float | None = None,
-    moves: Sequence[Move] = (),
+    moves: Sequence[OwnMove] = (),
     verbose: bool = False,
     starts: Sequence[CPDAG] = (),
     n_runners: int = 0,

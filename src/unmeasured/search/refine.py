@@ -27,8 +27,9 @@ from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import REJECTED
 from unmeasured.search.guided import conformed, guided_proposals, is_allowed
-from unmeasured.search.model import FactorModel, exchanges, restructured
-from unmeasured.search.proposals import RankGains, rebuilds, splits
+from unmeasured.search.model import FactorModel
+from unmeasured.search.moves import RESTRUCTURING, Change, Situation
+from unmeasured.search.proposals import RankGains, rebuilds
 from unmeasured.search.relocate import Relocations, latents_of, predicted_rise, relocated
 from unmeasured.search.score import BicScore, Fitted, Start
 from unmeasured.search.trace import Recorder, Step
@@ -36,8 +37,7 @@ from unmeasured.sem.indices import p_value, rmsea
 from unmeasured.sem.solve import never
 
 Found = Fitted
-Change = list[tuple[int, int]]  # variables and the column of their new parents
-Move = Callable[[FactorModel], Iterable[FactorModel]]  # from a model to others that are worth a try
+OwnMove = Callable[[FactorModel], Iterable[FactorModel]]  # a user's: from a model to others that are worth a try
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Guidance:
     """What leads a search besides the data."""
 
     max_group_size: int
-    moves: Sequence[Move] = ()  # a user's own, tried with those of restructure
+    moves: Sequence[OwnMove] = ()  # a user's own, tried with those of restructure
     starts: Sequence[FactorModel] = ()  # models of similar data to climb from, in place of all proposals but the best
     rules: Rules | None = None  # what is known: no model that they rule out is kept
 
@@ -246,44 +246,21 @@ class Refinement:
 
     def restructure(self, found: Found) -> Found | None:
         """Merge, split, resize, dissolve or add groups; the likeliest are refined before one is chosen."""
-        model, size = found.model, self.guidance.max_group_size
-        candidates = [
-            *restructured(model, size, self._close_pairs(found), self._close_groups(model), self._other_sizes(model)),
-            *(("split", other) for other in splits(model, self.gains, size)),
-            *self._dissolved_and_exchanged(found),
-        ]
+        here = self._situation(found)
+        candidates = [(move.name, other) for move in RESTRUCTURING for other in move.candidates(here)]
         likely = self._likeliest(self._allowed(candidates), BUDGET.n_of_kind)
-        # A kind with many candidates that improve six times in a thousand waits until the others fail.
-        late = [candidate for candidate in likely if candidate[0] in BUDGET.late_kinds]
-        soon = [candidate for candidate in likely if candidate[0] not in BUDGET.late_kinds]
-        soon += self._allowed(self._own(model))
+        is_late = {move.name: move.is_late for move in RESTRUCTURING}
+        late = [candidate for candidate in likely if is_late[candidate[0]]]
+        soon = [candidate for candidate in likely if not is_late[candidate[0]]]
+        soon += self._allowed(self._own(found.model))
         return self._best_refined(soon, found.value, self.n_refined) or self._best_refined(
             late, found.value, self.n_refined
         )
 
-    def _dissolved_and_exchanged(self, found: Found) -> list[tuple[str, FactorModel]]:
-        """Moves of several variables at once that closed forms can rank: those with the best predicted gain."""
-        model = found.model
-        table, rise = self._rises(found)
-        column = table.column
-        changes: dict[str, list[tuple[float, int, Change]]] = {"exchange": [], "dissolve": []}
-        for g in range(len(model.sizes)):
-            for pure, common in exchanges(model, g):
-                change = [(pure, column[model.parents[common]]), (common, column[1 << g])]
-                changes["exchange"].append((sum(float(rise[j, c]) for j, c in change), g, change))
-            elsewhere = np.flatnonzero(~(table.masks >> g & 1).astype(bool))
-            singles = [np.array([column[1 << h]]) for h in range(len(model.sizes)) if h != g]
-            for heirs in (elsewhere, *singles) if singles else ():
-                change = [(j, int(heirs[np.argmax(rise[j, heirs])])) for j in model.pure(g)]
-                changes["dissolve"].append((sum(float(rise[j, c]) for j, c in change), g, change))
-        out = []
-        for what, options in changes.items():
-            for _, g, change in sorted(options, key=lambda option: -option[0])[: BUDGET.n_several]:
-                other = self._applied(model, table, change)
-                if what == "dissolve":
-                    other = other.without_group(g)
-                out.append((what, other))
-        return out
+    def _situation(self, found: Found) -> Situation:
+        """What moves may look at."""
+        sample = self.score.sample
+        return Situation(found, self.gains, sample.corr, self.guidance.max_group_size, *self._rises(found))
 
     def _own(self, model: FactorModel) -> Iterator[tuple[str, FactorModel]]:
         """What a user's moves propose, by the names of their functions."""
@@ -296,41 +273,6 @@ class Refinement:
                         "with with_parents or without_group, or as FactorModel(model.observed, sizes, parents)."
                     )
                 yield name, other
-
-    def _close_pairs(self, found: Found) -> list[tuple[int, int]]:
-        """Pairs with the largest correlation of residuals, by score tests: a new latent may stand behind them."""
-        P = np.linalg.inv(found.implied)
-        R = P @ (self.score.sample.corr - found.implied) @ P
-        own = np.diag(P)
-        rise = np.triu(R**2 / (np.outer(own, own) + P**2), 1)
-        order = np.argsort(-rise, axis=None)[: BUDGET.n_pairs]
-        return [(int(i), int(j)) for i, j in zip(*np.unravel_index(order, rise.shape), strict=True)]
-
-    def _other_sizes(self, model: FactorModel) -> list[tuple[int, int]]:
-        """Groups and another size for them, those that closed forms like best."""
-
-        def gain(resize: tuple[int, int]) -> float:
-            g, k = resize
-            return self.gains.of(model.pure(g), k) - self.gains.of(model.pure(g), model.sizes[g])
-
-        options = [(g, k + step) for g, k in enumerate(model.sizes) for step in (-1, 1)]
-        options = [(g, k) for g, k in options if 1 <= k <= self.guidance.max_group_size]
-        return sorted(options, key=gain, reverse=True)[: BUDGET.n_resized]
-
-    def _close_groups(self, model: FactorModel) -> list[tuple[int, int, int]]:
-        """Pairs of groups and a size, those whose union gains most as one group."""
-        sizes = model.sizes
-        merges = [
-            (g, h, k)
-            for g, h in combinations(range(len(sizes)), 2)
-            for k in range(max(sizes[g], sizes[h]), min(sizes[g] + sizes[h], self.guidance.max_group_size) + 1)
-        ]
-
-        def gain(merge: tuple[int, int, int]) -> float:
-            g, h, k = merge
-            return self.gains.of((*model.pure(g), *model.pure(h)), k)
-
-        return sorted(merges, key=gain, reverse=True)[: BUDGET.n_merged]
 
     def rebuild(self, found: Found) -> Found | None:
         """Dissolve a few groups and cluster their variables anew."""

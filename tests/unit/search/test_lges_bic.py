@@ -12,7 +12,8 @@ import unmeasured as um
 from unmeasured.benchmark import experiment
 from unmeasured.benchmark.attempt import simulated_rows
 from unmeasured.data.sample import Sample
-from unmeasured.search.model import FactorModel, restructured
+from unmeasured.search.model import FactorModel
+from unmeasured.search.moves import RESTRUCTURING
 from unmeasured.search.proposals import RankGains, find_clusters, proposals
 from unmeasured.search.refine import Guidance, Refinement
 from unmeasured.search.relocate import relocations
@@ -79,7 +80,7 @@ def test_misfit_is_that_of_a_fit():
     truth, rows = truth_and_rows(3)
     sample = um.as_sample(rows)
     score = BicScore(sample)
-    search = Refinement(score, RankGains(sample, score.price), Guidance(3), [], lambda: False)
+    search = Refinement(score, RankGains(sample, score.price), Guidance(3), [])
     right = model_of_class(truth)
     wrong = FactorModel(sample.names, (1,), (1,) * len(sample.names))
     for model in (right, wrong):
@@ -164,15 +165,10 @@ def test_a_variable_may_belong_nowhere():
 def restructurings(model, sample):
     """All models a step away from this one: pairs and merges as the search would choose them."""
     score = BicScore(sample)
-    search = Refinement(score, RankGains(sample, score.price), Guidance(3), [], lambda: False)
+    search = Refinement(score, RankGains(sample, score.price), Guidance(3), [])
     (found,) = score([model])
-    return (
-        found,
-        search,
-        list(
-            restructured(model, 3, search._close_pairs(found), search._close_groups(model), search._other_sizes(model))
-        ),
-    )
+    here = search._situation(found)
+    return found, search, [(move.name, other) for move in RESTRUCTURING for other in move.candidates(here)]
 
 
 def test_every_move_leads_to_a_valid_model():
@@ -186,9 +182,7 @@ def test_every_move_leads_to_a_valid_model():
     assert relocated
     names = {name for name, _ in others}
     assert "resize" in names
-    several = search._dissolved_and_exchanged(found)
-    assert {what for what, _ in several} <= {"dissolve", "exchange"}
-    valid = [other for _, other in [*others, *several] if other.is_valid]
+    valid = [other for _, other in others if other.is_valid]
     assert len(valid) > 5
     for other in [*relocated, *valid]:
         assert other.is_valid

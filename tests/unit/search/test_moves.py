@@ -35,9 +35,8 @@ def test_what_a_move_proposes_is_tried_and_kept_only_if_it_scores_better():
 
 def test_a_move_that_finds_something_better_is_named_in_the_trace(monkeypatch):
     # Left with no moves over groups of our own, the search needs the user's.
-    for name in ("restructured", "splits", "rebuilds"):
-        monkeypatch.setattr(f"unmeasured.search.refine.{name}", lambda *_: [])
-    monkeypatch.setattr("unmeasured.search.refine.Refinement._dissolved_and_exchanged", lambda *_: [])
+    monkeypatch.setattr("unmeasured.search.refine.RESTRUCTURING", ())
+    monkeypatch.setattr("unmeasured.search.refine.rebuilds", lambda *_: [])
     one = lambda gains, size: [FactorModel(gains.names, (1,), (1,) * gains.n)]  # noqa: E731
     monkeypatch.setattr("unmeasured.search.guided.proposals", one)
     edges = [("A", "B"), *[("A", f"a{i}") for i in range(3)], *[("B", f"b{i}") for i in range(3)]]
