@@ -70,6 +70,7 @@ def from_json(text: str) -> dict[str, Any]:
     try:
         graph, sem = _graph_and_fit(record)
         runners = tuple(_runner(entry) for entry in record.get("runners", ()))  # unknown to earlier versions
+        robust = _robust(record.get("robust"))
     except UnmeasuredError:
         raise
     except (KeyError, TypeError, ValueError) as error:
@@ -79,7 +80,6 @@ def from_json(text: str) -> dict[str, Any]:
     fields = {key: record[key] for key in ("method", "options")}
     # Records written before there was a check have none.
     fields["findings"] = tuple(Finding(**finding) for finding in record.get("check", []))
-    robust = _robust(record.get("robust"))
     return {"graph": graph, "sem": sem, "runners": runners, "robust": robust, **fields} | {
         key: tuple(record[key]) for key in ("remarks", "named")
     }
