@@ -354,7 +354,7 @@ def test_progress_is_shown_and_arrives(capsys):
         ({"criterion": "aic"}, "criterion must be one of 'bic'; got 'aic'"),
         ({"penalty": 0.0}, "penalty must be a positive number; got 0.0"),
         ({"time_limit": -1.0}, "time_limit must be a positive number of seconds or None; got -1.0"),
-        ({"n_best": 0}, "n_best must be at least 1, the best class itself; got 0"),
+        ({"n_best": 0}, "n_best must be a whole number from 1; got 0"),
         ({"n_jobs": 0}, "n_jobs is a number of threads from 1, or -1 for all cores; got 0"),
         ({"max_group_size": 1.5}, "max_group_size must be a whole number from 1; got 1.5"),
     ],
