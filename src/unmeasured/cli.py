@@ -488,6 +488,8 @@ def simulate_file(
     """
     if not out.name:
         raise um.UnmeasuredError(f"simulate needs the name of a file to write, such as rows.csv; got {str(out)!r}.")
+    if not out.parent.is_dir():
+        raise um.UnmeasuredError(f"{str(out)!r} could not be written: there is no folder {str(out.parent)!r}.")
     truth = um.simulate.random_gnfm(
         n_latents=latents,
         n_observed=observed,

@@ -1,7 +1,7 @@
 # Groups, means and equality constraints in lavaan.
 # Rscript lavaan_groups.R FOLDER_OF_ROWS FOLDER_OF_DRAWN_ROWS OUT.json
 # The first folder has holzinger_swineford.csv, political_democracy.csv, teacher_burnout.csv and big5_25items.csv.gz; the
-# second skewed.csv and holes.csv, which were drawn for this test and are stored in lavaan_robust.json.
+# second skewed.csv and incomplete.csv, which were drawn for this test and are stored in lavaan_robust.json.
 suppressMessages(library(lavaan))
 given <- commandArgs(TRUE)
 real <- function(name) read.csv(file.path(given[1], name))
@@ -68,7 +68,7 @@ halves <- function(rows) { rows$half <- ifelse(seq_len(nrow(rows)) %% 2 == 1, "o
 every <- function(name, rows, model, group, these = steps, ...)
   sapply(these, function(e) answer(name, rows, model, group, e, ...))
 
-skewed <- drawn("skewed.csv"); holes <- drawn("holes.csv")
+skewed <- drawn("skewed.csv"); incomplete <- drawn("incomplete.csv")
 school <- real("holzinger_swineford.csv")
 gaps <- school
 for (j in 1:9) gaps[[paste0("x", j)]][(seq_len(nrow(gaps)) * j) %% 11 == 3] <- NA
@@ -76,11 +76,11 @@ big <- real("big5_25items.csv.gz"); big <- halves(big[rowSums(big != 0) > 0, ][1
 
 out <- c(
   every("skewed", skewed, two, "g", score = TRUE),
-  every("holes", holes, two, "g", missing = "ml"),
+  every("incomplete", incomplete, two, "g", missing = "ml"),
   every("skewed", skewed, path, "g", list(character(0), c("loadings", "intercepts", "regressions", "residual.covariances"))),
   every("skewed", skewed, two, "g", steps[1:4], estimator = "MLR"),
   every("skewed", skewed, two, "g", steps[1:4], estimator = "MLM"),
-  every("holes", holes, two, "g", steps[1:4], estimator = "MLR", missing = "ml"),
+  every("incomplete", incomplete, two, "g", steps[1:4], estimator = "MLR", missing = "ml"),
   every("holzinger_swineford.csv", school, hs, "school", score = TRUE),
   every("holzinger_swineford.csv", school, hs, "school", steps[1:4], std = FALSE),
   every("holzinger_swineford.csv", school, hs_path, "school", list(steps[[3]], c(steps[[3]], "regressions"))),
@@ -104,7 +104,7 @@ differences <- function(name, rows, model, group, estimator, ...) {
 }
 compared <- c(differences("skewed", skewed, two, "g", "ML"), differences("skewed", skewed, two, "g", "MLM"),
               differences("skewed", skewed, two, "g", "MLR"),
-              differences("holes", holes, two, "g", "MLR", missing = "ml"),
+              differences("incomplete", incomplete, two, "g", "MLR", missing = "ml"),
               differences("holzinger_swineford.csv", school, hs, "school", "ML"),
               differences("holzinger_swineford.csv", school, hs, "school", "MLR"))
 writeLines(paste0('{"program": "lavaan ', packageVersion("lavaan"), ', R ', getRversion(), '", "date": "', Sys.Date(),

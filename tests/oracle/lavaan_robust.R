@@ -1,7 +1,7 @@
 # Robust statistics of lavaan: MLM, MLR (complete and with missing values) and WLSMV.
 # Rscript lavaan_robust.R FOLDER_OF_ROWS FOLDER_OF_DRAWN_ROWS OUT.json
 # The first folder has holzinger_swineford.csv, political_democracy.csv, teacher_burnout.csv,
-# teacher_burnout_10pct_missing.csv and big5_25items.csv.gz; the second skewed.csv, holes.csv and likert.csv, which
+# teacher_burnout_10pct_missing.csv and big5_25items.csv.gz; the second skewed.csv, incomplete.csv and likert.csv, which
 # were drawn for this test and are stored in the answer.
 suppressMessages(library(lavaan))
 given <- commandArgs(TRUE)
@@ -45,7 +45,7 @@ path <- "f =~ y1 + y2 + y3\nh =~ y4 + y5 + y6\nh ~ f\ny1 ~~ y4"
 items <- "f =~ o1 + o2 + o3\nh =~ o4 + o5 + o6"
 regression <- "f =~ o1 + o2 + o3\nh =~ o4 + o5 + o6\nh ~ f\no1 ~~ o4"
 
-skewed <- drawn("skewed.csv"); holes <- drawn("holes.csv"); likert <- drawn("likert.csv")
+skewed <- drawn("skewed.csv"); incomplete <- drawn("incomplete.csv"); likert <- drawn("likert.csv")
 big <- real("big5_25items.csv.gz"); big <- big[rowSums(big != 0) > 0, ][1:2000, ]
 rounded <- as.data.frame(lapply(real("teacher_burnout.csv"), function(v) floor(v + 0.5)))
 
@@ -54,9 +54,9 @@ out <- c(
   answer("skewed", skewed, two, "MLR"),
   answer("skewed", skewed, path, "MLM"),
   answer("skewed", skewed, path, "MLR"),
-  answer("holes", holes, two, "MLR", missing = "ml"),
-  answer("holes", holes, path, "MLR", missing = "ml"),
-  answer("holes", holes, two, "ML", missing = "ml"),
+  answer("incomplete", incomplete, two, "MLR", missing = "ml"),
+  answer("incomplete", incomplete, path, "MLR", missing = "ml"),
+  answer("incomplete", incomplete, two, "ML", missing = "ml"),
   answer("likert", likert, items, "WLSMV", ordered = names(likert)),
   answer("likert", likert, regression, "WLSMV", ordered = names(likert)),
   answer("holzinger_swineford.csv", real("holzinger_swineford.csv"), hs, "MLM"),
@@ -71,5 +71,5 @@ out <- c(
 )
 columns <- function(rows) object(names(rows), sapply(rows, function(v) listed(if (is.numeric(v)) number(v) else quoted(v))))
 writeLines(paste0('{"program": "lavaan ', packageVersion("lavaan"), ', R ', getRversion(), '", "date": "', Sys.Date(),
-                  '", "script": "lavaan_robust.R",\n"rows": ', object(c("skewed", "holes", "likert"),
-                  c(columns(skewed), columns(holes), columns(likert))), ',\n"fits": [\n', paste(out, collapse = ",\n"), "\n]}"), given[3])
+                  '", "script": "lavaan_robust.R",\n"rows": ', object(c("skewed", "incomplete", "likert"),
+                  c(columns(skewed), columns(incomplete), columns(likert))), ',\n"fits": [\n', paste(out, collapse = ",\n"), "\n]}"), given[3])

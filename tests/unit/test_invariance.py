@@ -17,7 +17,7 @@ from unmeasured.sem.parameters import model_of
 
 TWO = "f =~ y1 + y2 + y3\nh =~ y4 + y5 + y6"
 PATH = TWO + "\nh ~ f"
-SKEWED, HOLES = DRAWN["skewed"], DRAWN["holes"]
+SKEWED, INCOMPLETE = DRAWN["skewed"], DRAWN["incomplete"]
 
 
 def three_groups(n: int = 400) -> pd.DataFrame:
@@ -198,7 +198,7 @@ def test_the_command(tmp_path) -> None:
 
 
 def test_summaries_name_groups_and_missing_values() -> None:
-    fit = um.fit(TWO, HOLES, groups="g", equal=("loadings", "intercepts"), estimator="MLR")
+    fit = um.fit(TWO, INCOMPLETE, groups="g", equal=("loadings", "intercepts"), estimator="MLR")
     text = fit.summary()
     assert "2 groups (N = 240: a 110, b 130)" in text
     assert "Yuan-Bentler" in text

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and process 
 
 # What a search does in a worker, as far as processes go: a bar that nobody sees, and work.
 SCRIPT = """
-    import sys, time
+    import signal, sys, time
     from unmeasured.parallel import as_finished
 
     def work(seconds):
@@ -28,6 +28,7 @@ SCRIPT = """
         return seconds
 
     if __name__ == "__main__":
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
         try:
             for done in as_finished(work, [0.1, 0.1, 60, 60, 60], n_jobs=2):
                 print("done", done, flush=True)

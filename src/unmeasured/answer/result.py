@@ -34,7 +34,7 @@ from unmeasured.answer.runners import edge_probabilities, runners_table
 from unmeasured.answer.standard import standardised_errors
 from unmeasured.answer.summary import html_summary, text_summary
 from unmeasured.answer.turn import Anchors, member_of, turned, zero_loadings
-from unmeasured.diagram.picture import View
+from unmeasured.diagram.picture import Picture, View
 from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
@@ -406,15 +406,23 @@ class Result:
             The same for paths between latents.
         width : float, "column" or "page", optional
             Of the figure in inches; letters and lines go with it. "column" and "page" are one and two columns of a
-            journal (3.4 and 7 inches), for which the layout is chosen as well. Left out: letters of 10 points.
+            journal, at most 3.4 and 7 inches wide and 9 inches tall: layout and view are chosen so that letters can be
+            read. Left out: letters of 10 points.
         """
         # matplotlib takes a good part of a second to load, which those who want no picture need not wait for.
         from unmeasured.diagram.draw import draw
 
-        inches = None if width is None else _printed(width)
-        points = None if inches is None else 72.0 * inches
-        picture = picture_of(self, view, r2=r2, min_loading=min_loading, min_path=min_path, width=points)
-        return draw(picture, style=style, width=inches)
+        options: dict[str, Any] = {"r2": r2, "min_loading": min_loading, "min_path": min_path}
+        if width is None:
+            return draw(picture_of(self, view, **options), style=style)
+        inches = _inches(width)
+        picture = picture_of(self, view, **options, width=72.0 * inches)
+        if not isinstance(width, str):
+            return draw(picture, style=style, width=inches)
+        # As large as a page allows, letters of 10 points at most; latents alone where all variables cannot be read.
+        if view == "auto" and self.graph.latents and _on_paper(picture, inches) < _READABLE:
+            picture = picture_of(self, "latents", **options, width=72.0 * inches)
+        return draw(picture, style=style, width=_on_paper(picture, inches) * picture.width / 72.0)
 
     def to_svg(
         self, view: View = "auto", *, style: Style = "colour", r2: bool = False, min_loading: float | None = None
@@ -480,11 +488,17 @@ def _with_names(remark: str, names: Mapping[str, str]) -> str:
     return kind(text, remark.severity) if hasattr(remark, "severity") else text
 
 
-# What journals of psychology ask for, in inches (APA 7: one column 3.4 in, two columns up to 7 in).
-_PRINTED = {"column": 3.4, "page": 7.0}
+# What journals of psychology ask for, in inches (APA 7: one column 3.4 in, two columns up to 7 in), and the height of a
+# page; and the scale below which letters of 10 points cannot be read on paper.
+_PRINTED, _TALL, _READABLE = {"column": 3.4, "page": 7.0}, 9.0, 0.6
 
 
-def _printed(width: float | str) -> float:
+def _on_paper(picture: Picture, inches: float) -> float:
+    """The scale at which a picture fits that many inches and a page."""
+    return min(1.0, 72.0 * inches / picture.width, 72.0 * _TALL / picture.height)
+
+
+def _inches(width: float | str) -> float:
     """The width of a figure in inches."""
     inches = _PRINTED.get(width) if isinstance(width, str) else width
     if inches is None or not 0.5 <= inches <= 200.0:

@@ -175,8 +175,8 @@ class Project:
             if role != "omit" and not old.is_number:
                 raise um.DataError(f"{old.name!r} holds text, so it cannot be {role}.")
             codes = [_number(code, f"A missing code of {old.name!r}") for code in entry.get("codes", old.codes)]
-            ordinal, turned = (bool(entry.get(key, getattr(old, key))) for key in ("is_ordinal", "is_reversed"))
-            changed.append(replace(old, role=role, codes=codes, is_ordinal=ordinal, is_reversed=turned))
+            ordinal, opposite = (bool(entry.get(key, getattr(old, key))) for key in ("is_ordinal", "is_reversed"))
+            changed.append(replace(old, role=role, codes=codes, is_ordinal=ordinal, is_reversed=opposite))
         by_name = {column.name: column for column in changed}
         new = [by_name.get(column.name, column) for column in self.columns]
         checked = self._checked_options(options)
@@ -235,7 +235,7 @@ class Project:
         return self._sample
 
     def rows(self) -> pd.DataFrame:
-        """The chosen columns: codes of missing values taken out, reversed items turned, ordinal ones marked."""
+        """The chosen columns: codes of missing values taken out, reversed items put right, ordinal ones marked."""
         assert self.frame is not None
         rows = self.frame[self.used].copy()
         for column in self.columns:

@@ -71,7 +71,7 @@ _HEADERS = {
 }
 
 
-class Desk:
+class Session:
     """A project, the process that works for it, and the pages that listen."""
 
     def __init__(self, folder: Path, loop: asyncio.AbstractEventLoop) -> None:
@@ -166,25 +166,25 @@ def _event(job: dict[str, Any]) -> str:
     return f"data: {json.dumps(spelled(job), ensure_ascii=False)}\n\n"
 
 
-class Office:
+class Sessions:
     """All projects of a server."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.desks: dict[str, Desk] = {}
+        self.open: dict[str, Session] = {}
 
     def new(self) -> str:
-        if len(self.desks) >= _MOST_PROJECTS:
+        if len(self.open) >= _MOST_PROJECTS:
             raise um.UnmeasuredError("There are too many projects at once. Close this application and start it again.")
         name = secrets.token_urlsafe(18)
         place = self.folder / secrets.token_hex(8)
         place.mkdir()
-        self.desks[name] = Desk(place, asyncio.get_running_loop())
+        self.open[name] = Session(place, asyncio.get_running_loop())
         return name
 
     def close(self) -> None:
-        for desk in self.desks.values():
-            desk.close()
+        for session in self.open.values():
+            session.close()
 
 
 # Requests ---------------------------------------------------------------------------------------------------
@@ -257,20 +257,20 @@ async def _json(request: Request) -> dict[str, Any]:
     return record
 
 
-Handler = Callable[[Request, Desk], Awaitable[Response]]
+Handler = Callable[[Request, Session], Awaitable[Response]]
 
 
-def create_app(folder: Path, port: int, token: str) -> tuple[ASGIApp, Office]:
+def create_app(folder: Path, port: int, token: str) -> tuple[ASGIApp, Sessions]:
     """The application, guarded, and what it looks after; ``folder`` is for uploads."""
-    office = Office(folder)
+    sessions = Sessions(folder)
 
-    def at_a_desk(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    def in_a_session(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
-            desk = office.desks.get(request.path_params["project"])
-            if desk is None:
+            session = sessions.open.get(request.path_params["project"])
+            if session is None:
                 return _sentence("There is no such project here. Reload the page to begin a new one.", 404)
             try:
-                return await handler(request, desk)
+                return await handler(request, session)
             except _TooLarge as error:
                 return _sentence(str(error), 413)
             except um.UnmeasuredError as error:
@@ -296,7 +296,7 @@ def create_app(folder: Path, port: int, token: str) -> tuple[ASGIApp, Office]:
 
     async def begin(request: Request) -> Response:
         try:
-            return _answer({"project": office.new()})
+            return _answer({"project": sessions.new()})
         except um.UnmeasuredError as error:
             return _sentence(str(error), 429)
 
@@ -310,11 +310,11 @@ def create_app(folder: Path, port: int, token: str) -> tuple[ASGIApp, Office]:
         Route("/api/about", about),
         Route("/api/project", begin, methods=["POST"]),
         *(
-            Route(f"/api/{{project}}/{path}", at_a_desk(handler), methods=[method])
+            Route(f"/api/{{project}}/{path}", in_a_session(handler), methods=[method])
             for method, path, handler in _HANDLERS
         ),
     ]
-    return Guard(Starlette(routes=routes), port, token), office
+    return Guard(Starlette(routes=routes), port, token), sessions
 
 
 def _text(package: str, sub: str, name: str) -> str:
@@ -333,138 +333,138 @@ def _sentence(text: str, status: int) -> Response:
     return JSONResponse({"error": text}, status, headers={**_HEADERS, "Content-Security-Policy": _STRICT})
 
 
-async def _changed(desk: Desk, change: Callable[[], None]) -> Response:
+async def _changed(session: Session, change: Callable[[], None]) -> Response:
     """Do something to a project, away from the loop, and answer with its state."""
 
     def work() -> dict[str, Any]:
-        with desk.project.lock:
+        with session.project.lock:
             change()
-            return desk.project.state()
+            return session.project.state()
 
     state = await run_in_threadpool(work)
-    return _answer({**state, "job": desk.job})
+    return _answer({**state, "job": session.job})
 
 
-async def _state(request: Request, desk: Desk) -> Response:
-    return await _changed(desk, lambda: None)
+async def _state(request: Request, session: Session) -> Response:
+    return await _changed(session, lambda: None)
 
 
-async def _upload(request: Request, desk: Desk) -> Response:
+async def _upload(request: Request, session: Session) -> Response:
     # Only what people call it: no part of it names a file here.
     name = Path(request.query_params.get("name", "").replace("\\", "/")).name[:120] or "data"
     content = await _body(request, MOST_BYTES)
-    _refuse_while_running(desk)
-    desk.warm()
-    return await _changed(desk, lambda: desk.project.open_file(name, content))
+    _refuse_while_running(session)
+    session.warm()
+    return await _changed(session, lambda: session.project.open_file(name, content))
 
 
-async def _matrix(request: Request, desk: Desk) -> Response:
+async def _matrix(request: Request, session: Session) -> Response:
     record = await _json(request)
-    _refuse_while_running(desk)
-    desk.warm()
+    _refuse_while_running(session)
+    session.warm()
     text, n = str(record.get("text", "")), record.get("n")
-    return await _changed(desk, lambda: desk.project.open_matrix(text, n))  # type: ignore[arg-type]
+    return await _changed(session, lambda: session.project.open_matrix(text, n))  # type: ignore[arg-type]
 
 
-async def _dataset(request: Request, desk: Desk) -> Response:
+async def _dataset(request: Request, session: Session) -> Response:
     name = str((await _json(request)).get("name", ""))
-    _refuse_while_running(desk)
-    desk.warm()
-    return await _changed(desk, lambda: desk.project.open_dataset(name))
+    _refuse_while_running(session)
+    session.warm()
+    return await _changed(session, lambda: session.project.open_dataset(name))
 
 
-async def _columns(request: Request, desk: Desk) -> Response:
+async def _columns(request: Request, session: Session) -> Response:
     record = await _json(request)
-    _refuse_while_running(desk)
-    return await _changed(desk, lambda: desk.project.choose(record.get("columns", []), record.get("options", {})))
+    _refuse_while_running(session)
+    return await _changed(session, lambda: session.project.choose(record.get("columns", []), record.get("options", {})))
 
 
-async def _check(request: Request, desk: Desk) -> Response:
+async def _check(request: Request, session: Session) -> Response:
     def work() -> dict[str, Any]:
-        with desk.project.lock:
-            return desk.project.check()
+        with session.project.lock:
+            return session.project.check()
 
     return _answer(await run_in_threadpool(work))
 
 
-async def _known(request: Request, desk: Desk) -> Response:
+async def _known(request: Request, session: Session) -> Response:
     record = await _json(request)
-    _refuse_while_running(desk)
-    return await _changed(desk, lambda: desk.project.know(record))
+    _refuse_while_running(session)
+    return await _changed(session, lambda: session.project.know(record))
 
 
-async def _search(request: Request, desk: Desk) -> Response:
+async def _search(request: Request, session: Session) -> Response:
     def work() -> Message:
-        with desk.project.lock:
-            return {"sample": desk.project.sample(), "options": desk.project.search_options()}
+        with session.project.lock:
+            return {"sample": session.project.sample(), "options": session.project.search_options()}
 
     task = await run_in_threadpool(work)
-    desk.begin({"task": "search", **task})
-    return await _state(request, desk)
+    session.begin({"task": "search", **task})
+    return await _state(request, session)
 
 
-async def _stability(request: Request, desk: Desk) -> Response:
+async def _stability(request: Request, session: Session) -> Response:
     record = await _json(request)
     count = int(record.get("replicates", 50))
     if not 2 <= count <= _MOST_REPLICATES:
         raise um.UnmeasuredError(f"Replicates are a number from 2 to {_MOST_REPLICATES}.")
 
     def work() -> Message:
-        with desk.project.lock:
-            project = desk.project
+        with session.project.lock:
+            project = session.project
             found = {"sample": project.sample(), "options": project.search_options()}
             return {**found, "latents": project.result.graph.latents, "replicates": count}
 
     task = await run_in_threadpool(work)
-    desk.begin({"task": "stability", **task})
-    return await _state(request, desk)
+    session.begin({"task": "stability", **task})
+    return await _state(request, session)
 
 
-async def _stop(request: Request, desk: Desk) -> Response:
-    desk.stop()
-    return await _state(request, desk)
+async def _stop(request: Request, session: Session) -> Response:
+    session.stop()
+    return await _state(request, session)
 
 
-async def _events(request: Request, desk: Desk) -> Response:
+async def _events(request: Request, session: Session) -> Response:
     headers = {**_HEADERS, "Content-Security-Policy": _STRICT, "X-Accel-Buffering": "no"}
-    return StreamingResponse(desk.events(), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(session.events(), media_type="text/event-stream", headers=headers)
 
 
-async def _edit(request: Request, desk: Desk) -> Response:
+async def _edit(request: Request, session: Session) -> Response:
     record = await _json(request)
-    return await _changed(desk, lambda: desk.project.edit(record))
+    return await _changed(session, lambda: session.project.edit(record))
 
 
-async def _undo(request: Request, desk: Desk) -> Response:
-    return await _changed(desk, lambda: desk.project.move(-1))
+async def _undo(request: Request, session: Session) -> Response:
+    return await _changed(session, lambda: session.project.move(-1))
 
 
-async def _redo(request: Request, desk: Desk) -> Response:
-    return await _changed(desk, lambda: desk.project.move(1))
+async def _redo(request: Request, session: Session) -> Response:
+    return await _changed(session, lambda: session.project.move(1))
 
 
-async def _report(request: Request, desk: Desk) -> Response:
+async def _report(request: Request, session: Session) -> Response:
     def work() -> str:
-        with desk.project.lock:
-            return desk.project.report()
+        with session.project.lock:
+            return session.project.report()
 
     return _page(await run_in_threadpool(work), "text/html", _REPORT)
 
 
-async def _export(request: Request, desk: Desk) -> Response:
+async def _export(request: Request, session: Session) -> Response:
     kind = request.path_params["kind"]
 
     def work() -> tuple[str, str, bytes]:
-        with desk.project.lock:
-            return export(desk.project, kind)
+        with session.project.lock:
+            return export(session.project, kind)
 
     name, media, content = await run_in_threadpool(work)
     headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="{name}"', "Content-Security-Policy": _STRICT}
     return Response(content, media_type=media, headers=headers)
 
 
-def _refuse_while_running(desk: Desk) -> None:
-    if desk.job["status"] == "running":
+def _refuse_while_running(session: Session) -> None:
+    if session.job["status"] == "running":
         raise um.UnmeasuredError("A search is running. Stop it before you change what it is made of.")
 
 
@@ -516,7 +516,7 @@ class Server:
         self.port = int(self._socket.getsockname()[1])
         self.token = secrets.token_urlsafe(24)
         self._folder = tempfile.TemporaryDirectory(prefix="unmeasured-", ignore_cleanup_errors=True)
-        app, self._office = create_app(Path(self._folder.name), self.port, self.token)
+        app, self._sessions = create_app(Path(self._folder.name), self.port, self.token)
         config = uvicorn.Config(app, log_level="critical", lifespan="off", access_log=False, server_header=False)
         self._uvicorn = uvicorn.Server(config)
 
@@ -544,5 +544,5 @@ class Server:
 
     def close(self) -> None:
         """End its processes and take its folder away."""
-        self._office.close()
+        self._sessions.close()
         self._folder.cleanup()

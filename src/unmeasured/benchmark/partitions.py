@@ -1,9 +1,9 @@
 """Do items come together as their authors, or a simulation, put them? Partitions of items and their agreement.
 
 A method's answer is read as one partition of the items, or several from the lowest level upwards: from
-``result_.levels`` where a search has levels, from communities or strongest factors where a peer has these; otherwise
-each item goes to the latent group with its largest standardised loading. Agreement with the truth is the adjusted Rand
-index.
+``result_.levels`` where a search has levels, from communities or strongest factors where a peer has these, and
+otherwise each item goes to the latent group with its largest standardised loading. Agreement with
+the truth is the adjusted Rand index.
 """
 
 from __future__ import annotations

@@ -27,6 +27,22 @@ class Mardia:
     n_rows: int
 
 
+def kurtosis(rows: Floats) -> tuple[float, float]:
+    """Mardia's kurtosis of complete rows relative to that of a Gaussian, and its p-value: all that costs little.
+
+    >>> relative, p = kurtosis(np.random.default_rng(0).standard_t(4, size=(500, 4)))
+    >>> round(relative, 1), p < 0.001
+    (1.6, True)
+    """
+    n, p = rows.shape
+    z = standardised(rows)[0]
+    value, vector = np.linalg.eigh(z.T @ z / n)
+    q = ((z @ vector) ** 2 / np.maximum(value, 1e-12)).sum(axis=1)
+    expected = p * (p + 2)
+    found = float((q**2).mean())
+    return found / expected, float(2.0 * ndtr(-abs(found - expected) / math.sqrt(8.0 * expected / n)))
+
+
 def mardia(rows: Floats) -> Mardia:
     """Mardia's statistics of complete rows (N, n).
 
@@ -47,13 +63,12 @@ def mardia(rows: Floats) -> Mardia:
             block = z[start : start + 1000]
             third += (block[:, :, None] * block[:, None, :]).reshape(len(block), -1).T @ block
         skewness = float(((third / n) ** 2).sum())
-    kurtosis = float(((z**2).sum(axis=1) ** 2).mean())
-    expected = p * (p + 2)
+    relative, pvalue = kurtosis(rows)
     return Mardia(
         skewness,
         float(chdtrc(p * (p + 1) * (p + 2) / 6.0, n * skewness / 6.0)),
-        kurtosis,
-        float(2.0 * ndtr(-abs(kurtosis - expected) / math.sqrt(8.0 * expected / n))),
-        kurtosis / expected,
+        relative * p * (p + 2),
+        pvalue,
+        relative,
         n,
     )

@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
-from unmeasured.data.normality import mardia
+from unmeasured.data.normality import kurtosis
 from unmeasured.data.sample import Sample
 from unmeasured.data.transform import normal_scores
 from unmeasured.errors import DataError, ModelError, listing
@@ -107,12 +107,12 @@ def reported(fit: Fit) -> Fit:
     if not kinds <= {"continuous", "scores"}:
         return fit
     rows = _as_used(sample)
-    m = mardia(rows)
-    if not m.kurtosis_pvalue < _NOT_NORMAL:
+    relative, pvalue = kurtosis(rows)
+    if not pvalue < _NOT_NORMAL:
         return fit
     robust = _robust_ml(fit, rows, "MLR")
     reason = (
-        f"The rows are not normal (Mardia's kurtosis is {m.relative_kurtosis:.2f} times that of a normal distribution, "
+        f"The rows are not normal (Mardia's kurtosis is {relative:.2f} times that of a normal distribution, "
         f"p < .001): standard errors and the tests called robust are corrected for it (Yuan-Bentler, scaling factor "
         f"{robust.test.factor:.2f}). The search itself is not."
     )

@@ -31,7 +31,15 @@ from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, delta_errors, 
 from unmeasured.sem.dimension import Dimension, dimension
 from unmeasured.sem.finish import first_indicators_positive, refined
 from unmeasured.sem.measures import Measures, Robust
-from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of, pattern_of
+from unmeasured.sem.parameters import (
+    LatentScale,
+    Model,
+    Parameter,
+    markers_of,
+    model_of,
+    pattern_of,
+    scaled_by_variance,
+)
 from unmeasured.sem.reliability import Reliability
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve_with_restarts
 
@@ -159,13 +167,39 @@ def fit(
         sample = as_sample(X, cov=cov, n_samples=n_samples, names=names, cor=cor or "pearson", missing=missing)
         read = options.parse(model, sample.names) if isinstance(model, str) else model
         if not (isinstance(read, Model) and (read.intercepts or read.has_equalities)):
-            return first_indicators_positive(replace(fit_many([read], sample)[0], count=count))
+            start = _marker_start(read, sample) if isinstance(read, Model) else None
+            return first_indicators_positive(replace(fit_many([read], sample, starts=[start])[0], count=count))
         matrix = sample if sample.rows is None else None
     elif X is None or cov is not None or n_samples is not None:
         matrix = as_sample(X, cov=cov, n_samples=n_samples, names=names)
     elif isinstance(X, Sample) and X.rows is None:
         matrix = X
     return estimate(model, X, names, matrix, options)
+
+
+def _marker_start(model: Model, sample: Sample) -> Floats | None:
+    """Where a model with latents scaled by a loading begins: scaled by variances, it goes astray less often.
+
+    None where no latent is scaled so.
+    """
+    markers = markers_of(model)
+    if not markers:
+        return None
+    (fit,) = fit_many([scaled_by_variance(model)], sample)
+    pattern = model.pattern
+    unit = np.ones(pattern.n_nodes)
+    order = [fit.causal_order.index(name) for name in pattern.names]
+    F, Omega = fit.F[np.ix_(order, order)], fit.Omega[np.ix_(order, order)]
+    for latent, (indicator, value) in markers.items():
+        k = pattern.names.index(latent)
+        loading = F[k, pattern.names.index(indicator)] / value
+        if abs(loading) < 1e-3:  # the marker does not measure its latent
+            return None
+        unit[k] = loading
+    F, Omega = F * unit[None, :] / unit[:, None], Omega * np.outer(unit, unit)
+    a, b = pattern.ends[:, 0], pattern.ends[:, 1]
+    problem = Problem.of(pattern, fit.sample)
+    return np.asarray(np.where(pattern.is_path, F[a, b], Omega[a, b]) / pattern.unit(problem.scale))
 
 
 @overload
@@ -494,11 +528,11 @@ class Fit(Measures):
         null = value < NO_INFORMATION * max(value[-1], 1.0)
         identified = ~(np.abs(vector[:, null]) > 1e-4).any(axis=1)
         if self.robust is not None:
-            variance = np.diag(self.robust.acov)[:p]
+            errors = np.sqrt(np.maximum(np.diag(self.robust.acov)[:p], 0.0))
         else:
             variance = (vector[:, ~null] ** 2 / value[~null]).sum(axis=1) * unit**2 * 2.0 / self.sample.n
-            variance = variance * self.problem.pattern.unit(self.problem.scale) ** 2
-        return np.where(identified, np.sqrt(variance), np.nan), identified
+            errors = np.sqrt(variance) * self.problem.pattern.unit(self.problem.scale)
+        return np.where(identified, errors, np.nan), identified
 
     def _own_root(self) -> tuple[Floats, Floats] | None:
         """What :func:`unmeasured.sem.delta.covariance_root` gives, where it does not follow from the information."""

@@ -31,11 +31,12 @@ from unmeasured.sem.likelihood import Observations
 from unmeasured.sem.local_fit import Residual
 from unmeasured.sem.measures import Measures, Robust
 from unmeasured.sem.moments import Point, Structure
-from unmeasured.sem.parameters import Model, Parameter
+from unmeasured.sem.parameters import Model, Parameter, markers_of, scaled_by_variance
 from unmeasured.sem.robust import (
     Fitted,
     group_ratios,
     independence,
+    likelihood_ratio,
     pseudo_inverse,
     satorra_bentler,
     yuan_bentler,
@@ -713,9 +714,15 @@ def fit_groups(
     structures = tuple(table.structure(g, names) for g in range(len(models)))
     observations = tuple(_observations(s) for s in samples)
     joint = Joint(structures, observations, table.size)
-    start = _start(models, samples, table, joint)
     lower = lower_bounds(structures, observations, table.size)
-    solution = joint.maximise(start, lower)
+    own = [_alone(m, s) for m, s in zip(models, samples, strict=True)]
+    solution = joint.maximise(_start(own, models, table, joint), lower)
+    if len(models) > 1 and (not solution.converged or solution.at_bound.any() or _is_far(joint, solution, own)):
+        # Groups that went different ways on their own make a bad mean: begin where all are alike.
+        alike = [_alone(m, _pooled(samples, joint)) for m in models]
+        other = joint.maximise(_start(alike, models, table, joint), lower)
+        if other.value < solution.value - 1e-12 or (other.converged and not solution.converged):
+            solution = other
     estimated = Estimated(tuple(labels), table, joint, solution, estimator, None, count)
     estimated = replace(estimated, robust=_robust(estimated))
     fits = []
@@ -770,12 +777,28 @@ def _robust(estimated: Estimated) -> Robust | None:
 # Starting values -------------------------------------------------------------------------------------------
 
 
-def _start(models: Sequence[Model], samples: Sequence[Sample], table: Table, joint: Joint) -> Floats:
-    """Every group on its own, brought to one scale and sign; equal parameters start from the mean over groups."""
-    fits = [
-        first_indicators_positive(fit_many([_unconstrained(m)], s, n_restarts=2)[0])
-        for m, s in zip(models, samples, strict=True)
-    ]
+def _alone(model: Model, sample: Sample) -> Fit:
+    """The covariance structure of one group, latents pointing the way of their first indicators."""
+    return first_indicators_positive(fit_many([scaled_by_variance(model)], sample, n_restarts=6)[0])
+
+
+def _is_far(joint: Joint, solution: JointSolution, own: Sequence[Fit]) -> bool:
+    """Whether constraints cost more than they should: an RMSEA of the difference above .1."""
+    more = sum(fit.model.n_free for fit in own) + sum(len(o.names) for o in joint.observations) - joint.size
+    chi2 = likelihood_ratio(joint, solution.theta) - sum(fit.solution.discrepancy * fit.sample.n for fit in own)
+    return more > 0 and indices.rmsea(chi2, more, joint.n / len(own)) > 0.1
+
+
+def _pooled(samples: Sequence[Sample], joint: Joint) -> Sample:
+    """One sample with the mean covariance within groups."""
+    cov = sum(
+        (w * o.saturated[1] for w, o in zip(joint.weights, joint.observations, strict=True)), 0.0 * samples[0].cov
+    )
+    return Sample(samples[0].names, cov, joint.n)
+
+
+def _start(fits: Sequence[Fit], models: Sequence[Model], table: Table, joint: Joint) -> Floats:
+    """From fits of each group, brought to one scale and sign; equal parameters start from the mean over groups."""
     total, weight = np.zeros(table.size), np.zeros(table.size)
     first: dict[str, Floats] = {}
     origin: Floats | None = None
@@ -785,9 +808,14 @@ def _start(models: Sequence[Model], samples: Sequence[Sample], table: Table, joi
         order = [fit.causal_order.index(name) for name in pattern.names]
         F, Omega = F[np.ix_(order, order)], Omega[np.ix_(order, order)]
         freed = _freed_variances(models[g], table.models[g])
-        unit = np.ones(len(F))
+        unit, markers = np.ones(len(F)), markers_of(models[g])
         for k, name in enumerate(pattern.names):
             if name not in models[g].latents:
+                continue
+            if name in markers:
+                indicator, value = markers[name]
+                loading = F[k, pattern.names.index(indicator)]
+                unit[k] = loading / value if abs(loading) > 1e-3 else 1.0
                 continue
             effects = F[k, pattern.observed]
             reference = first.setdefault(name, effects)
@@ -819,11 +847,6 @@ def _start(models: Sequence[Model], samples: Sequence[Sample], table: Table, joi
             start[structure.where[: pattern.n_free][pattern.is_variance]], 0.1
         )
     return start
-
-
-def _unconstrained(model: Model) -> Model:
-    """The covariance structure without labels."""
-    return Model(model.names, model.latents, tuple(replace(p, label=None) for p in model.parameters))
 
 
 def _freed_variances(before: Model, after: Model) -> set[str]:

@@ -185,7 +185,9 @@ class _Quadratic:
     @classmethod
     def of(cls, H: Floats, gradient: Floats, free: Bools) -> _Quadratic:
         at = np.flatnonzero(free)
-        unit = 1.0 / np.sqrt(np.maximum(np.diag(H)[at], 1e-300))
+        diagonal = np.diag(H)[at]
+        # A parameter that moves nothing is left alone.
+        unit = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
         value, vector = np.linalg.eigh(H[np.ix_(at, at)] * np.outer(unit, unit))
         return cls(at, unit, value, vector, vector.T @ (unit * gradient[at]))
 

@@ -8,7 +8,7 @@ in arrays, variables in causal order: what the compiled core reads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -228,6 +228,31 @@ def model_of(graph: DAG | CPDAG) -> Model:
     rows += [Parameter("~~", x, x) for x in dag.observed]
     rows += [Parameter("~~", x, x, 1.0) for x in dag.latents]
     return Model(dag.names, dag.latents, tuple(rows))
+
+
+def markers_of(model: Model) -> dict[str, tuple[str, float]]:
+    """Latents whose scale is that of one loading, fixed while their variance is free: that indicator and the value."""
+    variance = {p.source: p for p in model.parameters if p.op == "~~" and p.source == p.target}
+    markers = {}
+    for name in model.latents:
+        fixed = [p for p in model.parameters if p.op == "=~" and p.source == name and p.fixed is not None]
+        if len(fixed) == 1 and fixed[0].fixed and name in variance and variance[name].fixed is None:
+            markers[name] = (fixed[0].target, fixed[0].fixed)
+    return markers
+
+
+def scaled_by_variance(model: Model) -> Model:
+    """The covariance structure without labels, latents scaled by their variance: fits go astray less often so."""
+    markers = markers_of(model)
+    rows = []
+    for p in model.parameters:
+        row = replace(p, label=None)
+        if p.op == "=~" and p.source in markers and p.target == markers[p.source][0]:
+            row = replace(row, fixed=None)
+        elif p.op == "~~" and p.source == p.target and p.source in markers:
+            row = replace(row, fixed=1.0)
+        rows.append(row)
+    return Model(model.names, model.latents, tuple(rows))
 
 
 def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:

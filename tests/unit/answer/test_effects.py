@@ -130,3 +130,30 @@ def test_mistakes_get_sentences(chain: um.Result) -> None:
         chain.fit.effects("y")
     with pytest.raises(um.UnmeasuredError, match="bootstrap is a number of replicates from 50"):
         chain.fit.effects("L1", bootstrap=3)
+
+
+def test_parts_of_a_class_are_oriented_independently_also_with_knowledge() -> None:
+    # graph.members() enumerates the whole class at once; its parts, one by one, must give the same.
+    rng = np.random.default_rng(0)
+    several = 0
+    for _ in range(60):
+        n = int(rng.integers(3, 7))
+        names = [f"L{i}" for i in range(n)]
+        edges = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :] if rng.random() < 0.45]
+        dag = um.DAG.from_edges([*edges, *((x, f"{x}{j}") for x in names for j in range(3))], latents=names)
+        graph = dag.cpdag()
+        open_ = [edge for edge in dag.edges if edge in graph.undirected_edges or edge[::-1] in graph.undirected_edges]
+        if open_ and rng.random() < 0.6:
+            graph = graph.restricted([open_[int(rng.integers(len(open_)))]])
+        members = Members((*graph.groups, *((x,) for x in graph.observed)), graph.adjacency)
+        every = list(graph.members())
+        assert members.n == len(every)
+        several += len(members.parts) > 1
+        for k, name in enumerate(names):
+            expected: dict[frozenset[str], float] = {}
+            for member in every:
+                parents = frozenset(member.parents(name))
+                expected[parents] = expected.get(parents, 0.0) + 1.0 / len(every)
+            ours = {frozenset(members.nodes[i][0] for i in s): share for s, share in members.parent_sets(k).items()}
+            assert ours == pytest.approx(expected)
+    assert several > 3

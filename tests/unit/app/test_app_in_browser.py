@@ -15,6 +15,7 @@ from browser import Browser, find, wait_for
 pytest.importorskip("starlette", reason="the application needs its extra: pip install 'unmeasured[app]'")
 pytest.importorskip("uvicorn", reason="the application needs its extra: pip install 'unmeasured[app]'")
 from unmeasured.app.server import Server
+from unmeasured.search.warm import compile_kernels
 
 pytestmark = pytest.mark.skipif(find() is None, reason="there is no Chromium on this machine")
 EVIL = "<img src=x onerror=alert(1)>"
@@ -22,6 +23,7 @@ EVIL = "<img src=x onerror=alert(1)>"
 
 @pytest.fixture(scope="module")
 def served():
+    compile_kernels()  # the tests wait for answers, not for the first run on a machine
     running = Server(0)
     running.start()
     yield running

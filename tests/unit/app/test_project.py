@@ -97,7 +97,7 @@ def test_edits_that_cannot_be_are_refused_and_nothing_is_kept(project):
     for action, words in (
         ({"kind": "add", "source": "Speed", "target": "Speed"}, "no new edge"),
         ({"kind": "add", "source": "Speed", "target": "nobody"}, "no variable 'nobody'"),
-        ({"kind": "add", "source": "Speed", "target": "AverageQus_Par"}, "cycle"),
+        ({"kind": "add", "source": "AverageQus_Par", "target": "Speed"}, "cycle"),
         ({"kind": "remove", "source": "Speed", "target": "Error_Letter"}, "has no edge"),
         ({"kind": "rename", "source": "Speed", "name": "Error"}, "is taken"),
         ({"kind": "rename", "source": "Speed", "name": " "}, "1 to 80 letters"),

@@ -168,9 +168,9 @@ def test_a_name_of_a_file_is_never_a_path(served, project):
     answer, content = send(served, "POST", f"/api/{project}/file?name={name}", rows)
     assert answer.status == 200
     assert json.loads(content)["name"] == "evil.csv"
-    desk = served._office.desks[project]
-    assert desk.project.file.parent == desk.project.folder
-    assert desk.project.file.name == "data.csv"
+    session = served._sessions.open[project]
+    assert session.project.file.parent == session.project.folder
+    assert session.project.file.name == "data.csv"
 
 
 def test_pasted_text_is_never_taken_for_a_file(served, project):
@@ -201,7 +201,7 @@ def test_a_project_that_is_none_is_refused_with_a_sentence(served, project, cont
     answer, body = send(served, "POST", f"/api/{project}/file?name=a.unmeasured", content)
     assert answer.status == 400
     assert "project" in json.loads(body)["error"]
-    assert list(served._office.desks[project].project.folder.parent.rglob("*evil*")) == []
+    assert list(served._sessions.open[project].project.folder.parent.rglob("*evil*")) == []
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.append(str(Path(__file__).parent))
+
+import models
 
 import unmeasured as um
 from unmeasured.answer.drawing import picture_of
@@ -141,12 +147,24 @@ def test_the_legend_names_what_the_picture_has_and_nothing_else(pair):
     assert not alone & {"group", "shared", "line"}
 
 
-@pytest.mark.parametrize(("width", "inches"), [("column", 3.4), ("page", 7.0), (5, 5.0)])
-def test_figures_for_one_and_two_columns_of_print(width, inches):
-    drawing = chain().plot(style="print", width=width)
-    assert drawing.get_size_inches()[0] == pytest.approx(inches)
-    sizes = {text.get_fontsize() for text in drawing.axes[0].texts}
-    assert min(sizes) >= 5.5
+def test_figures_for_one_and_two_columns_of_print():
+    result = chain()
+    for width, inches in (("column", 3.4), ("page", 7.0)):
+        drawing = result.plot(style="print", width=width)
+        wide, tall = drawing.get_size_inches()
+        assert wide <= inches + 1e-9
+        assert tall <= 9.0 + 1e-9
+        sizes = {text.get_fontsize() for text in drawing.axes[0].texts}
+        assert 5.0 <= min(sizes) <= max(sizes) <= 10.0
+    assert result.plot(width=5).get_size_inches()[0] == pytest.approx(5.0)
+
+
+def test_what_cannot_be_read_in_one_column_is_drawn_as_latents():
+    result = models.stored("teacher_burnout")
+    drawing = result.plot(style="print", width="column")
+    assert drawing.get_size_inches()[0] <= 3.4 + 1e-9
+    assert "ELC5" not in {text.get_text() for text in drawing.axes[0].texts}
+    assert "ELC5" in {text.get_text() for text in result.plot("full", width="column").axes[0].texts}
 
 
 def test_a_width_there_is_not_is_refused(pair):

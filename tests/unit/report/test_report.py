@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
+from unmeasured.remarks import distrust
 from unmeasured.report.charts import heat_map, largest_residuals, residual_correlations, step_charts
 from unmeasured.report.html import html_page
 from unmeasured.report.run import About, Run, run_of
@@ -182,10 +183,7 @@ def test_the_page_answers_in_the_order_of_a_readers_questions(run):
 
 
 def test_remarks_are_said_once_and_what_speaks_against_the_answer_comes_first(search):
-    class Serious(str):
-        severity = 1
-
-    result = replace(search.result_, remarks=("Said twice.", Serious("Do not trust this.")))
+    result = replace(search.result_, remarks=("Said twice.", distrust("Do not trust this.")))
     page = html_page(Run(result, About(notes=("Said twice.",))))
     assert page.count("Said twice.") == 1
     assert page.count("Do not trust this.") == 1

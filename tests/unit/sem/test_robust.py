@@ -13,7 +13,7 @@ from unmeasured.sem.estimators import reported
 
 TWO = "f =~ y1 + y2 + y3\nh =~ y4 + y5 + y6"
 SKEWED = DRAWN["skewed"].drop(columns="g")
-HOLES = DRAWN["holes"].drop(columns="g")
+INCOMPLETE = DRAWN["incomplete"].drop(columns="g")
 ITEMS = "f =~ o1 + o2 + o3\nh =~ o4 + o5 + o6"
 GRAPH = um.DAG.from_edges(
     [("f", "o1"), ("f", "o2"), ("f", "o3"), ("h", "o4"), ("h", "o5"), ("h", "o6"), ("f", "h")], latents=["f", "h"]
@@ -38,11 +38,11 @@ def test_with_normal_rows_hardly_anything_is_corrected() -> None:
 
 
 def test_missing_values_go_to_full_information_with_means() -> None:
-    fit = um.fit(TWO, HOLES, estimator="MLR")
+    fit = um.fit(TWO, INCOMPLETE, estimator="MLR")
     assert (fit.parameters["op"] == "~1").sum() == 8
-    assert fit.n_samples == len(HOLES)
-    listwise = um.fit(TWO, HOLES, estimator="MLR", missing="listwise")
-    assert listwise.n_samples == len(HOLES.dropna())
+    assert fit.n_samples == len(INCOMPLETE)
+    listwise = um.fit(TWO, INCOMPLETE, estimator="MLR", missing="listwise")
+    assert listwise.n_samples == len(INCOMPLETE.dropna())
     assert "full information" in fit.summary()
 
 
@@ -70,7 +70,7 @@ def test_ordinal_fits_have_thresholds_and_no_likelihood() -> None:
 )
 def test_what_cannot_be_is_refused_in_words(options: dict, error: type[Exception], words: str) -> None:
     with pytest.raises(error) as caught:
-        um.fit(TWO, HOLES, **options)
+        um.fit(TWO, INCOMPLETE, **options)
     assert words in str(caught.value)
 
 

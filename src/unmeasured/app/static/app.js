@@ -230,9 +230,11 @@ const drawResult = () => {
   const version = JSON.stringify([state.result, state.edit.what, state.edit.now]);
   if (version !== shownReport) {
     shownReport = version;
+    $("report-status").textContent = "The report is being made.";
     $("report").src = `api/${project}/report?${Date.now()}`;
   }
 };
+$("report").addEventListener("load", () => { $("report-status").textContent = ""; });
 const drawExport = () => {
   $("exports").replaceChildren(...Object.entries(EXPORTS).map(([kind, words]) => {
     const item = document.createElement("li"), link = document.createElement("a");

@@ -84,6 +84,20 @@ const table = (edit) => {
   $("changes").replaceChildren(...changes.map((text) => { const item = document.createElement("li"); item.textContent = text; return item; }));
 };
 
+// As much of the model in view as can be read, from its top; but only where the space for it has changed: an edit should not move what is looked at.
+let space = "";
+const fitted = () => {
+  const now = `${graph.width()} ${graph.height()}`;
+  if (now !== space) {
+    graph.fit(undefined, 14);
+    if (graph.zoom() < 0.8) {
+      const box = graph.elements().boundingBox();
+      graph.zoom(0.8);
+      graph.pan({ x: graph.width() / 2 - 0.4 * (box.x1 + box.x2), y: 14 - 0.8 * box.y1 });
+    }
+  }
+  space = now;
+};
 const ends = () => ({ source: $("edge-source").value, target: $("edge-target").value });
 // The latent that got a name is the one to go on with.
 const named = async (done, name) => { if (await done) { $("latent-name").value = ""; $("edge-source").value = name; } };
@@ -109,6 +123,7 @@ const wired = () => {
     act(event.shiftKey ? "redo" : "undo");
   });
   dark.addEventListener("change", () => graph?.style(style()));
+  window.addEventListener("resize", () => { if (graph && !$("edit").hidden) { graph.resize(); fitted(); } });
 };
 let isWired = false;
 
@@ -122,18 +137,17 @@ export const drawEdit = (now, acting) => {
   $("undo").disabled = !edit.can_undo;
   $("redo").disabled = !edit.can_redo;
   table(edit);
-  const first = !graph;
-  if (first) {
+  if (!graph) {
     graph = cytoscape({ container: $("canvas"), style: style(), elements: elements(edit), layout: { name: "preset" }, selectionType: "additive" });
     graph.on("select unselect", picked);
     graph.on("dragfree", "node", (event) => {
       moved[event.target.id()] = { ...event.target.position() };
       event.target.connectedEdges().removeClass("routed");
     });
-    graph.fit(undefined, 20);
   } else {
     graph.elements().remove();
     graph.add(elements(edit));
     graph.resize();
   }
+  fitted();
 };

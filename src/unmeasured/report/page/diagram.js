@@ -316,9 +316,9 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
       edge.points = [first ? shifted[0] : edge.points[0], last ? shifted.at(-1) : edge.points.at(-1)];
       edge.label_at = [0, 1].map((k) => (edge.points[0][k] + edge.points[1][k]) / 2);
     }
-    const room = (node) => [node.x + node.width / 2 + 14, node.y + node.height / 2 + 14];
-    view.width = Math.max(view.width, ...nodes.map((node) => room(node)[0]));
-    view.height = Math.max(view.height, ...nodes.map((node) => room(node)[1]));
+    const corner = (node) => [node.x + node.width / 2 + 14, node.y + node.height / 2 + 14];
+    view.width = Math.max(view.width, ...nodes.map((node) => corner(node)[0]));
+    view.height = Math.max(view.height, ...nodes.map((node) => corner(node)[1]));
     draw();
   };
   const onMove = (event) => {
