@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from unmeasured.graphs import Variables as Variables
     from unmeasured.graphs import is_gnfm as is_gnfm
     from unmeasured.graphs import is_one_factor as is_one_factor
-    from unmeasured.invariance import Invariance as Invariance
-    from unmeasured.invariance import invariance as invariance
+    from unmeasured.measurement_invariance import Invariance as Invariance
+    from unmeasured.measurement_invariance import invariance as invariance
     from unmeasured.knowledge.known import Knowledge as Knowledge
     from unmeasured.ladder import PenaltyPath as PenaltyPath
     from unmeasured.ladder import penalty_path as penalty_path
@@ -80,7 +80,7 @@ _PLACES = {
     "data.sample": ("Sample", "as_sample"),
     "errors": ("DataError", "GraphError", "ModelError", "SearchStopped", "UnmeasuredError", "UnmeasuredWarning"),
     "graphs": ("CPDAG", "DAG", "LatentGroups", "Variables", "is_gnfm", "is_one_factor"),
-    "invariance": ("Invariance", "invariance"),
+    "measurement_invariance": ("Invariance", "invariance"),
     "knowledge.known": ("Knowledge",),
     "ladder": ("PenaltyPath", "penalty_path"),
     "peers.ega": ("EGA",),

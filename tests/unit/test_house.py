@@ -33,7 +33,7 @@ ORDER = [
     "search",
     "diagram",
     "answer",
-    "invariance",
+    "measurement_invariance",
     "confirmation",
     "replicates",
     "ladder",

@@ -115,7 +115,9 @@ class Work:
             raise UnmeasuredError(f"random_state is a whole number from 0; got {seed!r}.")
         bare = clone(search)
         options = bare.get_params()
-        bare.set_params(**{key: value for key, value in {"n_jobs": 1, "verbose": False}.items() if key in options})
+        # Replicates are searched with the tolerance of the answer, not asked anew whether a model holds.
+        asked = {"n_jobs": 1, "verbose": False, "tolerance": getattr(search, "tolerance_", 0.0)}
+        bare.set_params(**{key: value for key, value in asked.items() if key in options})
         return cls(bare, draw, int(seed), search.graph_, warm and isinstance(search, LGES))
 
     @property
