@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from unmeasured.graphs import Variables as Variables
     from unmeasured.graphs import is_gnfm as is_gnfm
     from unmeasured.graphs import is_one_factor as is_one_factor
-    from unmeasured.measurement_invariance import Invariance as Invariance
-    from unmeasured.measurement_invariance import invariance as invariance
     from unmeasured.knowledge.known import Knowledge as Knowledge
     from unmeasured.ladder import PenaltyPath as PenaltyPath
     from unmeasured.ladder import penalty_path as penalty_path
+    from unmeasured.measurement_invariance import Invariance as Invariance
+    from unmeasured.measurement_invariance import invariance as invariance
     from unmeasured.peers.ega import EGA as EGA
     from unmeasured.peers.factor_analysis import FactorAnalysis as FactorAnalysis
     from unmeasured.peers.fofc import FOFC as FOFC
