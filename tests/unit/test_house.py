@@ -125,6 +125,7 @@ def test_every_public_name_is_documented():
         "docs/robust.md",
         "docs/groups.md",
         "docs/after.md",
+        "docs/questionnaires.md",
     ],
 )
 def test_the_pages_run_and_print_what_they_say(page):
