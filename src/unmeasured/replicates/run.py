@@ -79,7 +79,7 @@ def stability(
     >>> stable.n_latents.round(2).to_dict()
     {3: 0.83, 4: 0.17}
     >>> stable.edges.loc[0, ["source", "target"]].to_list(), float(stable.edges.loc[0, "frequency"])
-    (['L1', 'AverageQus_Par2'], 1.0)
+    (['L1', 'Speed_Number'], 1.0)
     """
     search = _fitted(found)
     work = Work.of(search, Resampling.of(search.sample_, method, search.missing), random_state, warm_start)

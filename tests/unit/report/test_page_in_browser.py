@@ -47,9 +47,9 @@ def test_it_loads_with_everything_drawn(browser):
 
 
 def test_pointing_at_an_arrow_shows_its_estimate(browser):
-    browser.hover('#diagram .label[data-source="L3"][data-target="Speed_Letter"]')
+    browser.hover('#diagram .label[data-source="L1"][data-target="Speed_Letter"]')
     assert not browser.run("document.getElementById('tip').hidden")
-    assert browser.run("document.getElementById('tip').textContent").startswith("L3 → Speed_Letter: 0.906 (s.e. 0.018)")
+    assert browser.run("document.getElementById('tip').textContent").startswith("L1 → Speed_Letter: 0.906 (s.e. 0.018)")
     browser.hover('#diagram .node[data-id="Speed_Letter"]')
     assert "R² .82" in browser.run("document.getElementById('tip').textContent")
     browser.mouse("mouseMoved", 1, 1)
