@@ -9,7 +9,7 @@ import pytest
 
 import unmeasured as um
 from unmeasured.graphs import consistent_extension
-from unmeasured.search import phase1
+from unmeasured.search.paper import phase1
 from unmeasured.search.paper.operators import DeleteLL, candidate_heads
 from unmeasured.search.paper.state import State
 
