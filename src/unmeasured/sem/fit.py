@@ -502,11 +502,11 @@ class Fit(Measures):
         null = value < _NO_INFORMATION * max(value[-1], 1.0)
         identified = ~(np.abs(vector[:, null]) > 1e-4).any(axis=1)
         if self.robust is not None:
-            variance = np.diag(self.robust.acov)[:p]
+            errors = np.sqrt(np.maximum(np.diag(self.robust.acov)[:p], 0.0))
         else:
             variance = (vector[:, ~null] ** 2 / value[~null]).sum(axis=1) * unit**2 * 2.0 / self.sample.n
-            variance = variance * self.problem.pattern.unit(self.problem.scale) ** 2
-        return np.where(identified, np.sqrt(variance), np.nan), identified
+            errors = np.sqrt(variance) * self.problem.pattern.unit(self.problem.scale)
+        return np.where(identified, errors, np.nan), identified
 
     @property
     def _identified(self) -> Bools:
