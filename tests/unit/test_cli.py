@@ -351,7 +351,7 @@ def test_a_quiet_command_prints_nothing(folder, asked):
         (["compare", "three.lav"], "Missing argument"),
         (["export", "run/result.json", "--to", "lavan"], "did you mean 'lavaan'"),
         (["export", "three.lav"], "This is not JSON"),
-        (["export", "run/result.json", "--to", "svg", "--view", "all"], "view must be 'full' or 'latents'"),
+        (["export", "run/result.json", "--to", "svg", "--view", "all"], "view must be 'auto', 'full' or 'latents'"),
         (["export", "run/result.json", "--to", "svg", "--style", "pink"], "style must be 'colour' or 'print'"),
         (["report", "run/result.json", "--name", "Zeal"], "--name takes old=new"),
         (["report", "run/result.json", "--name", "a=b"], "'a'"),
