@@ -42,7 +42,7 @@ class Browser:
         )
         self.events = []
         self.count = 0
-        self.socket = websocket.create_connection(self._page_address(), timeout=30)
+        self.socket = websocket.create_connection(self._page_address(), timeout=60)
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         self.resize(width, height)
@@ -175,7 +175,7 @@ class Browser:
         return {"clip": {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}}
 
 
-def wait_for(condition, seconds=20.0):
+def wait_for(condition, seconds=60.0):
     """What a condition gives as soon as it gives something."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -90,14 +90,14 @@ def choose(browser, selector, value):
 
 def opened(browser, name):
     browser.click(f'[data-dataset="{name}"]')
-    wait_for(lambda: shown(browser, "columns") and count(browser, "#findings li"), 60)
+    wait_for(lambda: shown(browser, "columns") and count(browser, "#findings li"), 120)
 
 
 def searched(browser):
     browser.click('[data-step="search"]')
     wait_for(lambda: shown(browser, "search"))
     browser.click("#start")
-    wait_for(lambda: shown(browser, "result"), 90)
+    wait_for(lambda: shown(browser, "result"), 120)
 
 
 def in_report(browser, script):
@@ -116,11 +116,11 @@ def test_the_whole_way_from_a_file_to_an_edited_model_and_back(browser, answers,
     wait_for(lambda: "are not read here" in text(browser, "#message"))
     # SPSS with missing values; labels beside the items, a script in one of them is text.
     browser.give_file("#file", answers)
-    wait_for(lambda: shown(browser, "columns") and count(browser, "#column-table tbody tr") == 8, 60)
+    wait_for(lambda: shown(browser, "columns") and count(browser, "#column-table tbody tr") == 8, 120)
     assert browser.run("document.getElementById('message').hidden")
     assert EVIL in text(browser, "#column-table")
     assert count(browser, "img") == 0
-    wait_for(lambda: count(browser, "#findings li") > 3, 60)
+    wait_for(lambda: count(browser, "#findings li") > 3, 120)
     # A code of missing values, and an item that is reversed.
     choose(browser, "#codes-0", "99")
     wait_for(lambda: browser.run("document.getElementById('codes-0').value") == "99")
@@ -143,7 +143,7 @@ def test_the_whole_way_from_a_file_to_an_edited_model_and_back(browser, answers,
     searched(browser)
     assert "2 latent variables" in text(browser, "#lead")
     assert "group 1" in text(browser, "#lead")
-    wait_for(lambda: "What measures what" in (in_report(browser, "document.body.textContent") or ""), 30)
+    wait_for(lambda: "What measures what" in (in_report(browser, "document.body.textContent") or ""), 60)
     assert EVIL in in_report(browser, "document.body.textContent")
     assert in_report(browser, "document.querySelectorAll('img').length") == 0
     # Edit: a name, an edge, undo, redo; the fit stands beside the one found.
@@ -180,7 +180,7 @@ def test_the_whole_way_from_a_file_to_an_edited_model_and_back(browser, answers,
     browser.reload()
     assert shown(browser, "data")
     browser.give_file("#file", saved)
-    wait_for(lambda: shown(browser, "result"), 60)
+    wait_for(lambda: shown(browser, "result"), 120)
     browser.click('[data-step="edit"]')
     wait_for(lambda: "added: Tired → q7" in text(browser, "#changes"))
 
@@ -189,17 +189,17 @@ def test_a_search_is_stopped_in_the_middle_after_a_reload_and_keeps_the_best(bro
     opened(browser, "big_five")
     browser.click('[data-step="search"]')
     browser.click("#start")
-    wait_for(lambda: shown(browser, "growing"), 90)
+    wait_for(lambda: shown(browser, "growing"), 120)
     assert count(browser, "#growing-diagram ellipse") >= 1
     browser.reload()
     assert shown(browser, "search")
     wait_for(lambda: not browser.run("document.getElementById('stop').hidden"))
     browser.click("#stop")
     begun = time.monotonic()
-    wait_for(lambda: shown(browser, "result") or "Stopped" in text(browser, "#progress"), 60)
-    assert time.monotonic() - begun < 60
+    wait_for(lambda: shown(browser, "result") or "Stopped" in text(browser, "#progress"), 120)
+    assert time.monotonic() - begun < 120
     assert shown(browser, "result")
-    wait_for(lambda: "best" in (in_report(browser, "document.body.textContent") or ""), 30)
+    wait_for(lambda: "best" in (in_report(browser, "document.body.textContent") or ""), 60)
 
 
 def test_a_matrix_by_the_keyboard_alone_on_a_narrow_dark_screen(browser, served):
@@ -213,14 +213,14 @@ def test_a_matrix_by_the_keyboard_alone_on_a_narrow_dark_screen(browser, served)
     browser.call("Input.insertText", text="301")
     go_to(browser, "use-matrix")
     browser.key("Enter", 13, "\r")
-    wait_for(lambda: shown(browser, "columns") and count(browser, "#findings li"), 60)
+    wait_for(lambda: shown(browser, "columns") and count(browser, "#findings li"), 120)
     assert browser.run("document.documentElement.scrollWidth") <= 390
     go_to(browser, "", "document.activeElement.dataset.step === 'search'")
     browser.key("Enter", 13, "\r")
     wait_for(lambda: shown(browser, "search"))
     go_to(browser, "start")
     browser.key("Enter", 13, "\r")
-    wait_for(lambda: shown(browser, "result"), 90)
+    wait_for(lambda: shown(browser, "result"), 120)
     assert browser.run("document.documentElement.scrollWidth") <= 390
     ink, sheet = browser.run("[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]")
     assert sum(map(int, sheet[4:-1].split(","))) < 120 < sum(map(int, ink[4:-1].split(",")))
@@ -228,7 +228,7 @@ def test_a_matrix_by_the_keyboard_alone_on_a_narrow_dark_screen(browser, served)
     browser.run("document.getElementById('replicates').value = 3")
     go_to(browser, "start-stability")
     browser.key("Enter", 13, "\r")
-    wait_for(lambda: "3 replicates" in (in_report(browser, "document.body.textContent") or ""), 90)
+    wait_for(lambda: "3 replicates" in (in_report(browser, "document.body.textContent") or ""), 120)
     go_to(browser, "", "document.activeElement.dataset.step === 'edit'")
     browser.key("Enter", 13, "\r")
     wait_for(lambda: count(browser, "#beside tbody tr") == 9)
