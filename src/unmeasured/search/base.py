@@ -188,7 +188,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             "headline": self._headline,
             "heads": self._heads(),
         }
-        self.__dict__.pop("_result", None)
+        self._made: dict[str, Any] = {}
         return self
 
     @property
@@ -196,10 +196,10 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """The answer to read, made when it is asked for: the search itself knows nothing of how it is shown."""
         if not hasattr(self, "_answer"):
             raise AttributeError(f"{type(self).__name__} was not fitted yet, so it has no result_. Call its fit first.")
-        if "_result" not in self.__dict__:
+        if "result" not in self._made:  # a place of its own: scikit-learn wants attributes unchanged after fit
             # The only look to the right: what an answer is belongs to a package that builds on this one.
-            self._result = import_module("unmeasured.answer.result").Result(**self._answer)
-        return cast("Result", self._result)
+            self._made["result"] = import_module("unmeasured.answer.result").Result(**self._answer)
+        return cast("Result", self._made["result"])
 
     def _heads(self) -> dict[str, str]:
         """The first item of every latent that was named before the search."""

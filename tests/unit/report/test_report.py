@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
+from unmeasured.levels import Level
 from unmeasured.remarks import distrust
 from unmeasured.report.charts import heat_map, largest_residuals, residual_correlations, step_charts
 from unmeasured.report.html import html_page
@@ -224,13 +225,10 @@ def test_one_name_for_a_latent_everywhere(search):
 
 
 def test_levels_effects_and_more_are_shown_where_a_result_has_them(search):
-    low = pd.Series({x: "low" if x < "M" else "lower" for x in search.result_.graph.observed})
-    top = pd.Series(dict.fromkeys(search.result_.graph.observed, "top"))
+    items = search.result_.graph.observed
+    levels = (Level(items, tuple("low" if x < "M" else "lower" for x in items)), Level(items, ("top",) * len(items)))
 
     class Later(um.Result):
-        levels = (low, top)
-        headline = 1
-
         def effects(self):
             return SimpleNamespace(matrix=pd.DataFrame({"L3": ["0.00 to 0.42"]}, index=pd.Index(["L1"], name="cause")))
 
@@ -242,7 +240,7 @@ def test_levels_effects_and_more_are_shown_where_a_result_has_them(search):
             return pd.DataFrame({"lhs": ["L1"], "op": ["=~"], "rhs": ["Speed_Letter"], "mi": [12.5]})
 
     fields = {name: getattr(search.result_, name) for name in search.result_.__dataclass_fields__}
-    page = html_page(Run(Later(**fields)))
+    page = html_page(Run(Later(**{**fields, "reading": levels, "headline": 1})))
     assert "level 2: 1 latents (read first)" in page
     for words in (">0.00 to 0.42</td>", ">0.625</td>", "L1: reliability is low.", ">12.500</td>"):
         assert words in page, words
