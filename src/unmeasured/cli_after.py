@@ -1,18 +1,19 @@
-"""Commands for what follows a discovery: scores, effects; part of the command line."""
+"""Commands for what follows a discovery: scores, effects, local fit and reliability; part of the command line."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import pandas as pd
 import typer
 
 import unmeasured as um
 from unmeasured import cli
-from unmeasured.answer.effects import class_effects
 from unmeasured.cli import FileArgument, HeaderOption, JsonOption, ModelArgument, QuietOption, ResultArgument
 from unmeasured.files import csv_text, write_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @cli.app.command("scores")
@@ -41,7 +42,7 @@ def scores(
     Example: unmeasured scores report/result.json answers.csv --out scores.csv --keep id --errors
     """
     rows = um.read(file, header=header)
-    rows.columns = pd.Index([str(name) for name in rows.columns])
+    rows.columns = rows.columns.map(str)
     fit = _fitted(model, rows)
     copied = rows[cli._chosen(keep, list(rows.columns))] if keep else rows[[]]
     mean = None
@@ -51,6 +52,8 @@ def scores(
     taken = [name for name in table.columns if name in copied.columns]
     if taken:
         raise um.UnmeasuredError(f"A column to keep has the name of a latent: {', '.join(taken)}. Rename one of them.")
+    import pandas as pd
+
     table = pd.concat([copied, table], axis=1)
     if out is None:
         typer.echo(csv_text(table, float_format="%.6g").rstrip("\n"))
@@ -81,6 +84,8 @@ def effects(
 
     Example: unmeasured effects report/result.json --cause Speed --effect Error
     """
+    from unmeasured.answer.effects import class_effects
+
     found = cli._run(result).result
     if member:
         table = found.fit.effects(cause, effect, level=level)
@@ -96,6 +101,54 @@ def effects(
         typer.echo(text if out is None else f"{text}\n\nTable: {out}")
 
 
+@cli.app.command("diagnose")
+def diagnose(
+    result: ResultArgument,
+    most: Annotated[int, typer.Option(min=1, help="Rows of each table, the largest.")] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """What a model misses, and how well its latents are measured.
+
+    Modification indices (what would improve the fit), standardised residuals, and omega, alpha and average variance
+    extracted of each latent.
+
+    Example: unmeasured diagnose report/result.json
+    """
+    found = cli._run(result).result
+    missed = found.what_the_model_misses(most)
+    residuals = _largest(found.fit.residuals("standardised"), most)
+    reliability = found.reliability()
+    if as_json:
+        tables = {"modification_indices": missed, "standardised_residuals": residuals}
+        record = {name: table.to_dict(orient="records") for name, table in tables.items()}
+        table = reliability.table.reset_index().to_dict(orient="records")
+        typer.echo(cli._as_json({**record, "reliability": table, "sentences": list(reliability.sentences)}))
+        return
+    for heading, shown in (
+        ("What would improve the fit (modification indices)", missed),
+        ("Standardised residuals, beyond 2 by chance in one of twenty", residuals),
+        ("Reliability", reliability.table.reset_index()),
+    ):
+        typer.echo(
+            f"{heading}\n{shown.to_string(index=False, float_format='{:.3f}'.format) if len(shown) else 'none'}\n"
+        )
+    for sentence in reliability.sentences:
+        typer.echo(f"- {sentence}")
+
+
+def _largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Pairs of variables with the largest entries in absolute value."""
+    import pandas as pd
+
+    pairs = [
+        {"lhs": a, "rhs": b, "residual": float(table.loc[b, a])}
+        for k, a in enumerate(table.columns)
+        for b in table.index[k + 1 :]
+    ]
+    rows = pd.DataFrame(pairs, columns=["lhs", "rhs", "residual"]).dropna()
+    return rows.sort_values("residual", key=abs, ascending=False, kind="stable").head(most)
+
+
 def _fitted(model: Path, rows: pd.DataFrame) -> um.Fit:
     """The fit of a result, or of model text to the rows."""
     asked = cli._model(model)
@@ -107,6 +160,8 @@ def _fitted(model: Path, rows: pd.DataFrame) -> um.Fit:
 
 def _on_its_scale(rows: pd.DataFrame, fit: um.Fit) -> pd.DataFrame:
     """Rows less their means, over their standard deviations, times those of the matrix."""
+    import pandas as pd
+
     names = [name for name in fit.sample.names if name in rows.columns]
     chosen = rows[names].apply(pd.to_numeric, errors="coerce")
     sd = pd.Series(fit.sample.sd, index=list(fit.sample.names))[names]

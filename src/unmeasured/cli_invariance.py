@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import typer
 
 import unmeasured as um
 from unmeasured import cli
 from unmeasured.cli import FileArgument, HeaderOption, JsonOption, ModelArgument, QuietOption
 from unmeasured.files import csv_text, write_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @cli.app.command("invariance")
@@ -32,7 +34,7 @@ def invariance(
     Example: unmeasured invariance model.lav rows.csv --groups school
     """
     rows = um.read(file, header=header)
-    rows.columns = pd.Index([str(name) for name in rows.columns])
+    rows.columns = rows.columns.map(str)
     found = um.invariance(
         cli._model(model),
         rows,

@@ -115,3 +115,15 @@ def test_mistakes_are_sentences_and_files_stay_whole(folder):
         assert sentence in done.stderr
         assert "Traceback" not in done.stderr
     assert (folder / "rows.csv").read_bytes() == before
+
+
+def test_a_model_is_diagnosed(folder):
+    result = um.Result.from_json((folder / "run" / "result.json").read_text())
+    told = run("diagnose", "run/result.json", "--most", "3", cwd=folder).stdout
+    for heading in ("modification indices", "Standardised residuals", "omega", "reliability is"):
+        assert heading in told
+    record = json.loads(run("diagnose", "run/result.json", "--most", "3", "--json", cwd=folder).stdout)
+    largest = result.fit.residuals("standardised").abs().to_numpy(copy=True)
+    np.fill_diagonal(largest, 0.0)
+    assert abs(record["standardised_residuals"][0]["residual"]) == pytest.approx(np.nanmax(largest))
+    assert [row["latent"] for row in record["reliability"]] == list(result.reliability().table.index)
