@@ -28,12 +28,20 @@ const ask = async (path, body, raw = false) => {
   return record;
 };
 
-// Do something on the server and show what became of it; a mistake is a sentence above the page.
-const act = async (path, body, raw) => {
+// Do something on the server and show what became of it; a mistake is a sentence above the page. One thing after
+// another, and only the last answer is drawn: an earlier one knows nothing of what was done since.
+let last = Promise.resolve(), latest = 0;
+const act = (path, body, raw) => {
+  latest += 1;
+  const mine = latest;
+  last = last.then(() => acted(mine, path, body, raw));
+  return last;
+};
+const acted = async (mine, path, body, raw) => {
   try {
     const answer = await ask(`${project}/${path}`, body ?? {}, raw);
     say("");
-    take(answer);
+    if (mine === latest) take(answer);
     return true;
   } catch (error) {
     say(error.message);
@@ -94,7 +102,21 @@ const drawColumns = () => {
   $("missing").value = state.options.missing;
   $("cor").disabled = $("missing").disabled = state.is_matrix;
   const body = $("column-table").tBodies[0];
-  const focused = document.activeElement?.id;
+  // The same columns are updated where they stand: a table made anew would take a click away that is on its way.
+  const same = JSON.stringify([state.name, state.columns.map((c) => [c.name, c.label, c.low, c.high])]);
+  if (body.dataset.of === same) {
+    state.columns.forEach((column, k) => {
+      body.rows[k].classList.toggle("omitted", column.role === "omit");
+      $(`role-${k}`).value = column.role;
+      $(`is_reversed-${k}`).checked = column.is_reversed;
+      $(`is_ordinal-${k}`).checked = column.is_ordinal;
+      $(`is_ordinal-${k}`).disabled = !column.is_number || state.is_matrix || state.options.cor !== "auto";
+      if (document.activeElement !== $(`codes-${k}`)) $(`codes-${k}`).value = column.codes.map(figure).join(", ");
+    });
+    check();
+    return;
+  }
+  body.dataset.of = same;
   body.replaceChildren();
   state.columns.forEach((column, k) => {
     const row = body.insertRow();
@@ -138,7 +160,6 @@ const drawColumns = () => {
     const change = () => saveColumns([{ name: column.name, role: role.value, is_ordinal: boxes[0].checked, is_reversed: boxes[1].checked, codes: codes(missing.value) }]);
     for (const control of [role, ...boxes, missing]) control.addEventListener("change", change);
   });
-  if (focused) $(focused)?.focus();
   check();
 };
 const saveColumns = (columns) => act("columns", { columns, options: { cor: $("cor").value, missing: $("missing").value } });
