@@ -66,13 +66,13 @@ def write_report(
 def report_seconds(n_observed: int, *, is_written: bool) -> float:
     """About how long the answer takes to print, and where ``is_written`` the report to write, on two cores of 2.8 GHz.
 
-    Measured with 60 and 300 variables; most of it goes into the layout of the diagram.
+    Measured with 20 and 60 variables, five for each latent; most of it goes into the layout of the diagram.
 
     >>> report_seconds(20, is_written=False) < 1 < report_seconds(20, is_written=True) < 2
     True
     """
     scale = n_observed / 100.0
-    return 0.3 + 0.3 * scale**2 + (1.5 + 3.0 * scale**2 if is_written else 0.0)
+    return 0.1 + 3.0 * scale**2 + (0.6 + 20.0 * scale**2 if is_written else 0.0)
 
 
 def write_run(run: Run, folder: str | Path, *, stability: Stability | None = None, with_page: bool = True) -> Path:
