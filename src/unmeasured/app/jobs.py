@@ -168,6 +168,8 @@ class _Line:
 class _Watch:
     """A move of the search that proposes nothing and reports the model it is shown."""
 
+    only_watches = True  # so that the search is the one of a plain LGES()
+
     __name__ = "watch"
 
     def __init__(self, connection: _Line) -> None:

@@ -185,7 +185,9 @@ class LGES(Search):
         known = _checked_knowledge(self.knowledge)
         tolerance = checked_tolerance(self.tolerance)
         is_exact = self.criterion == "delta" or math.isinf(sample.n) or tolerance == 0.0
-        is_exact |= tolerance is None and bool(known or moves)
+        # A move that only watches the search, as the application's does, is no wish for a model of one's own.
+        own = [move for move in moves if not getattr(move, "only_watches", False)]
+        is_exact |= tolerance is None and bool(known or own)
         # Threads of BLAS round differently from run to run, which can turn a search elsewhere; the matrices are small.
         with _libraries().limit(limits=1, user_api="blas"):
             if is_exact:
@@ -198,7 +200,7 @@ class LGES(Search):
                 self._n_threads,
                 bool(self.verbose),
             )
-            if known or moves:
+            if known or own:
                 return within.searched(lambda data: _exactly(data, known, price, checked))
             return discover_within(within, tolerance is None, lambda data: _exactly(data, None, None, checked))
 
