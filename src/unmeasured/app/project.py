@@ -82,7 +82,7 @@ class Project:
         self.n: float = 0.0
         self.columns: list[Column] = []
         self.options: dict[str, Any] = {"cor": "auto", "missing": "ml", "max_group_size": 3, "penalty": 1.0}
-        self.options |= {"time_limit": None}
+        self.options |= {"time_limit": None, "tolerance": None}  # None: auto
         self.knowledge: dict[str, Any] = {}
         self.run: Run | None = None
         self.stability: um.Stability | None = None
@@ -201,6 +201,11 @@ class Project:
             options["penalty"] = _number(given["penalty"], "The penalty")
             if not 0.1 <= options["penalty"] <= 1000:
                 raise um.DataError("The penalty is a number from 0.1 to 1000.")
+        if "tolerance" in given:
+            misfit = given["tolerance"]
+            options["tolerance"] = None if misfit in (None, "") else _number(misfit, "The tolerance")
+            if options["tolerance"] is not None and not 0 <= options["tolerance"] <= 0.5:
+                raise um.DataError("The tolerance is an RMSEA from 0 (none) to 0.5; leave it empty for auto.")
         if "time_limit" in given:
             limit = given["time_limit"]
             options["time_limit"] = None if limit in (None, "") else _number(limit, "The time limit")
@@ -275,6 +280,7 @@ class Project:
     def search_options(self) -> dict[str, Any]:
         """The arguments of the search."""
         options = {key: self.options[key] for key in ("max_group_size", "penalty", "time_limit")}
+        options["tolerance"] = "auto" if self.options["tolerance"] is None else self.options["tolerance"]
         for role, key in (("covariate", "covariates"), ("outcome", "outcomes")):
             if role in roles() and self.named(role):
                 options[key] = tuple(self.named(role))

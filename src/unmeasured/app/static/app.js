@@ -195,10 +195,10 @@ const check = () => {
 const saveKnown = (known) => act("known", known);
 
 const drawSearch = () => {
-  for (const id of ["max_group_size", "penalty", "time_limit"]) if (document.activeElement !== $(id)) $(id).value = state.options[id] ?? "";
+  for (const id of ["max_group_size", "penalty", "tolerance", "time_limit"]) if (document.activeElement !== $(id)) $(id).value = state.options[id] ?? "";
   drawJob();
 };
-for (const id of ["max_group_size", "penalty", "time_limit"]) {
+for (const id of ["max_group_size", "penalty", "tolerance", "time_limit"]) {
   $(id).addEventListener("change", () => act("columns", { columns: [], options: { [id]: $(id).value } }));
 }
 $("start").addEventListener("click", () => act("search"));
