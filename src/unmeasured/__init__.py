@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from unmeasured.peers.two_stage import TwoStage as TwoStage
     from unmeasured.precheck import Check as Check
     from unmeasured.precheck import check as check
+    from unmeasured.publish.publication import Publication as Publication
+    from unmeasured.publish.publication import publication as publication
     from unmeasured.replicates.result import Stability as Stability
     from unmeasured.replicates.run import stability as stability
     from unmeasured.report.write import write_report as write_report
@@ -92,6 +94,7 @@ _PLACES = {
     "peers.rlcd": ("RLCD",),
     "peers.two_stage": ("TwoStage",),
     "precheck": ("Check", "check"),
+    "publish.publication": ("Publication", "publication"),
     "replicates.result": ("Stability",),
     "replicates.run": ("stability",),
     "report.write": ("write_report",),
@@ -113,6 +116,7 @@ _PACKAGES = (
     "graphs",
     "knowledge",
     "peers",
+    "publish",
     "replicates",
     "report",
     "search",

@@ -505,24 +505,40 @@ def simulate_file(
 
 _TEXTS = ("lavaan", "semopy", "dot", "dagitty", "graphml", "gml", "tetrad", "json")
 _PICTURES = ("svg", "pdf", "png")
+_PUBLISHED = ("docx", "xlsx", "latex", "html", "r", "methods", "bibtex")
+_EXPORTS = (*_TEXTS, *_PICTURES, *_PUBLISHED)
 
 
 @app.command("export")
 def export_result(
     result: ResultArgument,
-    to: Annotated[str, typer.Option("--to", help=f"One of {', '.join((*_TEXTS, *_PICTURES))}.")] = "lavaan",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A file; texts go to the screen without one.")] = None,
+    to: Annotated[str, typer.Option("--to", help=f"One of {', '.join(_EXPORTS)}.")] = "lavaan",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="A file. Texts go to the screen without one; others get a name by themselves."
+        ),
+    ] = None,
+    data: Annotated[str, typer.Option(help="With --to r: the file of the rows, which the script reads.")] = "",
     view: Annotated[str, typer.Option(help="Of a picture: full or latents.")] = "full",
     style: Annotated[str, typer.Option(help="Of a picture: colour or print.")] = "colour",
     r2: Annotated[bool, typer.Option("--r2", help="Write explained variances into a picture.")] = False,
 ) -> None:
-    """Take a result to another program, or draw it.
+    """Take a result to another program, draw it, or take it to an article.
 
-    Example: unmeasured export report/result.json --to dot
+    For an article: APA tables as docx, xlsx, latex or html; an R script that fits the model in lavaan (r); a paragraph
+    on methods with its limitations and references (methods); the references for BibTeX (bibtex).
+
+    Example: unmeasured export report/result.json --to docx --out tables.docx
     """
-    if to not in (*_TEXTS, *_PICTURES):
-        hint = nearest(to, (*_TEXTS, *_PICTURES)) or "."
-        raise um.UnmeasuredError(f"There is no export {to!r}{hint} There are {listing((*_TEXTS, *_PICTURES), 20)}.")
+    if to not in _EXPORTS:
+        hint = nearest(to, _EXPORTS) or "."
+        raise um.UnmeasuredError(f"There is no export {to!r}{hint} There are {listing(_EXPORTS, 20)}.")
+    if data and to != "r":
+        raise um.UnmeasuredError(f"--data is for --to r, whose script reads the rows; --to {to} does not use it.")
+    if to in _PUBLISHED:
+        _export_for_article(result, to, out, data)
+        return
     found = _run(result).result
     if to in _PICTURES:
         path = out or Path(f"diagram.{to}")
@@ -536,6 +552,22 @@ def export_result(
         typer.echo(text)
     else:
         write_text(out, text)
+
+
+def _export_for_article(result: Path, to: str, out: Path | None, data: str) -> None:
+    from unmeasured.publish.publication import BINARY, FORMATS, Publication
+
+    run = _run(result)
+    article = Publication(run, _stability_beside(result, run))
+    if out is None and to not in BINARY:
+        typer.echo(article.to_r(data=data) if to == "r" else getattr(article, f"to_{to}")(), nl=False)
+        return
+    path = out or Path(FORMATS[to])
+    if to == "r":
+        article.to_r(path, data=data)
+    else:
+        article.write(to, path)
+    typer.echo(f"Written: {path}", err=True)
 
 
 @app.command("datasets")

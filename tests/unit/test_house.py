@@ -19,6 +19,7 @@ SOURCE = ROOT / "src" / "unmeasured"
 ORDER = [
     "errors",
     "remarks",
+    "apa",
     "files",
     "arrays",
     "parallel",
@@ -38,6 +39,7 @@ ORDER = [
     "replicates",
     "ladder",
     "report",
+    "publish",
     "peers",
     "benchmark",
     "app",

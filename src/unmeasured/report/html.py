@@ -42,7 +42,7 @@ from unmeasured.remarks import Remark, Severity, by_consequence, distrust
 from unmeasured.replicates.result import Stability
 from unmeasured.report.charts import heat_map, largest_residuals, step_charts
 from unmeasured.report.lead import lead
-from unmeasured.report.run import Comparison, Run, model_text
+from unmeasured.report.run import Comparison, Run
 from unmeasured.report.stability import stability_section
 
 # More steps than this are for the trace itself.
@@ -99,7 +99,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         passed=[_finding(f) for f in result.check.findings if f.ok],
         remarks=remarks,
         stability=stability_section(result, stability) if stability else "",
-        lavaan=model_text(result),
+        lavaan=result.to_lavaan(),
         paper=_PAPER,
         # "<" would let a name such as "</script>" end the element it stands in.
         diagram=Markup(json.dumps(diagram_data(result, stability), ensure_ascii=False).replace("<", "\\u003c")),
