@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from unmeasured.graphs import is_gnfm as is_gnfm
     from unmeasured.graphs import is_one_factor as is_one_factor
     from unmeasured.knowledge.known import Knowledge as Knowledge
-    from unmeasured.ladder import PenaltyPath as PenaltyPath
-    from unmeasured.ladder import penalty_path as penalty_path
     from unmeasured.measurement_invariance import Invariance as Invariance
     from unmeasured.measurement_invariance import invariance as invariance
     from unmeasured.peers.ega import EGA as EGA
@@ -48,6 +46,8 @@ if TYPE_CHECKING:
     from unmeasured.peers.rank_clusters import RankClusters as RankClusters
     from unmeasured.peers.rlcd import RLCD as RLCD
     from unmeasured.peers.two_stage import TwoStage as TwoStage
+    from unmeasured.penalties import PenaltyPath as PenaltyPath
+    from unmeasured.penalties import penalty_path as penalty_path
     from unmeasured.precheck import Check as Check
     from unmeasured.precheck import check as check
     from unmeasured.publish.publication import Publication as Publication
@@ -84,7 +84,7 @@ _PLACES = {
     "graphs": ("CPDAG", "DAG", "LatentGroups", "Variables", "is_gnfm", "is_one_factor"),
     "measurement_invariance": ("Invariance", "invariance"),
     "knowledge.known": ("Knowledge",),
-    "ladder": ("PenaltyPath", "penalty_path"),
+    "penalties": ("PenaltyPath", "penalty_path"),
     "peers.ega": ("EGA",),
     "peers.factor_analysis": ("FactorAnalysis",),
     "peers.fofc": ("FOFC",),

@@ -7,6 +7,10 @@ has three decimals, and below .001 is said to be that. Every p-value of the pack
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MINUS = "−"
 
@@ -37,3 +41,15 @@ def p_value(p: float, sign: str = "") -> str:
     if p < 0.001:
         return "< .001"
     return "> .999" if p > 0.9995 else sign + number(p, 3, bounded=True)
+
+
+def table_text(table: pd.DataFrame, digits: int = 4, *, index: bool = False) -> str:
+    """A table as text for a terminal, its p-values as :func:`p_value` prints them.
+
+    >>> import pandas as pd
+    >>> print(table_text(pd.DataFrame({"z": [2.0], "pvalue": [0.046]}), 2))
+       z pvalue
+    2.00   .046
+    """
+    formats = {name: p_value for name in table.columns if str(name).endswith("pvalue")}
+    return table.to_string(index=index, float_format=f"{{:.{digits}f}}".format, na_rep="", formatters=formats)

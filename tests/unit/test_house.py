@@ -37,7 +37,7 @@ ORDER = [
     "measurement_invariance",
     "confirmation",
     "replicates",
-    "ladder",
+    "penalties",
     "report",
     "publish",
     "peers",

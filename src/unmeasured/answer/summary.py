@@ -9,6 +9,7 @@ from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from unmeasured import apa
 from unmeasured.answer.words import (
     before_the_search,
     cautions,
@@ -19,7 +20,6 @@ from unmeasured.answer.words import (
     node,
     number,
     paths_heading,
-    probability,
     what_is_identified,
 )
 
@@ -159,7 +159,7 @@ def _path_rows(result: Result) -> list[list[str]]:
     for row in result.latent_paths.to_dict(orient="records"):
         arrow = "→" if row["directed"] else "–"
         told = direction_in_words(result, row["source"], row["target"])
-        plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), probability(row["pvalue"])]
+        plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), apa.p_value(row["pvalue"])]
         standardised = [number(row["std"]), _bracketed(row["std_se"])]
         rows.append([f"{row['source']} {arrow} {row['target']}", *plain, *standardised, told])
     return rows

@@ -21,6 +21,7 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from unmeasured import apa
 from unmeasured.answer.drawing import picture_of, shown_view
 from unmeasured.answer.result import Result
 from unmeasured.answer.words import (
@@ -31,7 +32,6 @@ from unmeasured.answer.words import (
     node,
     number,
     paths_heading,
-    probability,
     replicates_in_words,
     what_is_identified,
 )
@@ -312,7 +312,7 @@ def _comparison(compared: Comparison) -> dict[str, Any]:
     ]
     tests = [
         f"{row['smaller']} in {row['larger']}: chi-square {row['chi2']:.2f} on {row['df']} df, "
-        f"p {probability(row['pvalue'], '= ')}"
+        f"p {apa.p_value(row['pvalue'], '= ')}"
         for row in compared.tests
     ]
     return {"rows": rows, "tests": tests, "notes": compared.notes}
@@ -328,7 +328,7 @@ def _number(value: float, digits: int = 3, mark: str = "") -> Cell:
 
 
 def _probability(p: float) -> Cell:
-    return probability(p), 2.0 if math.isnan(p) else p
+    return apa.p_value(p), 2.0 if math.isnan(p) else p
 
 
 # The diagram ------------------------------------------------------------------------------------------------

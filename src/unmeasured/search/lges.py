@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, get_args
 
@@ -52,6 +53,9 @@ class LGES(Search):
     knowledge : Knowledge, optional
         What is known before the search: who measures what, how many latents there are, which paths there are. It is
         never violated; what it costs is in the remarks (``docs/knowledge.md``).
+    n_latents : int, optional
+        The number of latents, where it is known: short for ``knowledge=Knowledge(n_latents=...)``, and joined to other
+        knowledge.
     price_knowledge : bool, optional
         Whether to search a second time, without knowledge, to tell its price; None: where that is cheap.
     prune : bool
@@ -124,6 +128,7 @@ class LGES(Search):
         tolerance: float | Literal["auto"] = "auto",
         max_group_size: int | None = 3,
         knowledge: Knowledge | None = None,
+        n_latents: int | None = None,
         price_knowledge: bool | None = None,
         prune: bool = True,
         cor: Cor = "auto",
@@ -140,6 +145,7 @@ class LGES(Search):
         self.tolerance = tolerance
         self.max_group_size = max_group_size
         self.knowledge = knowledge
+        self.n_latents = n_latents
         self.price_knowledge = price_knowledge
         self.prune = prune
         self.cor = cor
@@ -182,7 +188,7 @@ class LGES(Search):
             "starts": starts,
             "n_runners": n_runners,
         }
-        known = _checked_knowledge(self.knowledge)
+        known = _with_count(_checked_knowledge(self.knowledge), self.n_latents)
         tolerance = checked_tolerance(self.tolerance)
         is_exact = self.criterion == "delta" or math.isinf(sample.n) or tolerance == 0.0
         # A move that only watches the search, as the application's does, is no wish for a model of one's own.
@@ -225,6 +231,18 @@ def _exactly(sample: Sample, known: Knowledge | None, price: bool | None, checke
 def _libraries() -> ThreadpoolController:
     """Those loaded by now, looked for once: BLAS is loaded with numpy."""
     return ThreadpoolController()
+
+
+def _with_count(known: Knowledge | None, n_latents: Any) -> Knowledge | None:
+    """The knowledge with the number of latents that ``n_latents`` says; the two must not disagree."""
+    count = options.whole("n_latents", n_latents, or_none=True)
+    if count is None:
+        return known
+    if known is not None and known.n_latents is not None and known.n_latents != count:
+        raise UnmeasuredError(
+            f"n_latents is {count}, but the knowledge says {known.n_latents!r} latents. Leave one of the two out."
+        )
+    return replace(known or Knowledge(), n_latents=count)
 
 
 def _checked_knowledge(knowledge: Knowledge | None) -> Knowledge | None:
