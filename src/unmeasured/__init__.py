@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from unmeasured.sem.parameters import Model as Model
     from unmeasured.sem.parameters import Parameter as Parameter
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each public name is; the same as above, for Python.
 _PLACES = {

@@ -7,6 +7,7 @@ mistake in what was asked; 130 interrupted.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import logging
 import os
@@ -44,7 +45,9 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 1 done, but not an answer to lean on; 2 a mistake in what was asked; 130 interrupted.",
 )
 bench = typer.Typer(no_args_is_help=True)
-app.add_typer(bench, name="bench")
+# Measuring what the documentation says is for those who work on the package: its wheel comes without.
+HAS_BENCH = importlib.util.find_spec("unmeasured.benchmark") is not None
+app.add_typer(bench, name="bench", hidden=not HAS_BENCH)
 
 
 _NOTHING_YET = (
@@ -853,7 +856,13 @@ def _called() -> Any:
         # A warning is a sentence too; the line of code it came from helps nobody here.
         warnings.showwarning = lambda message, *_, **__: typer.echo(f"unmeasured: {in_options(str(message))}", err=True)
         try:
-            if "bench" in sys.argv[1:2] or any(name.startswith("_UNMEASURED_COMPLETE") for name in os.environ):
+            is_bench = "bench" in sys.argv[1:2]
+            if is_bench and not HAS_BENCH:
+                raise um.UnmeasuredError(
+                    "The benchmarks are not part of an installed package. Get a copy of its repository, and there: pip "
+                    "install -e '.[dev]'"
+                )
+            if is_bench or (HAS_BENCH and any(name.startswith("_UNMEASURED_COMPLETE") for name in os.environ)):
                 for name in ("cli_bench", "cli_studies"):  # which load much that no other command needs
                     importlib.import_module(f"unmeasured.{name}")
             return app(prog_name="unmeasured", standalone_mode=False)
