@@ -113,7 +113,7 @@ def _loading_align(group: tuple[str, ...]) -> str:
 def _alone(result: Result) -> str:
     """The variables that measure no latent; nothing where there are none."""
     alone = [x for x in result.graph.observed if not any(x in items for items in result.indicators.values())]
-    return f"Measures nothing: {', '.join(alone)}" if alone else ""
+    return f"{', '.join(alone)} {'load' if len(alone) > 1 else 'loads'} on no latent" if alone else ""
 
 
 def _heading(result: Result, group: tuple[str, ...]) -> str:

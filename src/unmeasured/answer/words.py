@@ -130,7 +130,7 @@ def direction_in_words(result: Result, source: str, target: str) -> str:
     if (source, target) in result.graph.without_knowledge.directed_edges:
         return "compelled in the class found"
     known = (source, target) in result.graph.directed_edges
-    return "follows from knowledge" if known else "not identified; fitted as written"
+    return "follows from knowledge" if known else "not identified"
 
 
 def replicates_in_words(edges: pd.DataFrame, source: str, target: str) -> str:
@@ -160,7 +160,9 @@ def assumptions() -> str:
 
 
 def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
-    """Edges between groups, or between observed variables, each once: direction told by data, by knowledge, open."""
+    """Edges between groups, or between observed variables, each once: direction identified by the class, by "
+    "knowledge, not identified.
+    """
     graph = result.graph
     latent = {name: group for group in graph.groups for name in group}
     of = {name: latent.get(name, (name,)) for name in graph.names}
@@ -189,11 +191,12 @@ def what_is_identified(result: Result) -> Iterator[str]:
     if known:
         yield (
             f"The direction of {_few(known, '→')} follows from the knowledge given, not from the data: "
-            "turned, in step with the others, the graph fits exactly as well."
+            "with it reversed, in agreement with the others, the graph fits exactly as well."
         )
     if open_:
         yield (
-            f"The direction is not identified of {_few(open_, '–')}: a graph with the arrow reversed, in step with "
+            f"The direction is not identified of {_few(open_, '–')}: a graph with the arrow reversed, in agreement "
+            f"with "
             "the others, fits exactly as well. The estimates are those of one such graph."
         )
     for group in result.graph.groups:
