@@ -161,12 +161,16 @@ def replicates_in_words(edges: pd.DataFrame, source: str, target: str) -> str:
     return ""
 
 
-def assumptions() -> str:
+def assumptions(result: Result) -> str:
     """What every arrow and every estimate takes for granted, in one sentence."""
+    pairs = ", but for the residual pairs listed" if result.graph.pairs else ""
     return (
         "All of this assumes that relations are linear, that there are no cycles, that the latents shown have no other "
-        "common causes, and that observed variables depend on one another only through them (a factor model)."
+        f"common causes, and that observed variables depend on one another only through them (a factor model){pairs}."
     )
+
+
+PAIRS_HEADING = "Similar wording or method: residual correlations of items"
 
 
 def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
@@ -216,7 +220,7 @@ def what_is_identified(result: Result) -> Iterator[str]:
         )
     yield from _undetermined(result)
     if result.graph.latents or told or known or open_:
-        yield assumptions()
+        yield assumptions(result)
 
 
 def _few(edges: list[str], arrow: str) -> str:

@@ -138,6 +138,15 @@ class CPDAG(Exports):
         """The observed variables, in order."""
         return self.variables.observed
 
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Observed variables whose residuals covary in every member, beside what the edges explain."""
+        return self.variables.pairs
+
+    def with_pairs(self, pairs: Iterable[tuple[str, str]]) -> CPDAG:
+        """The same class with these residual pairs, ``x ~~ y`` in model text, and no others."""
+        return CPDAG._trusted(self.variables.with_pairs(pairs), self.adjacency, self.groups, self.known)
+
     @cached_property
     def directed_edges(self) -> tuple[tuple[str, str], ...]:
         """Edges all members direct alike, as ``(cause, effect)``, row by row."""

@@ -24,6 +24,7 @@ from markupsafe import Markup
 from unmeasured.answer.drawing import picture_of, shown_view
 from unmeasured.answer.result import Result
 from unmeasured.answer.words import (
+    PAIRS_HEADING,
     assumptions,
     cautions,
     direction_in_words,
@@ -83,6 +84,8 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         levels=_levels(result),
         paths=_paths(run, stability),
         paths_heading=paths_heading(result),
+        pairs=_pairs(result),
+        pairs_heading=PAIRS_HEADING,
         effects=_effects(result),
         reliability=_reliability(result),
         comparison=_comparison(run.comparison) if run.comparison else None,
@@ -94,7 +97,8 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         n_steps=len(steps),
         steps=steps[-_MOST_STEPS:],
         n_left_out=max(len(steps) - _MOST_STEPS, 0),
-        identified=[sentence for sentence in what_is_identified(result) if sentence != assumptions()],  # stated below
+        # The assumptions are stated below.
+        identified=[sentence for sentence in what_is_identified(result) if sentence != assumptions(result)],
         failed=[_finding(f) for f in result.check.findings if not f.ok],
         passed=[_finding(f) for f in result.check.findings if f.ok],
         remarks=remarks,
@@ -235,6 +239,13 @@ def _paths(run: Run, stability: Stability | None) -> list[list[Cell]]:
         figures = [_number(row[key]) for key in ("std", "std_se", "est", "se")]
         rows.append([*map(_word, (source, arrow, target)), *figures, _probability(row["pvalue"]), _word(told)])
     return rows
+
+
+def _pairs(result: Result) -> list[list[Cell]]:
+    return [
+        [_word(row["item_1"]), _word(row["item_2"]), *(_number(row[key]) for key in ("std", "std_se", "est", "se"))]
+        for row in result.local_dependence.to_dict(orient="records")
+    ]
 
 
 def _levels(result: Result) -> dict[str, Any] | None:

@@ -26,10 +26,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 
 from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
+from unmeasured.graphs import CPDAG
 from unmeasured.levels import Level, named_level, strongest_level
 from unmeasured.remarks import distrust
 from unmeasured.search.bic import LatentTest
@@ -38,12 +40,13 @@ from unmeasured.search.canonical import canonical, in_order_of
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import REJECTED, Discovery, is_rejected, remarks_on_fit, with_isolated
 from unmeasured.search.guided import paths_of
+from unmeasured.search.local_dependence import cost_of_a_pair, pairs_in_words, with_residual_pairs
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
 from unmeasured.search.pipeline import start_near
 from unmeasured.search.refine import Found, Guidance
-from unmeasured.search.replicability import Partition, effective_n, leading, levels_of, partitions
+from unmeasured.search.replicability import LEAST_AGREEMENT, Partition, effective_n, leading, levels_of, partitions
 from unmeasured.search.score import BicScore, priors
 from unmeasured.search.trace import Steps, Trace
 from unmeasured.sem.exploratory import degrees_of_freedom, ml_discrepancy
@@ -114,6 +117,7 @@ class Tolerant:
     clock: Clock
     n_threads: int | None = None
     verbose: bool = False
+    residual_pairs: bool = True
 
     @property
     def n_effective(self) -> float:
@@ -147,14 +151,36 @@ class Tolerant:
         return misfit - 1.0 / self.sample.n <= self.tolerance**2
 
     def is_simpler(self, found: Discovery, exact: Discovery) -> bool:
-        """Whether an answer fits closely with fewer latents, which come back more often than those of an exact one."""
+        """Whether an answer fits closely with fewer latents, which come back more often than those of an exact one.
+
+        The latents of the exact one stay where as many unrestricted factors put the items together as they do.
+        """
         n_latents = len(exact.cpdag.latents)
         if found.fit.rmsea > self.tolerance or len(found.cpdag.latents) >= n_latents:
             return False
         data = canonical(self.sample)
         (other,) = partitions(data.corr, self.n_effective, numbers=[n_latents])
+        own = strongest_level(exact.cpdag, exact.fit)
+        labels = dict(zip(own.items, own.labels, strict=True))
+        if adjusted_rand_score([labels[name] for name in data.names], other.labels) >= LEAST_AGREEMENT:
+            return False
         lead = found.levels[found.headline]
         return lead.agreement - other.agreement > 2.0 * math.hypot(lead.error, other.error)
+
+    def with_pairs(self, found: Discovery) -> Discovery:
+        """The same with residual pairs, where its model is rejected and they pay."""
+        if not self.residual_pairs or found.stopped or not found.cpdag.groups or not is_rejected(found.fit):
+            return found
+        fit = found.fit
+        with self.clock.ending_a_stage():
+            fit = with_residual_pairs(
+                fit, self.n_effective, self.penalty, n_threads=self.n_threads, check=self.clock.check
+            )
+        if not isinstance(fit.graph, CPDAG) or not fit.graph.pairs:
+            return found
+        remarks = tuple(remark for remark in found.remarks if remark not in remarks_on_fit(found.fit))
+        poor = remarks_on_fit(fit) if len(remarks) < len(found.remarks) else []
+        return replace(found, cpdag=fit.graph, fit=fit, remarks=(*remarks, pairs_in_words(fit), *poor))
 
     def searched(self, search: Callable[[Sample], Discovery]) -> Discovery:
         """The answer of a search that takes the sample for what it is worth, fitted to the sample as it is."""
@@ -179,7 +205,8 @@ class Tolerant:
         pieces = Pieces(score, Guidance(1), steps, clock)
         with clock.ending_a_stage():
             steps.say("Second latents for items")
-            with_cross_loadings(pieces, pieces.fitted(model))
+            pair_cost = cost_of_a_pair(len(sample.names), sample.n, self.penalty) if self.residual_pairs else math.inf
+            with_cross_loadings(pieces, pieces.fitted(model), pair_cost)
         near = in_order(pieces.best or pieces.fitted(model))
         state = near.model.state
         with clock.ending_a_stage():
@@ -246,16 +273,22 @@ def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
     return words + (f" Other levels in result_.levels: {', '.join(others)} latents." if others else "")
 
 
-def with_cross_loadings(pieces: Pieces, found: Placed) -> Placed:
+def with_cross_loadings(pieces: Pieces, found: Placed, pair_cost: float = math.inf) -> Placed:
     """Second latents for items where the score asks for them; every item keeps its first, and has two at most.
 
-    By modification indices in batches, each fitted; a batch that does not raise the score is halved.
+    By modification indices in batches, each fitted; a batch that does not raise the score is halved. Where one residual
+    pair would explain more than the second latent does, the item is left to it.
     """
     score, n = pieces.score, len(found.model.observed)
     penalty = score.price + score.penalty * priors(n, len(found.model.sizes))[1]
     while True:
         pieces.check()
-        gain = 0.5 * score.sample.n * _modification(score.sample.corr, found) - penalty
+        half, S = 0.5 * score.sample.n, score.sample.corr
+        gain = half * _modification(S, found) - penalty
+        pairs = half * _modification_of_pairs(S, found) - 0.5 * pair_cost
+        measures = found.model.mask[:, len(found.model.sizes) :]  # (G, n): groups of one
+        rival = np.where(measures[:, :, None], pairs[None], -np.inf).max(axis=1)
+        gain[rival > gain] = -np.inf
         best = gain.argmax(axis=0)
         rise = gain[best, np.arange(n)]
         order = [int(j) for j in np.argsort(-rise, kind="stable") if rise[j] > 0]
@@ -301,8 +334,22 @@ def _modification(S: Floats, found: Placed) -> Floats:
     return out
 
 
+def _modification_of_pairs(S: Floats, found: Placed) -> Floats:
+    """(n, n) by how much a covariance of two residuals lowers ``log det Sigma + tr(Sigma^-1 S)``, all else as it is."""
+    P = np.linalg.inv(found.factors.implied)
+    unit = np.diag(P)
+    out = (P @ S @ P - P) ** 2 / (np.outer(unit, unit) + P**2)
+    np.fill_diagonal(out, 0.0)
+    return np.asarray(out)
+
+
 def discover_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Discovery]) -> Discovery:
-    """The exact answer where a factor model holds, else what comes back within the tolerance.
+    """The exact answer where a factor model holds, else what comes back within the tolerance, with residual pairs."""
+    return tolerant.with_pairs(_best_within(tolerant, is_auto, exact))
+
+
+def _best_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Discovery]) -> Discovery:
+    """The exact answer or the tolerant one.
 
     Of two answers the tolerant one is taken where
 
