@@ -4,6 +4,7 @@ Two items with the same words, or asked in the same way, go together beyond what
 so spends latents on them. Here a model that was found gets covariances of residuals, ``x1 ~~ x2``, where they pay::
 
     fit ──► modification index of every pair ──► the stronger half, no item twice ──► fit again ──► ... none pays
+        ──► pairs whose Wald test no longer pays are taken out
 
 There are q = p(p-1)/2 pairs, so each has to pay for having been picked among so many (extended BIC; Chen and Chen
 2008): twice the log-likelihood has to rise by ``log N_eff + 2 log q``. With 25 items and N_eff = 364 that is a partial
@@ -59,8 +60,25 @@ def with_residual_pairs(
             better = trial if is_proper and rise > cost * len(chosen) else None
             chosen = chosen[: len(chosen) // 2]
         if better is None:
-            return fit
+            return _without_superfluous(fit, cost * fit.sample.n / n_effective, n_threads, check)
         fit = better
+
+
+def _without_superfluous(fit: Fit, least: float, n_threads: int | None, check: Check) -> Fit:
+    """The fit without pairs that have stopped paying since others came in: by their Wald tests, one at a time."""
+    while True:
+        graph = fit.graph
+        assert isinstance(graph, CPDAG)
+        table = fit.parameters
+        rows = table[(table["op"] == "~~") & (table["lhs"] != table["rhs"])]
+        weak = rows[rows["z"] ** 2 < least].sort_values("z", key=np.abs, kind="stable")
+        if not len(weak):
+            return fit
+        check()
+        gone = {weak["lhs"].iloc[0], weak["rhs"].iloc[0]}
+        left = graph.with_pairs([pair for pair in graph.pairs if set(pair) != gone])
+        start = _start(fit.solution.x, graph, left)
+        (fit,) = fit_many([left], fit.sample, starts=[start], n_restarts=0, n_threads=n_threads, check=check)
 
 
 def pairs_in_words(fit: Fit) -> str:

@@ -49,9 +49,10 @@ from unmeasured.search.refine import Found, Guidance
 from unmeasured.search.replicability import LEAST_AGREEMENT, Partition, effective_n, leading, levels_of, partitions
 from unmeasured.search.score import BicScore, priors
 from unmeasured.search.trace import Steps, Trace
-from unmeasured.sem.exploratory import degrees_of_freedom, ml_discrepancy
+from unmeasured.sem.exploratory import degrees_of_freedom, dense_factors, ml_discrepancy, strongest
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
+from unmeasured.sem.parameters import Model
 
 # RMSEA up to which a model is said to fit closely (Browne and Cudeck 1993): what "auto" tolerates where no model holds.
 CLOSE_FIT = 0.05
@@ -140,7 +141,8 @@ class Tolerant:
                 levels = [*levels, lead]
             state, near = self.refined(data, lead, steps)
             steps.close()
-            return self._answer(data, state, near, levels, lead, Trace(steps))
+            finest_first = sorted(levels, key=lambda level: -level.n_factors)
+            return self._answer(data, state, near, finest_first, lead, Trace(steps))
 
     def fewer_would_do(self, n_latents: int) -> bool:
         """Whether one latent less, without restrictions, describes the data within the tolerance."""
@@ -167,15 +169,57 @@ class Tolerant:
         lead = found.levels[found.headline]
         return lead.agreement - other.agreement > 2.0 * math.hypot(lead.error, other.error)
 
-    def with_pairs(self, found: Discovery) -> Discovery:
-        """The same with residual pairs, where its model is rejected and they pay."""
-        if not self.residual_pairs or found.stopped or not found.cpdag.groups or not is_rejected(found.fit):
+    def with_fewer_latents(self, exact: Discovery) -> Discovery | None:
+        """Fewer latents and residual pairs, where the exact criterion prefers them to an exact answer; else None.
+
+        An exact search spends latents on items of similar wording. As many latents are tried as eigenvalues are beyond
+        chance (the edge of Marchenko and Pastur); pairs pay the extended penalty.
+        """
+        data = canonical(self.sample)
+        p = len(data.names)
+        edge = (1.0 + math.sqrt(p / data.n)) ** 2
+        m = int((np.linalg.eigvalsh(data.corr) > edge).sum())
+        if not self.residual_pairs or not 1 <= m < len(exact.cpdag.latents) or degrees_of_freedom(p, m) <= 0:
+            return None
+        lead = Partition(m, strongest(dense_factors(data.corr, m)[0]), math.nan, math.nan)
+        if not lead.is_measurable:
+            return None
+        exactly = replace(self, tolerance=0.0, verbose=False)
+        goal = exactly._criterion(exact.fit)
+        with self.clock.ending_a_stage():
+            model = FactorModel(data.names, (1,) * m, tuple(1 << int(k) for k in lead.labels))
+            (fit,) = fit_many([model.state.cpdag], self.sample, n_threads=self.n_threads, check=self.clock.check)
+            if exactly._criterion(exactly._with_pairs(fit)) < goal:
+                steps = Steps(False, self.clock)
+                state, near = exactly.refined(data, lead, steps)
+                steps.close()
+                found = exactly.with_pairs(exactly._answer(data, state, near, [lead], lead, Trace(steps)), always=True)
+                if exactly._criterion(found.fit) < goal:
+                    return replace(found, levels=(), headline=0)
+        return None
+
+    def _criterion(self, fit: Fit) -> float:
+        """BIC, and what residual pairs cost more for being picked among so many."""
+        graph = fit.graph
+        n_pairs = 0 if isinstance(graph, Model) else len(graph.pairs)
+        p = len(fit.sample.names)
+        more = cost_of_a_pair(p, fit.sample.n, self.penalty) - self.penalty * math.log(fit.sample.n)
+        return fit.bic + (self.penalty - 1.0) * math.log(fit.sample.n) * int(fit.dimension) + n_pairs * more
+
+    def _with_pairs(self, fit: Fit) -> Fit:
+        return with_residual_pairs(
+            fit, self.n_effective, self.penalty, n_threads=self.n_threads, check=self.clock.check
+        )
+
+    def with_pairs(self, found: Discovery, *, always: bool = False) -> Discovery:
+        """The same with residual pairs, where they pay and its model is rejected, or always."""
+        if not self.residual_pairs or found.stopped or not found.cpdag.groups:
+            return found
+        if found.cpdag.pairs or not (always or is_rejected(found.fit)):
             return found
         fit = found.fit
         with self.clock.ending_a_stage():
-            fit = with_residual_pairs(
-                fit, self.n_effective, self.penalty, n_threads=self.n_threads, check=self.clock.check
-            )
+            fit = self._with_pairs(fit)
         if not isinstance(fit.graph, CPDAG) or not fit.graph.pairs:
             return found
         remarks = tuple(remark for remark in found.remarks if remark not in remarks_on_fit(found.fit))
@@ -233,23 +277,24 @@ class Tolerant:
         name_of = {position: name for name, position in zip(ordered.latents, positions, strict=True)}
         at = [data.names.index(name) for name in sample.names]
         own = Level(sample.names, tuple(name_of[int(lead.labels[j])] for j in at), lead.agreement, lead.error)
-        finest_first = sorted(levels, key=lambda level: -level.n_factors)
         told = tuple(
             own
             if level is lead
             else Level(sample.names, named_level([int(level.labels[j]) for j in at], own.latents), level.agreement)
-            for level in finest_first
+            for level in levels
         )
         # That BIC would rather have every covariance free is what tolerance is about; a bad fit is said all the same.
         poor = remarks_on_fit(fit) if fit.rmsea > _POOR else []
-        remarks = [self._in_words(), _levels_in_words(told, finest_first.index(lead)), *poor]
+        headline = levels.index(lead)
+        remarks = [self._in_words(), _levels_in_words(told, headline)] if self.tolerance else []
+        remarks += poor
         stopped = ""
         if clock.stopped:
             stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
             remarks = [distrust(stopped), *remarks]
         return Discovery(
             cpdag, fit, trace, tuple(remark for remark in remarks if remark), stopped=stopped,
-            interrupted=clock.is_interrupted, levels=told, headline=finest_first.index(lead), tolerance=self.tolerance,
+            interrupted=clock.is_interrupted, levels=told, headline=headline, tolerance=self.tolerance,
         )  # fmt: skip
 
     def _in_words(self) -> str:
@@ -362,10 +407,13 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Di
         first = exact(tolerant.sample)
         if not first.cpdag.groups or first.stopped:
             return first
+        if (fewer := tolerant.with_fewer_latents(first)) is not None:
+            first = fewer
         is_doubtful = first.fit.df > 0 and first.fit.pvalue < _DOUBTFUL
         if not is_doubtful or not (is_rejected(first.fit) or tolerant.fewer_would_do(len(first.cpdag.latents))):
             return first
     second = tolerant.discover()
+    second = None if second is None else tolerant.with_pairs(second)
     if second is None:
         return first if first is not None else tolerant.searched(exact)
     if first is None:

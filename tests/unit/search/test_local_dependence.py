@@ -123,6 +123,17 @@ def test_pairs_are_found_where_they_are():
     assert without.sem_.chi2 > found.sem_.chi2 + 200
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_latents_are_not_spent_on_similar_wording(seed):
+    """The exact criterion with pairs prefers three latents and the pairs to a latent for each pair."""
+    truth = [(0, 1), (2, 7), (8, 9)]
+    rows = with_wording(np.random.default_rng(seed), 3000, truth)
+    found = um.LGES().fit(rows)
+    assert found.groups_ == (("L1",), ("L2",), ("L3",))
+    assert set(found.graph_.pairs) == {(f"x{a + 1}", f"x{b + 1}") for a, b in truth}
+    assert found.sem_.bic < um.LGES(tolerance=0).fit(rows).sem_.bic
+
+
 def test_no_pairs_where_there_are_none():
     bought = 0
     for seed in range(20):
