@@ -65,3 +65,21 @@ def test_questionnaires_from_a_file(tmp_path, monkeypatch, capsys):
     assert code == 2
     assert "There is no method 'EGO'; did you mean 'EGA'?" in err
     assert call(monkeypatch, capsys, "minor-factors", "--rmsea", "0")[0] == 2
+
+
+def test_headlines_of_bootstrap_samples_agree_where_the_structure_is_clear():
+    data = um.datasets.load("multitasking")
+    case = partitions.Case("multitasking", data.frame(), int(data.n_samples), {})
+    table = partitions.headline_stability([case], 3)
+    assert table["groups"].tolist() == [3]
+    assert table["between samples"][0] > 0.8
+    assert table["with the data"][0] > 0.8
+
+
+def test_halves_measure_what_is_found_again():
+    truth = um.simulate.random_gnfm(n_latents=2, n_observed=8, rng=1)
+    rows = um.simulate.sample(um.simulate.realistic_parameters(truth, np.random.default_rng(1)), 2000, rng=2)
+    table = partitions.halves(rows, "rows", ["LGES", "factor analysis"], 1)
+    assert table["method"].tolist() == ["LGES", "factor analysis"]
+    assert ((table["misfit"] > 0) & (table["misfit"] < 0.2)).all()
+    assert table["agreement"][0] == 1.0

@@ -31,7 +31,7 @@ from sklearn.metrics import adjusted_rand_score
 from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
-from unmeasured.graphs import CPDAG
+from unmeasured.graphs import CPDAG, LatentGroups
 from unmeasured.levels import Level, named_level, strongest_level
 from unmeasured.remarks import distrust
 from unmeasured.search.bic import LatentTest
@@ -172,14 +172,18 @@ class Tolerant:
     def with_fewer_latents(self, exact: Discovery) -> Discovery | None:
         """Fewer latents and residual pairs, where the exact criterion prefers them to an exact answer; else None.
 
-        An exact search spends latents on items of similar wording. As many latents are tried as eigenvalues are beyond
-        chance (the edge of Marchenko and Pastur); pairs pay the extended penalty.
+        An exact search spends latents on items of similar wording: groups with as few indicators of their own as a
+        group needs. Where there are such, as many latents are tried as eigenvalues are beyond chance (the edge of
+        Marchenko and Pastur); pairs pay the extended penalty.
         """
+        own = LatentGroups(exact.cpdag, exact.cpdag.groups)
+        if not self.residual_pairs or not any(len(own.pure_children(group)) <= 2 * len(group) for group in own):
+            return None
         data = canonical(self.sample)
         p = len(data.names)
         edge = (1.0 + math.sqrt(p / data.n)) ** 2
         m = int((np.linalg.eigvalsh(data.corr) > edge).sum())
-        if not self.residual_pairs or not 1 <= m < len(exact.cpdag.latents) or degrees_of_freedom(p, m) <= 0:
+        if not 1 <= m < len(exact.cpdag.latents) or degrees_of_freedom(p, m) <= 0:
             return None
         lead = Partition(m, strongest(dense_factors(data.corr, m)[0]), math.nan, math.nan)
         if not lead.is_measurable:
@@ -413,7 +417,6 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Di
         if not is_doubtful or not (is_rejected(first.fit) or tolerant.fewer_would_do(len(first.cpdag.latents))):
             return first
     second = tolerant.discover()
-    second = None if second is None else tolerant.with_pairs(second)
     if second is None:
         return first if first is not None else tolerant.searched(exact)
     if first is None:
