@@ -21,6 +21,7 @@ from unmeasured.answer.words import (
     number,
     paths_heading,
     probability,
+    verdict,
     what_is_identified,
 )
 
@@ -36,6 +37,7 @@ def text_summary(result: Result) -> str:
     return "\n".join(
         [
             *wrap(result.stopped, _WIDTH),
+            *wrap(verdict(result), _WIDTH),
             title(result),
             "=" * _WIDTH,
             *wrap(_sizes(result), _WIDTH),
@@ -201,7 +203,8 @@ def html_summary(result: Result) -> str:
         ("Remarks", html_list(cautions(result))),
     ]
     body = "".join(f"<h4>{escape(heading)}</h4>{content}" for heading, content in sections if content)
-    stopped = f"<p><strong>{escape(result.stopped)}</strong></p>" if result.stopped else ""
+    first = [line for line in (result.stopped, verdict(result)) if line]
+    stopped = "".join(f"<p><strong>{escape(line)}</strong></p>" for line in first)
     return f"<div>{stopped}<h3>{escape(title(result))}</h3><p>{escape(_sizes(result))}</p>{body}</div>"
 
 

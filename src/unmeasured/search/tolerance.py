@@ -277,6 +277,9 @@ class Tolerant:
         if len(sample.names) > BUDGET.many_variables:
             start = start_near(cpdag, near, dict(zip(cpdag.latents, positions, strict=True)))
         (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=self.n_threads, check=clock.check_last_fit)
+        while (cross := _improper_cross_loadings(fit)) and not clock.is_over:
+            cpdag = _without_edges(cpdag, cross)
+            (fit,) = fit_many([cpdag], sample, n_threads=self.n_threads, check=clock.check_last_fit)
         # Latents were numbered as in the partition; they go by the order of their first indicators now.
         name_of = {position: name for name, position in zip(ordered.latents, positions, strict=True)}
         at = [data.names.index(name) for name in sample.names]
@@ -309,6 +312,27 @@ class Tolerant:
         )
 
 
+def _improper_cross_loadings(fit: Fit) -> list[tuple[str, str]]:
+    """The weaker loading of each item that has two latents and a standardised loading beyond 1."""
+    table = fit.parameters
+    loadings = table[table["op"] == "=~"]
+    beyond = loadings["rhs"][loadings["std"].abs() > 1.0].unique()
+    found = []
+    for item in beyond:
+        rows = loadings[loadings["rhs"] == item]
+        if len(rows) > 1:
+            found.append((str(rows["lhs"].iloc[int(rows["std"].abs().argmin())]), str(item)))
+    return found
+
+
+def _without_edges(cpdag: CPDAG, edges: Sequence[tuple[str, str]]) -> CPDAG:
+    """The same class with fewer loadings."""
+    A = cpdag.adjacency.copy()
+    for latent, item in edges:
+        A[cpdag.variables.index(latent), cpdag.variables.index(item)] = 0
+    return CPDAG(cpdag.variables, A, cpdag.groups, cpdag.known)
+
+
 def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
     """How sure the level is that leads, and what others there are."""
     lead = levels[headline]
@@ -325,7 +349,8 @@ def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
 def with_cross_loadings(pieces: Pieces, found: Placed, pair_cost: float = math.inf) -> Placed:
     """Second latents for items where the score asks for them; every item keeps its first, and has two at most.
 
-    By modification indices in batches, each fitted; a batch that does not raise the score is halved. Where one residual
+    By modification indices in batches, each fitted; a batch that does not raise the score, or makes a loading larger
+    than 1, is halved. Where one residual
     pair would explain more than the second latent does, the item is left to it.
     """
     score, n = pieces.score, len(found.model.observed)
@@ -351,12 +376,19 @@ def with_cross_loadings(pieces: Pieces, found: Placed, pair_cost: float = math.i
                 model = other if other.is_valid else model
             if model.key != found.model.key:
                 fitted = pieces.fitted(model, found.factors)
-                better = fitted if fitted.value > found.value else None
+                is_proper = _largest_loading(fitted) <= max(1.0, _largest_loading(found))
+                better = fitted if fitted.value > found.value and is_proper else None
             order = order[: len(order) // 2]
         if better is None:
             break
         found = better
     return found
+
+
+def _largest_loading(found: Placed) -> float:
+    """The largest standardised loading in absolute value, of variables and latents of unit variance."""
+    factors = found.factors
+    return float(np.abs(factors.loadings * np.sqrt(np.diag(factors.Phi))[:, None]).max(initial=0.0))
 
 
 def _modification(S: Floats, found: Placed) -> Floats:
