@@ -10,15 +10,14 @@ from itertools import combinations
 
 from unmeasured.errors import GraphError, listing
 from unmeasured.graphs.bitsets import bits
-from unmeasured.graphs.cpdag import CPDAG
-from unmeasured.graphs.dag import DAG
 from unmeasured.graphs.groups import LatentGroups, braces, uniformity_failures
+from unmeasured.graphs.protocols import Directed, Writable
 
 
 def to_lavaan(
-    graph: DAG | CPDAG,
+    graph: Writable,
     *,
-    member: DAG | None = None,
+    member: Directed | None = None,
     anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
     fixed: Mapping[tuple[str, str], float] | None = None,
 ) -> str:
@@ -56,6 +55,7 @@ def to_lavaan(
 
     Examples
     --------
+    >>> from unmeasured.graphs import DAG
     >>> dag = DAG.from_edges(
     ...     [("L1", "L2"), *(("L1", x) for x in ("a", "b")), *(("L2", x) for x in ("c", "d"))],
     ...     latents=["L1", "L2"],
@@ -71,7 +71,7 @@ def to_lavaan(
     dag = _member(graph, member)
     _refuse_names_r_cannot_read(dag.names)
     model = _LavaanModel(dag, anchors or {}, fixed or {})
-    undirected = list(_undirected_remarks(graph, dag)) if isinstance(graph, CPDAG) else []
+    undirected = list(_undirected_remarks(graph, dag))
     sections = [
         [*model.header(), *model.rotation_remarks(), *model.fixed_remarks(), *model.measurement()],
         [*undirected, *model.paths()],
@@ -82,9 +82,9 @@ def to_lavaan(
 
 
 def to_semopy(
-    graph: DAG | CPDAG,
+    graph: Writable,
     *,
-    member: DAG | None = None,
+    member: Directed | None = None,
     anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
 ) -> str:
     """Text for semopy's ``Model``; ``i =~ j`` and ``j ~ i`` read i → j.
@@ -101,6 +101,7 @@ def to_semopy(
 
     Examples
     --------
+    >>> from unmeasured.graphs import DAG
     >>> dag = DAG.from_edges([(g, x) for g in "AB" for x in ("x1", "x2", "x3", "x4")], latents=["A", "B"])
     >>> print(to_semopy(dag))
     # semopy: Model(text)
@@ -121,7 +122,7 @@ def to_semopy(
         raise GraphError(
             f"semopy cannot scale {listing(hidden)}: no observed variable measures it. Write it for lavaan."
         )
-    undirected = list(_undirected_remarks(graph, dag)) if isinstance(graph, CPDAG) else []
+    undirected = list(_undirected_remarks(graph, dag))
     header = ["# semopy: Model(text)", *list(model.header())[1:]]
     sections = [
         [*header, *model.rotation_remarks(), *model.unit_loadings()],
@@ -132,19 +133,19 @@ def to_semopy(
     return "\n\n".join("\n".join(section) for section in sections if section)
 
 
-def _member(graph: DAG | CPDAG, member: DAG | None) -> DAG:
+def _member(graph: Writable, member: Directed | None) -> Directed:
     if member is not None:
-        if not isinstance(graph, CPDAG) or member.names != graph.names:
+        if not graph.is_class or member.names != graph.names:
             raise GraphError("member goes with a CPDAG and is one of its DAGs, with the same names.")
         return member
-    return graph.member() if isinstance(graph, CPDAG) else graph
+    return graph.member()
 
 
 @dataclass(frozen=True)
 class _LavaanModel:
     """A DAG seen as lavaan sees it: which edges are loadings, which are paths, what would be added."""
 
-    dag: DAG
+    dag: Directed
     anchors: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
     fixed: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
@@ -292,11 +293,11 @@ class _LavaanModel:
         return [f"{a} ~~ 0*{b}" for a, b in pairs]
 
 
-def _undirected_remarks(cpdag: CPDAG, member: DAG) -> Iterator[str]:
+def _undirected_remarks(graph: Writable, member: Directed) -> Iterator[str]:
     """One comment for each undirected edge between groups or observed variables."""
-    group = {name: members for members in cpdag.groups for name in members}
+    group = {name: members for members in graph.groups for name in members}
     seen = set()
-    for a, b in cpdag.undirected_edges:
+    for a, b in graph.undirected_edges:
         if not member.has_edge(a, b):
             a, b = b, a
         first, second = group.get(a, (a,)), group.get(b, (b,))
