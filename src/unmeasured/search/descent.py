@@ -20,17 +20,12 @@ from unmeasured.search.model import model_of_class
 from unmeasured.search.trace import Step, Steps
 from unmeasured.sem.fit import fit_many
 
-# The penalty to go down from is BIC's for so many rows, worth the way only if it is so many times the one asked for.
-_FEW_ROWS, _FAR = 1000, 4.0
-# What the first search takes of the whole way, about.
-_FIRST = 0.5
-
 
 def best_from_above(search: BicSearch, penalty: float, steps: Steps) -> Best | None:
     """The best class found; with so many rows that it is rejected, also by way of larger penalties."""
     sample, clock = search.sample, search.clock
     is_asked = may_descend(sample, penalty) and not search.guidance.starts  # with starts it is near an answer already
-    clock.lap(0.0, _FIRST if is_asked else 1.0)
+    clock.lap(0.0, BUDGET.first_search if is_asked else 1.0)
     first = search.best(penalty, steps)
     if first is None or not is_asked:
         return first
@@ -45,7 +40,9 @@ def best_from_above(search: BicSearch, penalty: float, steps: Steps) -> Best | N
     for done, at in enumerate(stages):
         if clock.measuring_is_over:
             return first
-        clock.lap(*(_FIRST + (1.0 - _FIRST) * part / len(stages) for part in (done, done + 1)))
+        clock.lap(
+            *(BUDGET.first_search + (1.0 - BUDGET.first_search) * part / len(stages) for part in (done, done + 1))
+        )
         start = model_of_class(with_isolated(best.state.cpdag, sample.names), sample.names)
         near, lap = replace(search, guidance=replace(search.guidance, starts=[start])), steps.lap()
         found = near.best(at, lap)
@@ -61,8 +58,8 @@ def best_from_above(search: BicSearch, penalty: float, steps: Steps) -> Best | N
 
 def may_descend(sample: Sample, penalty: float = 1.0) -> bool:
     """Whether there are rows enough for it, and not so many variables that they are worked on in pieces."""
-    return _penalty_of_few_rows(sample.n) >= _FAR * penalty and len(sample.names) <= BUDGET.many_variables
+    return _penalty_of_few_rows(sample.n) >= BUDGET.far_penalty * penalty and len(sample.names) <= BUDGET.many_variables
 
 
 def _penalty_of_few_rows(n: float) -> float:
-    return math.log(_FEW_ROWS) / _FEW_ROWS * n / math.log(n)
+    return math.log(BUDGET.few_rows) / BUDGET.few_rows * n / math.log(n)

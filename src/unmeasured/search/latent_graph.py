@@ -18,15 +18,11 @@ import numpy as np
 from unmeasured.arrays import Bools, Floats, Marks
 from unmeasured.errors import Stopped
 from unmeasured.graphs import cpdag_of
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
 from unmeasured.search.paper.state import State
 from unmeasured.sem.savings import rough_savings
 from unmeasured.sem.solve import Check, never
-
-# A total score has to rise by more than rounding.
-_LEAST_RISE = 1e-9
-# Rises that differ by less than this part are the same.
-_TIE = 1e-6
 
 
 class LatentBic:
@@ -74,7 +70,7 @@ def latent_class(state: State, score: LatentBic, check: Check = never) -> State:
             return state
         rises = {move: _rise_of_deletion(score, state, move) for move in candidate_deletions(state)}
         best = max(rises, key=rises.__getitem__, default=None)
-        if best is None or rises[best] <= _LEAST_RISE:
+        if best is None or rises[best] <= BUDGET.least_rise_in_closed_form:
             return state
         state = best.apply(state)
 
@@ -104,8 +100,8 @@ def climbed_graph(score: LatentBic, start: Marks | None = None, check: Check = n
         toggled, turned = _legal(arcs)
         options = np.stack([np.where(toggled, rises, -np.inf), np.where(turned, rises + rises.T, -np.inf)], axis=-1)
         # Both directions of an edge often gain the same; which of them is taken is not for rounding to say.
-        g, h, turn = np.unravel_index(np.argmax(options >= (1.0 - _TIE) * options.max()), options.shape)
-        if options[g, h, turn] <= _LEAST_RISE:
+        g, h, turn = np.unravel_index(np.argmax(options >= (1.0 - BUDGET.tie) * options.max()), options.shape)
+        if options[g, h, turn] <= BUDGET.least_rise_in_closed_form:
             return arcs
         arcs[g, h] ^= 1
         arcs[h, g] ^= np.uint8(turn)

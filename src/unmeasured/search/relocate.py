@@ -22,16 +22,15 @@ from typing import NamedTuple
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Ints
+from unmeasured.search.budget import BUDGET
 from unmeasured.sem.kernels import compiled, inner
 from unmeasured.sem.solve import Check, never
 
-# Noise a variable keeps where a regression leaves it less than none (a Heywood case in the making).
+# Residual variance a variable keeps where a regression leaves it less than none (a Heywood case in the making), and at
+# least where a fit has it at its bound. Variables have unit variance, and the bound of fits is below both. Not in the
+# budget: code compiled on disk does not see that another file has changed.
 _LEAST_NOISE = 1e-3
 _LEAST_SHARE = 1e-4
-# Single groups that are tried with every other one.
-_N_PARTNERS = 4
-# Variables between two looks at the clock.
-_AT_ONCE = 16
 
 
 @inner
@@ -333,6 +332,7 @@ def best_parents(
     variance: float,
     n_samples: float,
     prices: Floats,
+    n_partners: int,
     best: Bools,
 ) -> float:
     """``best`` (G,) becomes the parents of a variable that add most to the score; by how much more than ``current``."""
@@ -342,7 +342,7 @@ def best_parents(
     now, top = -np.inf, -np.inf
     # First the present parents, whole or with one dropped, then no group to begin with, then the best single ones; each
     # as they are (a = -1) or with one group more.
-    for case in range(G + 2 + min(_N_PARTNERS, G)):
+    for case in range(G + 2 + min(n_partners, G)):
         base[:] = False
         if case <= G:
             base[:] = current
@@ -374,7 +374,7 @@ def best_parents(
 @compiled
 def all_best_parents(
     V: Floats, moment: Floats, cross: Floats, pull: Floats, spread: Floats, scalars: Floats, current: Bools,
-    first: Ints, n_samples: float, prices: Floats, begin: int, end: int, best: Bools, rise: Floats,
+    first: Ints, n_samples: float, prices: Floats, n_partners: int, begin: int, end: int, best: Bools, rise: Floats,
 ) -> None:  # fmt: skip
     """:func:`best_parents` of the variables from ``begin`` to ``end``: ``best`` (n, G) and ``rise`` (n,)."""
     m = cross.shape[1]
@@ -382,7 +382,7 @@ def all_best_parents(
     for j in range(begin, end):
         leave_out(j, V, moment, cross, pull, spread, scalars, own_moment, own_cross, own_V)
         rise[j] = best_parents(
-            current[j], first, own_moment, own_cross, own_V, scalars[j, 3], n_samples, prices, best[j]
+            current[j], first, own_moment, own_cross, own_V, scalars[j, 3], n_samples, prices, n_partners, best[j]
         )
 
 
@@ -404,8 +404,8 @@ def stepwise_relocations(
     """
     best, rise = np.empty_like(current), np.empty(len(S))
     predicted = predictions(S, Loading, Phi, noise)
-    for begin in range(0, len(S), _AT_ONCE):
+    for begin in range(0, len(S), BUDGET.n_between_checks):
         check()
-        end = min(begin + _AT_ONCE, len(S))
-        all_best_parents(*predicted, current, first, n_samples, prices, begin, end, best, rise)
+        end = min(begin + BUDGET.n_between_checks, len(S))
+        all_best_parents(*predicted, current, first, n_samples, prices, BUDGET.n_partners, begin, end, best, rise)
     return best, rise

@@ -13,26 +13,13 @@ import numpy as np
 from unmeasured.arrays import Floats, Ints, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel
 from unmeasured.sem import kernels
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import Pattern, pattern_of
 from unmeasured.sem.savings import covariance_along, effects_along, predicted_graph
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve
-
-# Fits of a search stop once a step is predicted to gain less than this in total log-likelihood.
-_SEARCH_GAIN = 1e-3
-# Steps to tell which models are in the running, how many of them are, and steps to fit those.
-_QUICK_STEPS, _IN_THE_RUNNING, _STEPS = 12, 12, 60
-# How far a fit goes beyond its last step at most: so many times what that step was predicted to gain (9 of 10 fits).
-_REACH, _LEAST_REACH = 40.0, 2.0
-# What part of the logarithm of its choices a variable pays for its first group, and for every further one: chosen by
-# measurement (docs/search-notes.md). The usual half for cross-loadings too made real questionnaires fit worse.
-_FIRST_CHOICE, _FURTHER_CHOICE = 0.5, 0.25
-# A fit that ends this far below what another start reaches was trapped.
-_TRAPPED = 0.5
-# Other starts a population fit gets before a misfit is believed.
-_INSISTENCE = 12
 
 
 class Scorable(Protocol):
@@ -75,7 +62,7 @@ class Fitted:
 
     def may_reach(self, value: float, least: float) -> bool:
         """Whether going on with the fit, by ``least`` or what is predicted, could bring the score this far."""
-        return not self.finished and self.value + max(_REACH * self.predicted, least) > value
+        return not self.finished and self.value + max(BUDGET.reach * self.predicted, least) > value
 
     @property
     def loadings(self) -> Floats:
@@ -137,9 +124,9 @@ class LikelihoodScore:
         else:
             # A thousandth of a unit is far below any tolerance. Overfull states end at bounds as a rule, and other
             # starts change them by less than that; insisting on each made the search many times slower.
-            max_steps = 2 * _STEPS if self.near is None else _STEPS
+            max_steps = 2 * BUDGET.most_steps if self.near is None else BUDGET.most_steps
             solutions = solve(
-                problems, starts, gain=_SEARCH_GAIN, max_steps=max_steps, n_threads=self.n_threads, check=self.check
+                problems, starts, gain=BUDGET.fit_gain, max_steps=max_steps, n_threads=self.n_threads, check=self.check
             )
         for key, solution in zip(new, solutions, strict=True):
             # Rounding may put a perfect fit a hair above the saturated model.
@@ -160,7 +147,7 @@ class LikelihoodScore:
     def _insist(self, problems: list[Problem], solutions: list[Solution]) -> list[Solution]:
         """Of a population a model fits perfectly or is wrong; before we call it wrong, other starts have a say."""
         rng = np.random.default_rng(len(problems))
-        for _ in range(_INSISTENCE):
+        for _ in range(BUDGET.n_population_starts):
             doubtful = [b for b, s in enumerate(solutions) if s.discrepancy > 1e-9]
             if not doubtful:
                 break
@@ -209,8 +196,8 @@ class BicScore:
         # A few steps tell which models are in the running; only those are fitted to the end.
         ranked = sorted(asked, key=lambda key: -self._memory[key].value)
         best = self._memory[ranked[0]].value if ranked else 0.0
-        reach = _LEAST_REACH * max(self.sample.n / 1000.0, 1.0)  # likelihoods are sums over samples
-        open_still = [key for key in ranked[:_IN_THE_RUNNING] if self._memory[key].may_reach(best, reach)]
+        reach = BUDGET.least_reach * max(self.sample.n / 1000.0, 1.0)  # likelihoods are sums over samples
+        open_still = [key for key in ranked[: BUDGET.n_in_the_running] if self._memory[key].may_reach(best, reach)]
         self._go_on([self._open[key] for key in open_still])
         return [self._memory[model.key] for model in models]
 
@@ -222,12 +209,14 @@ class BicScore:
     def _is_new(self, key: Hashable, start: Start | None) -> bool:
         if key not in self._memory:
             return True
-        return key not in self._from_data if start is None else start.least > self._memory[key].value + _TRAPPED
+        return key not in self._from_data if start is None else start.least > self._memory[key].value + BUDGET.trapped
 
     def _fit(self, asks: Sequence[tuple[FactorModel, Start | None]]) -> None:
         """Begin to fit, and remember where that is better than what is remembered."""
         first = [np.full(model.pattern.n_free, np.nan) if start is None else start.x for model, start in asks]
-        for (model, start), solution in zip(asks, self._solve([m for m, _ in asks], first, _QUICK_STEPS), strict=True):
+        for (model, start), solution in zip(
+            asks, self._solve([m for m, _ in asks], first, BUDGET.quick_steps), strict=True
+        ):
             finished = solution.end != kernels.STEP_LIMIT
             fitted = self._fitted(model, solution, finished)
             known = self._memory.get(model.key)
@@ -240,7 +229,9 @@ class BicScore:
 
     def _go_on(self, fits: Sequence[tuple[FactorModel, Solution]]) -> None:
         """Fit to the end."""
-        solutions = self._solve([model for model, _ in fits], [start for _, start in fits], _STEPS - _QUICK_STEPS)
+        solutions = self._solve(
+            [model for model, _ in fits], [start for _, start in fits], BUDGET.most_steps - BUDGET.quick_steps
+        )
         for (model, _), solution in zip(fits, solutions, strict=True):
             self._memory[model.key] = self._fitted(model, solution, True)
             del self._open[model.key]
@@ -250,7 +241,7 @@ class BicScore:
     ) -> list[Solution]:
         problems = [Problem(model.pattern, self.sample) for model in models]
         return solve(
-            problems, starts, gain=_SEARCH_GAIN, max_steps=max_steps, n_threads=self.n_threads, check=self.check
+            problems, starts, gain=BUDGET.fit_gain, max_steps=max_steps, n_threads=self.n_threads, check=self.check
         )
 
     def _fitted(self, model: FactorModel, solution: Solution, finished: bool) -> Fitted:
@@ -314,7 +305,7 @@ def priors(n_observed: int, n_groups: int) -> tuple[float, float]:
     """Of a first group, and of each further one."""
     if not n_groups:
         return 0.0, 0.0
-    return _FIRST_CHOICE * math.log(n_groups), _FURTHER_CHOICE * math.log(n_observed * n_groups)
+    return BUDGET.first_choice * math.log(n_groups), BUDGET.further_choice * math.log(n_observed * n_groups)
 
 
 def default_delta(n_samples: float) -> float:
