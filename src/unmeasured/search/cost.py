@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from unmeasured.data.sample import Sample, as_sample
+from unmeasured.search.bic import may_descend
 from unmeasured.search.clock import in_words
-from unmeasured.search.descent import may_descend
 from unmeasured.search.model import FactorModel
 from unmeasured.sem.solve import Problem, solve
 

@@ -22,10 +22,9 @@ from unmeasured.graphs import CPDAG, DAG
 from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.discovery import Discovery, is_rejected
-from unmeasured.search.latent_graph import LatentBic, climbed_graph
-from unmeasured.search.score import prior_of
+from unmeasured.search.latent_graph import climbed_graph
+from unmeasured.search.score import GroupBic, prior_of
 from unmeasured.sem.fit import Fit, fit_many
-from unmeasured.sem.savings import exact_graph
 
 
 @dataclass(frozen=True)
@@ -75,14 +74,14 @@ def best_rival(sample: Sample, penalty: float) -> Rival:
     Every edge pays, besides its dimension, half the logarithm of the number of edges it was chosen from.
     """
     n = len(sample.names)
-    price = 0.5 * penalty * (math.log(sample.n) + math.log(n * (n - 1) / 2))
+    of_edge = 0.5 * penalty * (math.log(sample.n) + math.log(n * (n - 1) / 2))
+    # A copy can be written to, as covariances of latents can: another kind of array would be compiled for anew.
+    score = GroupBic(sample.corr.copy(), (1,) * n, sample.n, of_edge)
     if n <= BUDGET.exact_observed:
-        # A copy can be written to, as covariances of latents can: another kind of array would be compiled for anew.
-        arcs, value = exact_graph(sample.corr.copy(), (1,) * n, sample.n, price)
+        arcs, value = score.exact()
     else:
-        score = LatentBic(sample.corr, (1,) * n, sample.n, price)
         arcs = climbed_graph(score)
-        value = sum(score(j, frozenset(np.flatnonzero(arcs[:, j]).tolist())) for j in range(n))
+        value = score.total(arcs)
     saturated = -0.5 * sample.n * sample.log_det_corr
     edges = [(sample.names[i], sample.names[j]) for i, j in np.argwhere(arcs).tolist()]
     dag = DAG.from_edges(edges, names=sample.names)

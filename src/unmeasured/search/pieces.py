@@ -24,6 +24,7 @@ import numpy as np
 from unmeasured.arrays import Bools, Floats
 from unmeasured.errors import Stopped
 from unmeasured.search.budget import BUDGET
+from unmeasured.search.climb import Log, Proposal, climb
 from unmeasured.search.clock import Clock
 from unmeasured.search.model import FactorModel
 from unmeasured.search.proposals import ChanceGains, Cluster, RankGains, assemble, candidate_clusters, find_clusters
@@ -65,14 +66,17 @@ class Pieces:
         """The best measurement model found; None where nothing clusters."""
         for model in self.starts():
             self.regrouped(self.place(self.fitted(model)))
-        while (before := self.best) is not None:
-            self.check()
-            other = self.regrouped(self.place(self.work(before)))
-            # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
-            if other.value <= before.value + BUDGET.least_rise_by_em:
-                self.best = before
-                break
+        if self.best is not None:
+            self.best = climb(self.best, [self.worked], least_rise=BUDGET.least_rise_by_em, check=self.check)
         return self.best
+
+    def worked(self, found: Placed) -> Proposal[Placed] | None:
+        """Work on all pieces, put together and placed anew."""
+        other = self.regrouped(self.place(self.work(found)))
+        # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
+        if self.best is None or other.value <= found.value + BUDGET.least_rise_by_em:
+            return None
+        return Proposal("work on pieces", self.best)  # may have been passed on the way
 
     def starts(self) -> Iterator[FactorModel]:
         """What closed forms find, by strict tests and lenient ones: of real data no constraint holds exactly."""
@@ -145,18 +149,18 @@ class Pieces:
 
     def place(self, found: Placed) -> Placed:
         """Other parents for the variables until that improves nothing."""
-        while True:
-            self.check()
-            best, rise = self.other_parents(found)
-            order = [int(j) for j in np.argsort(-rise) if rise[j] > BUDGET.least_rise_by_em]
+        log = Log(self._recorder, "Whole model")
+        return climb(found, [self.replaced_parents], least_rise=BUDGET.least_rise_by_em, check=self.check, log=log)
+
+    def replaced_parents(self, found: Placed) -> Proposal[Placed] | None:
+        """The parents that closed forms like best, for all variables that gain; for fewer where that is too many."""
+        best, rise = self.other_parents(found)
+        order = [int(j) for j in np.argsort(-rise) if rise[j] > BUDGET.least_rise_by_em]
+        better = self.moved(found, best, order)
+        while better is None and len(order) > 1:  # together they gain less than predicted
+            order = order[: len(order) // 2]
             better = self.moved(found, best, order)
-            while better is None and len(order) > 1:  # together they gain less than predicted
-                order = order[: len(order) // 2]
-                better = self.moved(found, best, order)
-            if better is None:
-                break
-            found = better
-        return found
+        return better
 
     def other_parents(self, found: Placed) -> tuple[Bools, Floats]:
         """(n, G) the parents closed forms like best, and (n,) by how much they would raise the score."""
@@ -170,7 +174,7 @@ class Pieces:
             float(score.sample.n), self.check,
         )  # fmt: skip
 
-    def moved(self, found: Placed, best: Bools, order: Sequence[int]) -> Placed | None:
+    def moved(self, found: Placed, best: Bools, order: Sequence[int]) -> Proposal[Placed] | None:
         """The model with other parents for some variables, as far as it stays valid, if that is better."""
         model = found.model
         for j in order:
@@ -183,10 +187,7 @@ class Pieces:
         if moved.value <= found.value + BUDGET.least_rise_by_em:
             return None
         n_changed = sum(a != b for a, b in zip(model.parents, found.model.parents, strict=True))
-        what = f"other parents for {n_changed} variables"
-        reason = f"the score rises by {moved.value - found.value:.2f}, more than {BUDGET.least_rise_by_em:g}"
-        self._recorder.write("Whole model", what, found.value, moved.value, reason, tolerance=BUDGET.least_rise_by_em)
-        return moved
+        return Proposal(f"other parents for {n_changed} variables", moved)
 
     # Pieces -----------------------------------------------------------------------------------------------
 

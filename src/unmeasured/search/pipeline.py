@@ -13,8 +13,8 @@ Each stage is one call in :func:`discover`; what it does is in a module of its o
 canonical order              :mod:`unmeasured.search.canonical`
 proposals                    :mod:`unmeasured.search.proposals`: measurement models from closed forms, no fits
 measurement model            :mod:`unmeasured.search.refine`; with many variables :mod:`unmeasured.search.pieces`
-edges between latents        :mod:`unmeasured.search.latent_graph`, :mod:`unmeasured.search.latent_edges`
-both, the best of several    :mod:`unmeasured.search.bic`; with very many rows :mod:`unmeasured.search.descent`
+edges between latents        :mod:`unmeasured.search.latent_graph`
+both, the best of several    :mod:`unmeasured.search.bic`
 Algorithms 1 and 2           :mod:`unmeasured.search.paper`
 knowledge                    :mod:`unmeasured.search.informed`
 are there latents at all?    :mod:`unmeasured.search.observed`
@@ -40,11 +40,10 @@ from unmeasured.knowledge.known import Knowledge
 from unmeasured.knowledge.rules import Rules
 from unmeasured.knowledge.satisfy import rules_of
 from unmeasured.remarks import distrust
-from unmeasured.search.bic import Best, BicSearch
+from unmeasured.search.bic import Best, BicSearch, best_from_above
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical, in_order_of
 from unmeasured.search.clock import Clock
-from unmeasured.search.descent import best_from_above
 from unmeasured.search.discovery import (
     Discovery,
     independent_variables,

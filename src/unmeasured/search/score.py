@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -13,12 +14,13 @@ import numpy as np
 from unmeasured.arrays import Floats, Ints, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
+from unmeasured.graphs.bitsets import bits, row_masks
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel
 from unmeasured.sem import kernels
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import Pattern, pattern_of
-from unmeasured.sem.savings import covariance_along, effects_along, predicted_graph
+from unmeasured.sem.savings import best_graph, covariance_along, effects_along, log_dets_of
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve
 
 
@@ -163,7 +165,7 @@ class BicScore:
     """Total log-likelihood less ``0.5 penalty log(N)`` for each generic dimension; larger is better.
 
     For measurement models: fitted with all groups connected, and credited with what the best latent graph will save
-    (:mod:`unmeasured.sem.savings`). The constant of the saturated model is left out.
+    (:class:`GroupBic`). The constant of the saturated model is left out.
     """
 
     def __init__(
@@ -252,7 +254,7 @@ class BicScore:
         value -= self.price * self.dimension(model) + self.prior(model)
         predicted = 0.5 * self.sample.n * solution.promised
         fitted = Fitted(model, value, effects, solution.x[-n:], finished, predicted, np.empty((0, 0), np.uint8))
-        arcs, saved = predicted_graph(fitted.latent_cov, model.sizes, self.sample.n, self.price)
+        arcs, saved = GroupBic(fitted.latent_cov, model.sizes, self.sample.n, self.price).predicted()
         return replace(fitted, value=value + saved, arcs=arcs)
 
     def prior(self, model: FactorModel) -> float:
@@ -276,6 +278,111 @@ class BicScore:
         if key not in self._dimensions:
             self._dimensions[key] = jacobian_rank(model.pattern)
         return self._dimensions[key]
+
+
+class GroupBic:
+    """BIC of a graph over groups of latents, as if these had been observed with the covariance they are fitted with.
+
+    A sum over groups: the log-likelihood of a group given its parents, less a penalty for each of its paths; constants
+    are left out. Sets of groups are bits of a number. Variables that were observed are groups of one.
+
+    Parameters
+    ----------
+    Phi : (m, m)
+        Covariance of the latents, group by group.
+    sizes : tuple of int
+        Latents of each group.
+    n_samples, penalty : float
+        How often the log-likelihood per sample counts, and what a path costs; 1 and the penalty per sample give the
+        score per sample.
+
+    Examples
+    --------
+    >>> chain = 0.8 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
+    >>> arcs, _ = GroupBic(chain, (1, 1, 1, 1), 1000.0, 3.45).exact()
+    >>> np.argwhere(np.triu(arcs | arcs.T)).tolist()
+    [[0, 1], [1, 2], [2, 3]]
+    >>> arcs, saved = GroupBic(np.eye(3), (1, 1, 1), 100.0, 2.0).predicted()  # nothing is connected: all paths can go
+    >>> int(arcs.sum()), round(saved, 6)
+    (0, 6.0)
+    """
+
+    def __init__(self, Phi: Floats, sizes: tuple[int, ...], n_samples: float, penalty: float) -> None:
+        self.n_groups = len(sizes)
+        self._Phi, self._sizes = Phi, sizes
+        self._n_samples, self._penalty = n_samples, penalty
+        self._is_exact = len(sizes) <= BUDGET.exact_groups
+        self._known: dict[int, float] = {}
+        self._local: dict[tuple[int, int], float] = {}
+
+    def local(self, group: int, parents: int) -> float:
+        """What a group with these parents contributes; remembered."""
+        if (group, parents) not in self._local:
+            n_paths = self._sizes[group] * sum(self._sizes[g] for g in bits(parents))
+            explained = self._log_det(parents | 1 << group) - self._log_det(parents)
+            self._local[group, parents] = -0.5 * self._n_samples * explained - self._penalty * n_paths
+        return self._local[group, parents]
+
+    def total(self, arcs: Marks) -> float:
+        """The score of a graph (G, G)."""
+        return sum(self.local(g, parents) for g, parents in enumerate(row_masks(arcs.T)))
+
+    def exact(self) -> tuple[Marks, float]:
+        """The best graph (G, G) and its score; time and memory double with every group."""
+        arcs = np.zeros((self.n_groups,) * 2, dtype=np.uint8)
+        sizes = np.array(self._sizes)
+        return arcs, float(best_graph(self._log_dets, sizes, self._n_samples, self._penalty, arcs))
+
+    def predicted(self) -> tuple[Marks, float]:
+        """The graph (G, G) that will do, and by how much the score rises with it above that of all edges.
+
+        With few groups the best there is, with many that of one look at each pair; never below zero.
+        """
+        if not self._is_exact:
+            return self.rough()
+        arcs, best = self.exact()
+        n_paths = (sum(self._sizes) ** 2 - sum(size * size for size in self._sizes)) // 2
+        return arcs, float(best + 0.5 * self._n_samples * self._log_dets[-1] + self._penalty * n_paths)
+
+    def rough(self) -> tuple[Marks, float]:
+        """The same from one look at each pair, in the order of the groups: an edge goes if it costs less than it saves.
+
+        The precision of the groups up to g gives all looks at g: the partial covariance of two of them is the inverse
+        of their block.
+        """
+        arcs = np.zeros((self.n_groups,) * 2, dtype=np.uint8)
+        ends = np.cumsum([0, *self._sizes])
+        total = 0.0
+        for g in range(1, self.n_groups):
+            P = np.linalg.inv(self._Phi[: ends[g + 1], : ends[g + 1]])
+            b = slice(ends[g], ends[g + 1])
+            for h in range(g):
+                a = slice(ends[h], ends[h + 1])
+                both = np.block([[P[a, a], P[a, b]], [P[b, a], P[b, b]]])
+                apart = np.linalg.slogdet(P[a, a])[1] + np.linalg.slogdet(P[b, b])[1]
+                lost = 0.5 * self._n_samples * float(apart - np.linalg.slogdet(both)[1])
+                saved = self._penalty * self._sizes[g] * self._sizes[h] - lost
+                arcs[h, g] = saved <= 0.0
+                total += max(float(saved), 0.0)
+        return arcs, total
+
+    @cached_property
+    def _log_dets(self) -> Floats:
+        """(2^G,) log determinants of the covariance of every set of groups."""
+        return log_dets_of(self._Phi, self._sizes)
+
+    @cached_property
+    def _columns(self) -> list[range]:
+        """The latents of each group."""
+        return [range(a, b) for a, b in pairwise(np.cumsum([0, *self._sizes]).tolist())]
+
+    def _log_det(self, groups: int) -> float:
+        if self._is_exact:
+            return float(self._log_dets[groups])
+        if groups not in self._known:
+            of = [i for g in bits(groups) for i in self._columns[g]]
+            self._known[groups] = float(np.linalg.slogdet(self._Phi[np.ix_(of, of)])[1]) if of else 0.0
+        return self._known[groups]
 
 
 def prior(n_parents: Sequence[int], n_groups: int) -> float:

@@ -32,12 +32,12 @@ from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.levels import Level, named_level, strongest_level
 from unmeasured.remarks import distrust
-from unmeasured.search.bic import LatentTest
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical, in_order_of
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import REJECTED, Discovery, is_rejected, remarks_on_fit, with_isolated
 from unmeasured.search.guided import paths_of
+from unmeasured.search.latent_graph import LatentTest
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
