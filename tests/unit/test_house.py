@@ -1,4 +1,4 @@
-"""The house rules that a machine can check: import directions, docstrings, the README's code."""
+"""The rules of the code base that a machine can check: import directions, docstrings, the README's code."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ ORDER = [
     "cli",
     "__main__",
 ]
-# The package face may import every room; simulate and metrics stand side by side.
+# The top of the package may import every other; simulate and metrics stand side by side.
 BESIDE = {frozenset({"simulate", "metrics"})}
 
 
-def room(path):
-    return in_room(path.relative_to(SOURCE).parts[0].removesuffix(".py"))
+def package_of(path):
+    return package_named(path.relative_to(SOURCE).parts[0].removesuffix(".py"))
 
 
-def in_room(name):
-    """The files of the command line are one room."""
+def package_named(name):
+    """The files of the command line are one package."""
     return "cli" if name.startswith("cli_") else name
 
 
@@ -78,7 +78,7 @@ def imported_names(path):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
             name = node.args[0].value if isinstance(node.args[0], ast.Constant) else ""
             place = str(path.relative_to(SOURCE))
-            is_known = any(name.startswith(f"unmeasured.{room}") and place == file for file, room in BY_NAME)
+            is_known = any(name.startswith(f"unmeasured.{package}") and place == file for file, package in BY_NAME)
             names = [name] if not is_known else []
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -87,19 +87,19 @@ def imported_names(path):
         yield from (name for name in names if name.split(".")[0] == "unmeasured")
 
 
-def imported_rooms(path):
+def imported_packages(path):
     for name in imported_names(path):
         parts = name.split(".")
-        if len(parts) > 1 and in_room(parts[1]) in ORDER:
-            yield in_room(parts[1])
+        if len(parts) > 1 and package_named(parts[1]) in ORDER:
+            yield package_named(parts[1])
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
 def test_imports_come_from_the_left(path):
-    here = room(path)
+    here = package_of(path)
     if here == "__init__":
         return
-    for other in imported_rooms(path):
+    for other in imported_packages(path):
         assert other == here or ORDER.index(other) < ORDER.index(here), f"{path.name} imports {other}"
         assert frozenset({other, here}) not in BESIDE, f"{path.name} imports {other}"
 

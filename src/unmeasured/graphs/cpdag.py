@@ -405,10 +405,10 @@ class CPDAG(Exports):
         --------
         >>> edges = [("L1", "L2"), ("L2", "L3"), *((f"L{i}", f"x{i}{j}") for i in (1, 2, 3) for j in "ab")]
         >>> chain = DAG.from_edges(edges, latents=["L1", "L2", "L3"]).cpdag()
-        >>> told = chain.restricted([("L1", "L2")])
-        >>> told.undirected_edges, ("L2", "L3") in told.directed_edges
+        >>> known = chain.restricted([("L1", "L2")])
+        >>> known.undirected_edges, ("L2", "L3") in known.directed_edges
         ((), True)
-        >>> told.without_knowledge == chain
+        >>> known.without_knowledge == chain
         True
         """
         arcs = tuple(arcs)
@@ -424,7 +424,7 @@ class CPDAG(Exports):
 
     @cached_property
     def without_knowledge(self) -> CPDAG:
-        """The class as data tell it, nothing directed by knowledge from outside."""
+        """The class as data show it, nothing directed by knowledge from outside."""
         return class_over_groups(self.member(), self.groups) if self.known else self
 
     def __eq__(self, other: object) -> bool:
@@ -547,7 +547,7 @@ def is_markov_equivalent(a: DAG, b: DAG) -> bool:
 def markov_members(dag: DAG) -> Iterator[DAG]:
     """All DAGs with the skeleton and v-structures of this one, itself included, each once; for small graphs.
 
-    Roles play no part here: edges between latents and observed variables may turn, too.
+    Roles play no part here: edges between latents and observed variables may be reversed, too.
     """
     for extension in all_extensions(cpdag_of(dag.adjacency)):
         yield DAG._trusted(dag.variables, extension)

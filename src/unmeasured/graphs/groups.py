@@ -1,7 +1,7 @@
 """Latent groups, their pure children, and the conditions of the factor models.
 
 Some latents cannot be told apart. Where L1 and L2 cause exactly the same observed variables, the observed
-variables see only the plane the two span, and any turn within that plane fits the data as well. What can be
+variables see only the plane the two span, and any rotation within that plane fits the data as well. What can be
 found is the *group* {L1, L2}: how many dimensions it has, who measures it, which groups cause which::
 
             {L1, L2} ─────────► {L3}
@@ -17,7 +17,7 @@ variables, and the latents fall into groups such that for each group of k latent
 (ii)  who causes one member causes all of them, and who is caused by one is caused by all;
 (iii) no two members are adjacent.
 
-Why 2k: to see whether a group separates others we hold it fixed through two disjoint sets of k surrogates.
+Why 2k: to see whether a group separates others we fix it through two disjoint sets of k surrogates.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a graph meets a definition; truthy if so, and otherwise with the reasons.
+    """Whether a graph satisfies a definition; truthy if so, and otherwise with the reasons.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def is_gnfm(dag: Directed, groups: Iterable[Iterable[str]] | None = None) -> Ver
         The graph in question.
     groups : iterable of iterables of str, optional
         The partition to judge. Left out: latents with the same observed children form a group, the only
-        partition that can meet the definition (see :attr:`DAG.groups`), so the verdict is about the graph.
+        partition that can satisfy the definition (see :attr:`DAG.groups`), so the verdict is about the graph.
 
     Notes
     -----

@@ -196,7 +196,7 @@ class _LavaanModel:
         }
 
     @cached_property
-    def held(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+    def anchored(self) -> dict[tuple[str, ...], tuple[str, ...]]:
         """For each group whose rotation can be fixed, as many pure children as it has latents."""
         return {
             group: self.anchors.get(group, pure[: len(group)])
@@ -209,7 +209,7 @@ class _LavaanModel:
         """A triangle of zeros: the j-th latent of a group has none of the first j anchors (from 0)."""
         return {
             (latent, child)
-            for group, chosen in self.held.items()
+            for group, chosen in self.anchored.items()
             for j, latent in enumerate(group)
             for child in chosen[:j]
         }
@@ -249,7 +249,7 @@ class _LavaanModel:
     def fixed_remarks(self) -> Iterator[str]:
         if self.fixed:
             edges = ", ".join(f"{cause} -> {effect}" for cause, effect in self.fixed)
-            yield f"# Not determined by the data, so held at an estimate, at no cost in fit: {edges}."
+            yield f"# Not determined by the data, so fixed at an estimate, at no cost in fit: {edges}."
 
     def measurement(self) -> Iterator[str]:
         for latent, children in self.indicators.items():
@@ -263,7 +263,7 @@ class _LavaanModel:
 
     def unit_loadings(self) -> Iterator[str]:
         """Each latent with a loading of 1 in front: on its anchor in a group, else on its first indicator."""
-        own = {latent: x for group, chosen in self.held.items() for latent, x in zip(group, chosen, strict=True)}
+        own = {latent: x for group, chosen in self.anchored.items() for latent, x in zip(group, chosen, strict=True)}
         for latent, children in self.indicators.items():
             first = own.get(latent, children[0])
             rest = [self.term(latent, child) + child for child in children if child != first]

@@ -85,7 +85,7 @@ class BicSearch:
         """The score of independent variables, each with its variance; nothing where latents are known."""
         if self.guidance.rules is not None and self.guidance.rules.needs_latents:
             return -math.inf
-        return 0.5 * self.sample.n * self.sample.log_det_corr - score.price * len(self.sample.names)
+        return 0.5 * self.sample.n * self.sample.log_det_corr - score.dimension_penalty * len(self.sample.names)
 
 
 def measurement_models(score: BicScore, guidance: Guidance, steps: Steps, clock: Clock) -> list[Found]:
@@ -162,7 +162,7 @@ class Visited:
         for state, value in likelihood.visited if self.n_runners else ():
             assert isinstance(state, State)
             dimension = base + state.n_paths
-            value = self.sample.n * value - score.price * dimension - score.prior(model)
+            value = self.sample.n * value - score.dimension_penalty * dimension - score.prior(model)
             self._found.append((value, dimension, state))
 
     def add_untested(self, score: BicScore, tested: Sequence[Found]) -> None:

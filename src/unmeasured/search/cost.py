@@ -26,8 +26,8 @@ _CURVE = (
     (200, 35.0), (300, 150.0),
 )  # fmt: skip
 _WORK = 0.004
-# With so many rows that every model is rejected there is more to find, and the search goes on from higher prices: twice
-# the curve with 10 items of Big Five, nine times with all 25.
+# With so many rows that every model is rejected there is more to find, and the search goes on from larger penalties:
+# twice the curve with 10 items of Big Five, nine times with all 25.
 _MANY_ROWS = 4.0
 # Most searches came out between a third and three times the curve.
 _RANGE = 3.0

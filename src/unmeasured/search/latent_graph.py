@@ -68,7 +68,7 @@ def latent_class(state: State, score: GroupBic, check: Check = never) -> State:
         return replace(state, between=cpdag_of(score.rough()[0]))
 
     def deleted(here: Closed) -> Proposal[Closed] | None:
-        rises = {move: _rise_of_deletion(score, here.state, move) for move in candidate_deletions(here.state)}
+        rises = _deletions(score, here.state)
         best = max(rises, key=rises.__getitem__, default=None)
         if best is None:
             return None
@@ -79,9 +79,17 @@ def latent_class(state: State, score: GroupBic, check: Check = never) -> State:
     return climb(start, [deleted], least_rise=least_rise, check=check, keeps_when_stopped=True).state
 
 
-def _rise_of_deletion(score: GroupBic, state: State, move: DeleteLL) -> float:
-    given = mask_of(move.separating(state))
-    return score.local(move.second, given) - score.local(move.second, given | 1 << move.first)
+def _deletions(score: GroupBic, state: State) -> dict[DeleteLL, float]:
+    """The deletions of Algorithm 2, with every set H, and by how much each raises the score."""
+    out, into = row_masks(state.between), row_masks(state.between.T)
+    rises = {}
+    for move in candidate_deletions(state):
+        first, second = move.first, move.second
+        # What separates the two afterwards (:meth:`DeleteLL.separating`), as bits.
+        heads = into[second] & out[second] & (into[first] | out[first])
+        given = heads & ~mask_of(move.H) | into[second] & ~out[second] & ~(1 << first)
+        rises[move] = score.local(second, given) - score.local(second, given | 1 << first)
+    return rises
 
 
 def climbed_graph(score: GroupBic, start: Marks | None = None, check: Check = never) -> Marks:
@@ -167,7 +175,7 @@ class EdgeMoves:
     def __init__(self, near: Fitted, score: BicScore, likelihood: LikelihoodScore, paths: Paths) -> None:
         n = score.sample.n
         self.likelihood, self._paths, self._n = likelihood, paths, n
-        self._penalty = score.price / n  # of a path, per sample
+        self._penalty = score.dimension_penalty / n  # of a path, per sample
         dimension = score.dimension(near.model) - near.model.state.n_paths
         self._base = self._penalty * dimension + score.prior(near.model) / n  # of the measurement model
         self._predicted = GroupBic(near.latent_cov, near.model.sizes, 1.0, self._penalty)
@@ -201,10 +209,9 @@ class EdgeMoves:
         return Proposal(what, chosen, reason)
 
     def _deletions(self, state: State) -> list[tuple[str, State]]:
-        """The deletions of Algorithm 2, with every set H, that have the best predicted gains."""
-        out, into = row_masks(state.between), row_masks(state.between.T)
-        ranked = sorted(candidate_deletions(state), key=lambda move: -self._gain_of_deletion(out, into, move))
-        moves = ((move.describe(state), move.apply(state)) for move in ranked)
+        """The deletions with the best predicted gains."""
+        gains = _deletions(self._predicted, state)
+        moves = ((move.describe(state), move.apply(state)) for move in sorted(gains, key=lambda move: -gains[move]))
         possible = (move for move in moves if self._paths.restricted(move[1].between) is not None)
         return list(islice(possible, _n_predicted(state)))
 
@@ -227,13 +234,6 @@ class EdgeMoves:
                     seen.add(neighbour.between.tobytes())
                     did = "reverse" if arcs[j, i] else "add"
                     yield f"{did} an edge: latents of {state.group_name(i)} → {state.group_name(j)}", neighbour
-
-    def _gain_of_deletion(self, out: Sequence[int], into: Sequence[int], move: DeleteLL) -> float:
-        """The rise if an edge is deleted from a class with these marks; ``given`` is :meth:`DeleteLL.separating`."""
-        first, second = move.first, move.second
-        heads = into[second] & out[second] & (into[first] | out[first])
-        given = heads & ~mask_of(move.H) | into[second] & ~out[second] & ~(1 << first)
-        return self._predicted.local(second, given) - self._predicted.local(second, given | 1 << first)
 
     def _gain_of_arc(self, parents: Sequence[int], i: int, j: int) -> float:
         """The rise if i → j is added to a graph with these parents, or j → i reversed."""
@@ -279,7 +279,9 @@ def latent_starts(found: Fitted, score: BicScore, paths: Paths, check: Check) ->
     if len(sizes) <= BUDGET.exact_groups:
         predicted = connected.along(found.arcs)
     else:
-        predicted = latent_class(connected, GroupBic(found.latent_cov, sizes, score.sample.n, score.price), check)
+        predicted = latent_class(
+            connected, GroupBic(found.latent_cov, sizes, score.sample.n, score.dimension_penalty), check
+        )
     starts = [connected, predicted] if len(sizes) <= BUDGET.few_groups else [predicted]
     if not paths.binds:
         return starts
@@ -289,8 +291,7 @@ def latent_starts(found: Fitted, score: BicScore, paths: Paths, check: Check) ->
 def extension(marks: Marks | None) -> Marks:
     """A graph of a class that is known to have one."""
     arcs = None if marks is None else consistent_extension(marks)
-    if arcs is None:
-        raise AssertionError("a state always has a consistent extension")
+    assert arcs is not None, "a state always has a consistent extension"
     return arcs
 
 

@@ -45,7 +45,7 @@ def questioned(found: Discovery, sample: Sample, data: Sample, penalty: float) -
     if n > (BUDGET.most_observed_alone if rejected else BUDGET.exact_observed):
         return found
     if penalty < 1.0:
-        return found  # at such prices both have too many edges, and which has more of them says nothing of latents
+        return found  # at such penalties both have too many edges, and which has more of them says nothing of latents
     rival = best_rival(data, penalty)
     lead = rival.value - extended_bic(found.cpdag, fit, penalty)
     if lead < BUDGET.margin:

@@ -80,7 +80,7 @@ class Pieces:
 
     def starts(self) -> Iterator[FactorModel]:
         """What closed forms find, by strict tests and lenient ones: of real data no constraint holds exactly."""
-        gains = ChanceGains(self.score.sample, self.score.price, self.check)
+        gains = ChanceGains(self.score.sample, self.score.dimension_penalty, self.check)
         yield from self.guidance.starts
         seen = {model.key for model in self.guidance.starts}
         for rate in BUDGET.chance_rates:
@@ -107,7 +107,7 @@ class Pieces:
     def regrouped(self, found: Placed) -> Placed:
         """Variables that no group wants get groups of their own, where that is better."""
         orphans = [j for j, mask in enumerate(found.model.parents) if not mask]
-        gains = ChanceGains(self.score.sample, self.score.price, self.check)
+        gains = ChanceGains(self.score.sample, self.score.dimension_penalty, self.check)
         clusters, _ = find_clusters(gains, orphans, BUDGET.chance_rates[0], self.guidance.max_group_size)
         if not clusters:
             return found
@@ -132,7 +132,7 @@ class Pieces:
         )  # fmt: skip
         value = -0.5 * sample.n * (objective - sample.log_det_corr - len(sample.names))
         n_parents = [mask.bit_count() for mask in model.parents]
-        value -= self.score.price * model.n_parameters
+        value -= self.score.dimension_penalty * model.n_parameters
         value -= self.score.penalty * prior(n_parents, len(model.sizes))
         self.n_fitted += 1
         placed = Placed(model, factors, value)
@@ -167,10 +167,10 @@ class Pieces:
         model, factors, score = found.model, found.factors, self.score
         n, G = len(model.observed), len(model.sizes)
         current = np.array([[mask >> g & 1 for g in range(G)] for mask in model.parents], dtype=bool)
-        prices = np.array([score.price, *(score.penalty * price for price in priors(n, G))])
+        penalties = np.array([score.dimension_penalty, *(score.penalty * prior for prior in priors(n, G))])
         first = np.concatenate([[0], np.cumsum(model.sizes)])
         return stepwise_relocations(
-            score.sample.corr, factors.loadings, factors.Phi, factors.noise, first, current, prices,
+            score.sample.corr, factors.loadings, factors.Phi, factors.noise, first, current, penalties,
             float(score.sample.n), self.check,
         )  # fmt: skip
 
@@ -230,7 +230,7 @@ class Pieces:
             n_threads=self.score.n_threads,
             check=self.check,
         )
-        gains = RankGains(score.sample, score.price, self.check)
+        gains = RankGains(score.sample, score.dimension_penalty, self.check)
         self.n_pieces += 1
         phase = f"Piece {self.n_pieces}, {len(part.observed)} variables"
         search = Refinement(score, gains, self.guidance, self.steps, phase=phase)
@@ -283,16 +283,16 @@ def in_order(placed: Placed) -> Fitted:
     """
     model, factors = placed.model, placed.factors
     m = len(factors.Phi)
-    turn, effects = np.zeros((m, m)), np.zeros((m, m + len(model.observed)))
+    basis, effects = np.zeros((m, m)), np.zeros((m, m + len(model.observed)))
     for group in model.groups:
         own, earlier = list(group), list(range(group[0]))
         paths = np.linalg.solve(factors.Phi[np.ix_(earlier, earlier)], factors.Phi[np.ix_(earlier, own)])
         left = factors.Phi[np.ix_(own, own)] - paths.T @ factors.Phi[np.ix_(earlier, own)]
-        turn[np.ix_(own, own)] = np.linalg.cholesky(left)
-        # f = turn z: paths among f become paths among z.
-        z = turn[np.ix_(earlier, earlier)].T @ paths
-        effects[np.ix_(earlier, own)] = np.linalg.solve(turn[np.ix_(own, own)], z.T).T
-    effects[:, m:] = turn.T @ factors.loadings
+        basis[np.ix_(own, own)] = np.linalg.cholesky(left)
+        # f = basis z: paths among f become paths among z.
+        z = basis[np.ix_(earlier, earlier)].T @ paths
+        effects[np.ix_(earlier, own)] = np.linalg.solve(basis[np.ix_(own, own)], z.T).T
+    effects[:, m:] = basis.T @ factors.loadings
     none = np.zeros((len(model.sizes),) * 2, dtype=np.uint8)
     return Fitted(model, placed.value, effects, factors.noise, True, 0.0, none)
 

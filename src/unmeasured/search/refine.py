@@ -224,7 +224,7 @@ def refine(score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock)
     """The best measurement models found from several proposals, best first; none where nothing can be proposed."""
     # With few variables the proposals are a matter of a moment, and there is always a first model.
     is_small = len(score.sample.names) <= BUDGET.many_variables
-    gains = RankGains(score.sample, score.price, never if is_small else score.check)
+    gains = RankGains(score.sample, score.dimension_penalty, never if is_small else score.check)
     starts, rules = guidance.starts, guidance.rules
     n_climbs = BUDGET.n_climbs if is_small else BUDGET.n_climbs // 2
     n_refined, n_close = (BUDGET.n_refined_near, BUDGET.n_close_near) if starts else (BUDGET.n_refined, BUDGET.n_close)
@@ -272,7 +272,7 @@ def refine_from(
     model: FactorModel, score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock
 ) -> list[Found]:
     """The best measurement models found from one that is good already, best first."""
-    gains = RankGains(score.sample, score.price, score.check)
+    gains = RankGains(score.sample, score.dimension_penalty, score.check)
     search = Refinement(score, gains, guidance, steps, BUDGET.n_refined_near)
     with clock.ending_a_stage():
         search.climb(model, rebuilding=False)

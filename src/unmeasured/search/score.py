@@ -174,7 +174,7 @@ class BicScore:
         self.check = check  # ends a batch where the time is over
         self.sample = sample
         self.penalty = penalty
-        self.price = 0.5 * penalty * math.log(sample.n)
+        self.dimension_penalty = 0.5 * penalty * math.log(sample.n)
         self.n_threads = n_threads
         self.n_fitted = 0
         self.n_remembered = 0
@@ -251,10 +251,10 @@ class BicScore:
         effects = np.zeros(model.mask.shape)
         effects[model.mask] = solution.x[:-n]
         value = -0.5 * self.sample.n * max(solution.discrepancy, 0.0)
-        value -= self.price * self.dimension(model) + self.prior(model)
+        value -= self.dimension_penalty * self.dimension(model) + self.prior(model)
         predicted = 0.5 * self.sample.n * solution.promised
         fitted = Fitted(model, value, effects, solution.x[-n:], finished, predicted, np.empty((0, 0), np.uint8))
-        arcs, saved = GroupBic(fitted.latent_cov, model.sizes, self.sample.n, self.price).predicted()
+        arcs, saved = GroupBic(fitted.latent_cov, model.sizes, self.sample.n, self.dimension_penalty).predicted()
         return replace(fitted, value=value + saved, arcs=arcs)
 
     def prior(self, model: FactorModel) -> float:

@@ -252,7 +252,7 @@ def with_cross_loadings(pieces: Pieces, found: Placed) -> Placed:
     By modification indices in batches, each fitted; a batch that does not raise the score is halved.
     """
     score, n = pieces.score, len(found.model.observed)
-    penalty = score.price + score.penalty * priors(n, len(found.model.sizes))[1]
+    penalty = score.dimension_penalty + score.penalty * priors(n, len(found.model.sizes))[1]
     while True:
         pieces.check()
         gain = 0.5 * score.sample.n * _modification(score.sample.corr, found) - penalty

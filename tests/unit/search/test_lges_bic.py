@@ -79,7 +79,7 @@ def test_misfit_is_that_of_a_fit():
     truth, rows = truth_and_rows(3)
     sample = um.as_sample(rows)
     score = BicScore(sample)
-    search = Refinement(score, RankGains(sample, score.price), Guidance(3), [])
+    search = Refinement(score, RankGains(sample, score.dimension_penalty), Guidance(3), [])
     right = model_of_class(truth)
     wrong = FactorModel(sample.names, (1,), (1,) * len(sample.names))
     for model in (right, wrong):
@@ -164,7 +164,7 @@ def test_a_variable_may_belong_nowhere():
 def restructurings(model, sample):
     """All models a step away from this one: pairs and merges as the search would choose them."""
     score = BicScore(sample)
-    search = Refinement(score, RankGains(sample, score.price), Guidance(3), [])
+    search = Refinement(score, RankGains(sample, score.dimension_penalty), Guidance(3), [])
     (found,) = score([model])
     here = search.situation(found)
     return here, [(move.name, other) for move in RESTRUCTURING for other in move.candidates(here)]

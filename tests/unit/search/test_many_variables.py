@@ -77,7 +77,7 @@ def test_stepwise_finds_the_best_parents_of_all_sets(seed: int) -> None:
     factors = placed.factors
     table = relocations(sample.corr, factors.loadings, factors.Phi, factors.noise, model.sizes, masks)
     n_latents = (masks[:, None] >> np.arange(4) & 1) @ np.array(model.sizes)
-    worth = sample.n * table.likelihoods - score.price * n_latents
+    worth = sample.n * table.likelihoods - score.dimension_penalty * n_latents
     worth -= score.priors(np.bitwise_count(masks).astype(np.int64), 4)
     now = np.searchsorted(masks, model.parents)
     for j in range(20):

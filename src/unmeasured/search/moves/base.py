@@ -61,7 +61,7 @@ class ClosedForms:
             masks = parent_sets(most, len(model.sizes), key[2])
             allowed = latents_of(masks, model.sizes)
             priors = self.score.priors(np.bitwise_count(masks).astype(np.int64), len(model.sizes))
-            self._choices[key] = masks, allowed, self.score.price * allowed.sum(axis=1) + priors
+            self._choices[key] = masks, allowed, self.score.dimension_penalty * allowed.sum(axis=1) + priors
         return self._choices[key]
 
 
