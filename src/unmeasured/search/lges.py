@@ -56,18 +56,18 @@ class LGES(Search):
         What is known before the search: who measures what, how many latents there are, which paths there are. It is
         never violated; what it costs is in the remarks (``docs/knowledge.md``).
     price_knowledge : bool, optional
-        Whether to search a second time, without knowledge, to tell its price; None: where that is cheap.
+        Whether to search a second time, without knowledge, to tell what it costs; None: where that is cheap.
     prune : bool
         Refuse candidates by the closed-form bound without fitting them; the result is the same.
     cor : "auto", "pearson", "polychoric" or "spearman-normal"
         What to make of rows; see :func:`unmeasured.as_sample`.
     missing : "ml", "listwise" or "pairwise"
-        What to do about holes in rows.
+        What to do about missing values in rows.
     n_jobs : int
         Threads for fits, -1 for all cores, or for where ``joblib.parallel_config`` says; the result does not depend on
         it.
     random_state : int
-        Kept for the face of an estimator: the search draws nothing at random, and runs repeat.
+        Kept for the interface of an estimator: the search draws nothing at random, and runs repeat.
     verbose : bool
         Show each step as it is taken, and about how long the search will take.
     moves : sequence of functions
@@ -169,7 +169,7 @@ class LGES(Search):
         options.one_of("missing", self.missing, get_args(Missing))
         options.seed("random_state", self.random_state)
         moves = options.functions("moves", self.moves)
-        price = options.flag("price_knowledge", self.price_knowledge, or_none=True)
+        is_compared = options.flag("price_knowledge", self.price_knowledge, or_none=True)
         if moves and self.criterion == "delta":
             raise UnmeasuredError('moves are for criterion="bic"; the paper\'s rule has its own. Leave them out.')
         clock = self._clock()
@@ -194,10 +194,10 @@ class LGES(Search):
         # A move that only watches the search, as the application's does, is no wish for a model of one's own.
         own = [move for move in moves if not getattr(move, "only_watches", False)]
         is_exact |= tolerance is None and bool(known or own)
-        # Threads of BLAS round differently from run to run, which can turn a search elsewhere; the matrices are small.
+        # Threads of BLAS round differently from run to run, which can lead a search elsewhere; the matrices are small.
         with _libraries().limit(limits=1, user_api="blas"):
             if is_exact:
-                return _exactly(sample, known, price, checked)
+                return _exactly(sample, known, is_compared, checked)
             within = Tolerant(
                 sample,
                 CLOSE_FIT if tolerance is None else tolerance,
@@ -208,7 +208,7 @@ class LGES(Search):
                 bool(pairs),
             )
             if known or own:
-                return within.searched(lambda data: _exactly(data, known, price, checked))
+                return within.searched(lambda data: _exactly(data, known, is_compared, checked))
             return discover_within(within, tolerance is None, lambda data: _exactly(data, None, None, checked))
 
     def _clock(self) -> Clock:
@@ -221,10 +221,10 @@ class LGES(Search):
         return Clock(self.time_limit, began, self._reserved)
 
 
-def _exactly(sample: Sample, known: Knowledge | None, price: bool | None, checked: dict[str, Any]) -> Discovery:
+def _exactly(sample: Sample, known: Knowledge | None, is_compared: bool | None, checked: dict[str, Any]) -> Discovery:
     """By the exact criterion, with what is known or without."""
     if known:
-        return discover_knowing(sample, known, price, **checked)
+        return discover_knowing(sample, known, is_compared, **checked)
     return discover(sample, **checked)
 
 

@@ -34,12 +34,12 @@ from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, LatentGroups
 from unmeasured.levels import Level, named_level, strongest_level
 from unmeasured.remarks import distrust
-from unmeasured.search.bic import LatentTest
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical, in_order_of
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import REJECTED, Discovery, is_rejected, remarks_on_fit, with_isolated
 from unmeasured.search.guided import paths_of
+from unmeasured.search.latent_graph import LatentTest
 from unmeasured.search.local_dependence import cost_of_a_pair, pairs_in_words, with_residual_pairs
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import State
@@ -350,11 +350,10 @@ def with_cross_loadings(pieces: Pieces, found: Placed, pair_cost: float = math.i
     """Second latents for items where the score asks for them; every item keeps its first, and has two at most.
 
     By modification indices in batches, each fitted; a batch that does not raise the score, or makes a loading larger
-    than 1, is halved. Where one residual
-    pair would explain more than the second latent does, the item is left to it.
+    than 1, is halved. Where one residual pair would explain more than the second latent does, the item is left to it.
     """
     score, n = pieces.score, len(found.model.observed)
-    penalty = score.price + score.penalty * priors(n, len(found.model.sizes))[1]
+    penalty = score.dimension_penalty + score.penalty * priors(n, len(found.model.sizes))[1]
     while True:
         pieces.check()
         half, S = 0.5 * score.sample.n, score.sample.corr

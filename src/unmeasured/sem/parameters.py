@@ -207,7 +207,7 @@ def causal_order(names: Sequence[str], edges: Sequence[tuple[int, int]]) -> list
     if len(order) < len(names):
         stuck = [names[i] for i in range(len(names)) if i not in set(order)]
         raise ModelError(
-            f"The model has a cycle among {listing(stuck)}. Only acyclic models can be fitted: drop or turn one path."
+            f"The model has a cycle among {listing(stuck)}. Only models without cycles can be fitted: drop a path."
         )
     return order
 
