@@ -41,8 +41,6 @@ RETIRED = {
 PATTERN = re.compile("|".join(rf"\b{word}\b" for word in RETIRED), re.IGNORECASE)
 # Names that stay: an option of a peer, which tables of benchmarks call by it, and an option of the search.
 NAMES = re.compile(r"GIN \(mended\)|`*mended=(True|False)`*|^ *mended : |^mended is |`*price_knowledge`*", re.MULTILINE)
-# Their texts are retired one by one; what is left there is not looked at yet.
-NOT_YET = ("search", "sem", "graphs")
 # For those who work on the package, and not in its wheel.
 WITHIN = ("benchmark", "cli_bench.py", "cli_studies.py")
 
@@ -54,7 +52,7 @@ def texts():
         yield path.relative_to(ROOT), path.read_text()
     for path in sorted((ROOT / "src").rglob("*.py")):
         parts = path.relative_to(ROOT / "src").parts
-        if len(parts) > 1 and parts[1] in (*NOT_YET, *WITHIN):
+        if len(parts) > 1 and parts[1] in WITHIN:
             continue
         found = ast.walk(ast.parse(path.read_text()))
         words = [node.value for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str)]
