@@ -212,7 +212,7 @@ def what_is_identified(result: Result) -> Iterator[str]:
             yield _rotation(result, group)
     if result.graph.latents:
         yield (
-            "The scale and the sign of a latent are conventions: noise of variance 1, pointing the way of its "
+            "The scale and the sign of a latent are conventions: residual variance 1, pointing the way of its "
             "strongest indicator, or of the first item of a latent that was named before the search."
         )
     yield from _undetermined(result)
