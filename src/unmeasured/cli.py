@@ -213,6 +213,8 @@ def discover(
         max_group_size=max_group_size,
         knowledge=None if knowledge is None else um.Knowledge.read(knowledge),
         n_latents=n_latents,
+        cor=cor,  # type: ignore[arg-type]
+        missing=missing,  # type: ignore[arg-type]
         n_jobs=n_jobs,
         random_state=seed,
         time_limit=time_limit,
