@@ -40,7 +40,7 @@ from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import REJECTED, Discovery, is_rejected, remarks_on_fit, with_isolated
 from unmeasured.search.guided import paths_of
 from unmeasured.search.latent_graph import LatentTest
-from unmeasured.search.local_dependence import cost_of_a_pair, pairs_in_words, with_residual_pairs
+from unmeasured.search.local_dependence import cost_of_a_pair, pairs_in_words, with_residual_pairs, without_edges
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
@@ -215,6 +215,24 @@ class Tolerant:
             fit, self.n_effective, self.penalty, n_threads=self.n_threads, check=self.clock.check
         )
 
+    def _without_superfluous_loadings(self, fit: Fit) -> Fit:
+        """The fit without second latents of items that have stopped paying since pairs came in, one at a time."""
+        prior = priors(len(fit.sample.names), len(fit.model.latents))[1]
+        least = self.penalty * (math.log(self.n_effective) + 2.0 * prior) * fit.sample.n / self.n_effective
+        while isinstance(fit.graph, CPDAG):
+            loadings = fit.parameters[fit.parameters["op"] == "=~"]
+            # Latents of a group of several have the same items: there an item that has two latents has no second one.
+            groups = {latent for group in fit.graph.groups if len(group) > 1 for latent in group}
+            within = set(loadings["rhs"][loadings["lhs"].isin(groups)])
+            shared = loadings[loadings["rhs"].duplicated(keep=False) & ~loadings["rhs"].isin(within)]
+            weak = shared[shared["z"] ** 2 < least].sort_values("z", key=np.abs, kind="stable")
+            if not len(weak):
+                break
+            self.clock.check()
+            fewer = without_edges(fit.graph, [(weak["lhs"].iloc[0], weak["rhs"].iloc[0])])
+            (fit,) = fit_many([fewer], fit.sample, n_threads=self.n_threads, check=self.clock.check)
+        return fit
+
     def with_pairs(self, found: Discovery, *, always: bool = False) -> Discovery:
         """The same with residual pairs, where they pay and its model is rejected, or always."""
         if not self.residual_pairs or found.stopped or not found.cpdag.groups:
@@ -224,6 +242,8 @@ class Tolerant:
         fit = found.fit
         with self.clock.ending_a_stage():
             fit = self._with_pairs(fit)
+            if fit is not found.fit:
+                fit = self._without_superfluous_loadings(fit)
         if not isinstance(fit.graph, CPDAG) or not fit.graph.pairs:
             return found
         remarks = tuple(remark for remark in found.remarks if remark not in remarks_on_fit(found.fit))
@@ -278,7 +298,7 @@ class Tolerant:
             start = start_near(cpdag, near, dict(zip(cpdag.latents, positions, strict=True)))
         (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=self.n_threads, check=clock.check_last_fit)
         while (cross := _improper_cross_loadings(fit)) and not clock.is_over:
-            cpdag = _without_edges(cpdag, cross)
+            cpdag = without_edges(cpdag, cross)
             (fit,) = fit_many([cpdag], sample, n_threads=self.n_threads, check=clock.check_last_fit)
         # Latents were numbered as in the partition; they go by the order of their first indicators now.
         name_of = {position: name for name, position in zip(ordered.latents, positions, strict=True)}
@@ -323,14 +343,6 @@ def _improper_cross_loadings(fit: Fit) -> list[tuple[str, str]]:
         if len(rows) > 1:
             found.append((str(rows["lhs"].iloc[int(rows["std"].abs().argmin())]), str(item)))
     return found
-
-
-def _without_edges(cpdag: CPDAG, edges: Sequence[tuple[str, str]]) -> CPDAG:
-    """The same class with fewer loadings."""
-    A = cpdag.adjacency.copy()
-    for latent, item in edges:
-        A[cpdag.variables.index(latent), cpdag.variables.index(item)] = 0
-    return CPDAG(cpdag.variables, A, cpdag.groups, cpdag.known)
 
 
 def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
