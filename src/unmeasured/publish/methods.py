@@ -13,6 +13,7 @@ from unmeasured import apa
 from unmeasured.answer.words import node
 from unmeasured.errors import listing
 from unmeasured.publish.references import by_em, cited, has_missing, software, tolerated
+from unmeasured.publish.tables import effects_of
 from unmeasured.replicates.result import Stability
 from unmeasured.report.run import Run
 
@@ -172,7 +173,7 @@ def _estimates(run: Run) -> Iterator[str]:
         f"conventional cutoffs "
         f"see Hu & Bentler, 1999); BIC = {fit.bic:.1f}.{robust}"
     )
-    if len(result.graph.groups) > 1:
+    if effects_of(result) is not None:
         yield (
             "Effects between latent variables are reported over all models that fit equally well (following Maathuis "
             "et "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from unmeasured.publish.tables import effects_of
 from unmeasured.report.run import Run
 
 
@@ -231,7 +232,7 @@ def cited(run: Run) -> tuple[Reference, ...]:
         found.append(EM)
     if result.fit.robust is not None and result.fit.robust.estimator == "MLR":
         found.append(ROBUST)
-    if len(result.graph.groups) > 1 and not math.isinf(sample.n):
+    if effects_of(result) is not None and not math.isinf(sample.n):
         found.append(EFFECTS)
     if run.comparison is not None:
         found.append(NESTING)

@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 
 from unmeasured import apa
+from unmeasured.answer.effects import ClassEffects
 from unmeasured.answer.result import Result
 from unmeasured.answer.words import direction_in_words, node
 from unmeasured.errors import UnmeasuredError
@@ -315,16 +316,24 @@ def _paths(result: Result) -> Iterator[Table]:
         else ""
     )
     between = "Latent Variables" if result.graph.latents else "Observed Variables"
-    note = f"{_n_in_words(result)} {reverse}{_INTERVAL} {_errors_in_words(result)}"
+    left_out = " Total effects are not tabulated: there are too many." * (len(result.graph.groups) > _MOST_GROUPS)
+    note = f"{_n_in_words(result)} {reverse}{_INTERVAL} {_errors_in_words(result)}{left_out}"
     yield Table("paths", f"Paths Between {between}", columns, tuple(rows), note.strip())
 
 
-def _effects(result: Result) -> Iterator[Table]:
+def effects_of(result: Result) -> ClassEffects | None:
+    """Effects over the class; None where there are none to report, or too many to tabulate."""
     if not 1 < len(result.graph.groups) <= _MOST_GROUPS:
-        return
+        return None
     try:
-        over = result.effects()
+        return result.effects()
     except UnmeasuredError:  # a class too large to enumerate, which the command for effects says
+        return None
+
+
+def _effects(result: Result) -> Iterator[Table]:
+    over = effects_of(result)
+    if over is None:
         return
     heads = ("Smallest", "Largest", "95% LL", "95% UL")
     columns = (

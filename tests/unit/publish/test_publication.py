@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -290,3 +291,23 @@ def test_a_library_that_is_absent_is_a_sentence(run, monkeypatch, tmp_path):
     with pytest.raises(um.UnmeasuredError, match=r"needs the package python-docx: pip install 'unmeasured\[publish\]'"):
         um.publication(run).to_docx(tmp_path / "a.docx")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_many_latents_are_tabulated_in_parts(tmp_path):
+    names = [f"L{i}" for i in range(1, 15)]
+    edges = [(name, f"{name}_{k}") for name in names for k in range(3)] + list(itertools.pairwise(names))
+    dag = um.DAG.from_edges(edges, latents=names)
+    rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng=1), 600, rng=2)
+    article = um.publication(um.Result(dag.cpdag(), um.fit(dag, rows)))
+    tables = {table.key: table for table in article.tables}
+    assert list(tables) == ["loadings", "correlations", "correlations13", "paths", "fit"]
+    assert "not tabulated" in tables["paths"].note
+    assert "Maathuis" not in article.to_methods()
+    shown_pairs = [
+        (row.cells[0], column.head)
+        for key in ("correlations", "correlations13")
+        for row in tables[key].rows
+        for column, cell in zip(tables[key].columns, row.cells, strict=True)
+        if column.head.isdigit() and not isinstance(cell, str)
+    ]
+    assert len(shown_pairs) == len(set(shown_pairs)) == 14 * 13 // 2
