@@ -164,6 +164,8 @@ def from_json(text: str) -> DAG | CPDAG:
     rows = record["variables"]
     latents = [row["name"] for row in rows if _role(row["name"], row) == "latent"]
     variables = Variables.of([row["name"] for row in rows], latents)
+    if record.get("pairs"):
+        variables = variables.with_pairs((a, b) for a, b in record["pairs"])
     if record["kind"] == "dag":
         return DAG(variables, _matrix(variables, record["directed"]))
     back = [(b, a) for a, b in record["undirected"]]

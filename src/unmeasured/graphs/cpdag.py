@@ -159,6 +159,15 @@ class DAG(Exports):
         """The observed variables, in order."""
         return self.variables.observed
 
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Observed variables whose residuals covary, beside what the edges explain."""
+        return self.variables.pairs
+
+    def with_pairs(self, pairs: Iterable[tuple[str, str]]) -> DAG:
+        """The same graph with these residual pairs, ``x ~~ y`` in model text, and no others."""
+        return DAG._trusted(self.variables.with_pairs(pairs), self.adjacency)
+
     @cached_property
     def edges(self) -> tuple[tuple[str, str], ...]:
         """All edges as ``(cause, effect)``, row by row."""
@@ -340,6 +349,15 @@ class CPDAG(Exports):
     def observed(self) -> tuple[str, ...]:
         """The observed variables, in order."""
         return self.variables.observed
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Observed variables whose residuals covary in every member, beside what the edges explain."""
+        return self.variables.pairs
+
+    def with_pairs(self, pairs: Iterable[tuple[str, str]]) -> CPDAG:
+        """The same class with these residual pairs, ``x ~~ y`` in model text, and no others."""
+        return CPDAG._trusted(self.variables.with_pairs(pairs), self.adjacency, self.groups, self.known)
 
     @property
     def is_class(self) -> bool:

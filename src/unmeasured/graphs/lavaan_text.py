@@ -30,6 +30,7 @@ def to_lavaan(
       are set to zero, ``A ~~ 0*B``.
     - For a group of k > 1 latents the data leave a rotation open; k(k-1)/2 loadings on its first pure
       children are set to zero, ``0*x``, which fixes the rotation and costs no generality.
+    - Residual pairs of the graph are written as covariances, ``x ~~ y``.
     - The only indicator of a latent keeps its residual variance, which lavaan would set to zero.
     - A latent with no observed children is measured by its latent children; one without any observed
       descendant leaves no trace in the data and is left out.
@@ -76,7 +77,7 @@ def to_lavaan(
         [*model.header(), *model.rotation_remarks(), *model.fixed_remarks(), *model.measurement()],
         [*undirected, *model.paths()],
         model.variances(),
-        model.zero_covariances(),
+        [*model.residual_pairs(), *model.zero_covariances()],
     ]
     return "\n\n".join("\n".join(section) for section in sections if section)
 
@@ -128,7 +129,7 @@ def to_semopy(
         [*header, *model.rotation_remarks(), *model.unit_loadings()],
         [*undirected, *model.paths()],
         [*(f"{name} ~~ {name}" for name in model.traced), *model.variances()],
-        model.zero_covariances(),
+        [*model.residual_pairs(), *model.zero_covariances()],
     ]
     return "\n\n".join("\n".join(section) for section in sections if section)
 
@@ -287,10 +288,15 @@ class _LavaanModel:
         mentioned = {*self.measured, *self.causes, *self.exogenous}
         return lines + [f"{name} ~~ {name}" for name in self.dag.observed if name not in mentioned]
 
+    def residual_pairs(self) -> list[str]:
+        """Pairs of items that share more than their causes."""
+        return [f"{a} ~~ {b}" for a, b in self.dag.pairs]
+
     def zero_covariances(self) -> list[str]:
         """Covariances lavaan would free: among exogenous variables, and among final outcomes."""
         pairs = [*combinations(self.exogenous, 2), *combinations(self.outcomes, 2)]
-        return [f"{a} ~~ 0*{b}" for a, b in pairs]
+        free = {frozenset(pair) for pair in self.dag.pairs}
+        return [f"{a} ~~ 0*{b}" for a, b in pairs if {a, b} not in free]
 
 
 def _undirected_remarks(graph: Writable, member: Directed) -> Iterator[str]:

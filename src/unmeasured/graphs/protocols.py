@@ -40,6 +40,11 @@ class Graph(Protocol):
         ...
 
     @property
+    def pairs(self) -> Arcs:
+        """Observed variables whose residuals covary."""
+        ...
+
+    @property
     def groups(self) -> Groups:
         """The latent groups."""
         ...

@@ -47,6 +47,9 @@ class LGES(Search):
         How far the population may lie off the model, in units of RMSEA. 0: the exact criterion. "auto": exact where a
         factor model holds; where every one is rejected .05, and the answer is led by the latents that are found again
         in replicates of the data (``docs/questionnaires.md``). With ``knowledge`` or ``moves``, "auto" is exact.
+    residual_pairs : bool
+        Whether a model that is rejected gets covariances between the residuals of items with similar wording or method,
+        where they pay at an extended penalty (``result_.local_dependence``); not with ``tolerance=0``.
     max_group_size : int, optional
         Largest number of latents that may share all their indicators; None: as many as the variables allow.
     knowledge : Knowledge, optional
@@ -122,6 +125,7 @@ class LGES(Search):
         delta: float | None = None,
         penalty: float = 1.0,
         tolerance: float | Literal["auto"] = "auto",
+        residual_pairs: bool = True,
         max_group_size: int | None = 3,
         knowledge: Knowledge | None = None,
         price_knowledge: bool | None = None,
@@ -138,6 +142,7 @@ class LGES(Search):
         self.delta = delta
         self.penalty = penalty
         self.tolerance = tolerance
+        self.residual_pairs = residual_pairs
         self.max_group_size = max_group_size
         self.knowledge = knowledge
         self.price_knowledge = price_knowledge
@@ -182,6 +187,7 @@ class LGES(Search):
             "starts": starts,
             "n_runners": n_runners,
         }
+        pairs = options.flag("residual_pairs", self.residual_pairs)
         known = _checked_knowledge(self.knowledge)
         tolerance = checked_tolerance(self.tolerance)
         is_exact = self.criterion == "delta" or math.isinf(sample.n) or tolerance == 0.0
@@ -199,6 +205,7 @@ class LGES(Search):
                 clock,
                 self._n_threads,
                 bool(self.verbose),
+                bool(pairs),
             )
             if known or own:
                 return within.searched(lambda data: _exactly(data, known, is_compared, checked))

@@ -213,7 +213,7 @@ def causal_order(names: Sequence[str], edges: Sequence[tuple[int, int]]) -> list
 
 
 def model_of(graph: DAG | CPDAG) -> Model:
-    """The linear model of a graph: every edge free, latent noise variances fixed to 1 for scale.
+    """The linear model of a graph: edges and residual pairs free, residual variances of latents fixed to 1.
 
     A CPDAG stands for its consistent extension; all members have the same likelihood.
 
@@ -227,6 +227,7 @@ def model_of(graph: DAG | CPDAG) -> Model:
     rows.sort(key=lambda p: p.op == "~")  # loadings first, as lavaan lists them; the sort is stable
     rows += [Parameter("~~", x, x) for x in dag.observed]
     rows += [Parameter("~~", x, x, 1.0) for x in dag.latents]
+    rows += [Parameter("~~", a, b) for a, b in dag.pairs]
     return Model(dag.names, dag.latents, tuple(rows))
 
 
@@ -267,7 +268,7 @@ def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
     node = np.empty_like(order)
     node[order] = np.arange(len(order))
     source, target = dag.adjacency.nonzero()
-    # The rows of model_of: loadings first, then paths; then the variances, those of latents fixed to 1.
+    # The rows of model_of: loadings, paths, variances (those of latents fixed to 1), residual pairs.
     rows = np.argsort(~(latent[source] & ~latent[target]), kind="stable")
     slot = np.empty_like(rows)
     slot[rows] = np.arange(len(rows))
@@ -275,6 +276,8 @@ def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
     observed, hidden = node[~latent], node[latent]
     variance = np.concatenate([observed, hidden])
     n, m, n_edges = len(observed), len(hidden), len(source)
+    pairs = node[np.array([[dag.variables.index(name) for name in pair] for pair in dag.pairs], dtype=np.int64)]
+    pairs = np.sort(pairs.reshape(-1, 2), axis=1)
     return Pattern(
         names=tuple(dag.names[i] for i in dag.topological_order),
         observed=observed,
@@ -282,10 +285,10 @@ def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
         target=node[target[by_source]],
         slot=slot[by_source],
         fixed=np.zeros(n_edges),
-        first=variance,
-        second=variance,
-        slot2=np.concatenate([np.arange(n_edges, n_edges + n), np.full(m, -1)]),
-        fixed2=np.concatenate([np.zeros(n), np.ones(m)]),
+        first=np.concatenate([variance, pairs[:, 0]]),
+        second=np.concatenate([variance, pairs[:, 1]]),
+        slot2=np.concatenate([np.arange(n_edges, n_edges + n), np.full(m, -1), n_edges + n + np.arange(len(pairs))]),
+        fixed2=np.concatenate([np.zeros(n), np.ones(m), np.zeros(len(pairs))]),
     )
 
 
