@@ -290,12 +290,12 @@ class _LavaanModel:
 
     def residual_pairs(self) -> list[str]:
         """Pairs of items that share more than their causes."""
-        return [f"{a} ~~ {b}" for a, b in self.dag.pairs]
+        return [f"{a} ~~ {b}" for a, b in self.dag.variables.pairs]
 
     def zero_covariances(self) -> list[str]:
         """Covariances lavaan would free: among exogenous variables, and among final outcomes."""
         pairs = [*combinations(self.exogenous, 2), *combinations(self.outcomes, 2)]
-        free = {frozenset(pair) for pair in self.dag.pairs}
+        free = {frozenset(pair) for pair in self.dag.variables.pairs}
         return [f"{a} ~~ 0*{b}" for a, b in pairs if {a, b} not in free]
 
 

@@ -234,5 +234,5 @@ def to_json(graph: Writable) -> str:
     if graph.is_class:
         record |= {"undirected": undirected, "groups": graph.groups}
         record |= {"known": graph.known} if graph.known else {}
-    record |= {"pairs": graph.pairs} if graph.pairs else {}
+    record |= {"pairs": graph.variables.pairs} if graph.variables.pairs else {}
     return json.dumps(record, ensure_ascii=False)

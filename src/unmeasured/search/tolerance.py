@@ -350,8 +350,7 @@ def with_cross_loadings(pieces: Pieces, found: Placed, pair_cost: float = math.i
     """Second latents for items where the score asks for them; every item keeps its first, and has two at most.
 
     By modification indices in batches, each fitted; a batch that does not raise the score, or makes a loading larger
-    than 1, is halved. Where one residual
-    pair would explain more than the second latent does, the item is left to it.
+    than 1, is halved. Where one residual pair would explain more than the second latent does, the item is left to it.
     """
     score, n = pieces.score, len(found.model.observed)
     penalty = score.dimension_penalty + score.penalty * priors(n, len(found.model.sizes))[1]
