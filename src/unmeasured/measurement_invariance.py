@@ -21,6 +21,7 @@ from typing import Any
 
 import pandas as pd
 
+from unmeasured import apa
 from unmeasured.answer.result import Result
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
@@ -161,7 +162,7 @@ class Invariance:
         lines = [
             f"Invariance of measurement across {len(self.groups)} groups ({sizes})",
             "",
-            shown.to_string(float_format=lambda v: f"{v:.3f}", na_rep=""),
+            apa.table_text(shown, 3, index=True),
             "",
             *self._sentences(),
         ]

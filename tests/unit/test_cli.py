@@ -342,7 +342,10 @@ def test_a_quiet_command_prints_nothing(folder, asked):
         (["discover", "rows.csv", "-c", "zz*"], "No column is called 'zz*'"),
         (["discover", "rows.csv", "-c", "a*", "--cor", "kendall"], "cor must be one of"),
         (["discover", "rows.csv", "-c", "a*", "--penalty", "-1"], "penalty must be a positive number"),
-        (["discover", "rows.csv", "-c", "a*", "--time-limit", "0"], "time_limit"),
+        (
+            ["discover", "rows.csv", "-c", "a*", "--time-limit", "0"],
+            "--time-limit must be a positive number of seconds; got 0.0",
+        ),
         (["discover", "matrix.csv", "--n", "many"], "--n"),
         (["discover", "rows.csv", "-c", "a*", "--knowledge", "none.toml"], "Knowledge cannot be read from 'none.toml'"),
         (["discover", "rows.csv", "-c", "a*", "--knowledge", "theirs.lav"], "'b0' is not a variable of the data"),

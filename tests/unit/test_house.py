@@ -20,6 +20,7 @@ SOURCE = ROOT / "src" / "unmeasured"
 ORDER = [
     "errors",
     "remarks",
+    "apa",
     "files",
     "arrays",
     "parallel",
@@ -37,8 +38,9 @@ ORDER = [
     "measurement_invariance",
     "confirmation",
     "replicates",
-    "ladder",
+    "penalties",
     "report",
+    "publish",
     "peers",
     "benchmark",
     "app",

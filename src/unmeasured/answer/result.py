@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 import pandas as pd
 from scipy.linalg import qr
+from scipy.optimize import linear_sum_assignment
 
 from unmeasured.answer import records
 from unmeasured.answer.drawing import picture_of
@@ -465,8 +466,28 @@ class Result:
         )
 
     def to_semopy(self) -> str:
-        """Text for semopy, as :func:`unmeasured.graphs.convert.to_semopy`, groups held as in :meth:`to_lavaan`."""
-        return convert.to_semopy(self.graph, member=self.member, anchors=self.anchors)
+        """Text for semopy, as :func:`unmeasured.graphs.convert.to_semopy`, groups rotated as in :meth:`to_lavaan`.
+
+        The marker of each latent is a strong indicator, and no two latents have the same.
+        """
+        return convert.to_semopy(self.graph, member=self.member, anchors=self.anchors, markers=self._markers)
+
+    @cached_property
+    def _markers(self) -> dict[str, str]:
+        """For each latent that is a group of its own a strong indicator, different for each where that is possible."""
+        alone = [group[0] for group in self.graph.groups if len(group) == 1]
+        table = self.loadings[self.loadings["latent"].isin(alone)]
+        table = table[table["indicator"].isin(self.graph.observed)]
+        taken = {x for chosen in self.anchors.values() for x in chosen}
+        strength = table.pivot(index="latent", columns="indicator", values="std").abs()
+        strength = strength.drop(columns=[x for x in strength.columns if x in taken])
+        # An indicator of several latents is taken only where there is no other: its loading may be far from its
+        # strength.
+        shared = strength.columns[strength.notna().sum() > 1]
+        strength[shared] = strength[shared] - 10.0
+        rows, columns = linear_sum_assignment(-strength.fillna(-1e3).to_numpy())
+        pairs = [(strength.index[i], strength.columns[j]) for i, j in zip(rows, columns, strict=True)]
+        return {str(latent): str(x) for latent, x in pairs if not math.isnan(float(strength.loc[latent, x]))}
 
     @cached_property
     def _surplus(self) -> dict[tuple[str, str], float]:

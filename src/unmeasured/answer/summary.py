@@ -9,6 +9,7 @@ from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from unmeasured import apa
 from unmeasured.answer.words import (
     PAIRS_HEADING,
     before_the_search,
@@ -20,7 +21,6 @@ from unmeasured.answer.words import (
     node,
     number,
     paths_heading,
-    probability,
     verdict,
     what_is_identified,
 )
@@ -163,7 +163,7 @@ def _path_rows(result: Result) -> list[list[str]]:
     for row in result.latent_paths.to_dict(orient="records"):
         arrow = "→" if row["directed"] else "–"
         told = direction_in_words(result, row["source"], row["target"])
-        plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), probability(row["pvalue"])]
+        plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), apa.p_value(row["pvalue"])]
         standardised = [number(row["std"]), _bracketed(row["std_se"])]
         rows.append([f"{row['source']} {arrow} {row['target']}", *plain, *standardised, told])
     return rows
@@ -181,7 +181,7 @@ def _pair_rows(result: Result) -> list[list[str]]:
     """A row of headings, and one for each pair of items."""
     rows = [["pair", "residual correlation", "", "p"]]
     for row in result.local_dependence.to_dict(orient="records"):
-        figures = [number(row["std"]), _bracketed(row["std_se"]), probability(row["pvalue"])]
+        figures = [number(row["std"]), _bracketed(row["std_se"]), apa.p_value(row["pvalue"])]
         rows.append([f"{row['item_1']} ~~ {row['item_2']}", *figures])
     return rows
 

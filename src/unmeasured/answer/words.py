@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from unmeasured import apa
 from unmeasured.errors import listing
 from unmeasured.graphs.groups import braces
 from unmeasured.remarks import Remark, Severity, by_consequence, distrust
@@ -70,7 +71,7 @@ def indices_in_words(fit: Fit) -> list[tuple[str, str, str]]:
     """Name, value and words of each index."""
     low, high = fit.rmsea_ci
     interval = "" if math.isnan(low) else f" ({low:.3f} to {high:.3f})"
-    p = "" if math.isnan(fit.pvalue) or math.isinf(fit.sample.n) else f", p {probability(fit.pvalue, '= ')}"
+    p = "" if math.isnan(fit.pvalue) or math.isinf(fit.sample.n) else f", p {apa.p_value(fit.pvalue, '= ')}"
     comparative = [("CFI", f"{fit.cfi:.3f}", cfi_in_words(fit.cfi)), ("TLI", f"{fit.tli:.3f}", cfi_in_words(fit.tli))]
     return [
         ("chi-square", f"{fit.chi2:.2f} on {fit.df} df{p}", chi2_in_words(fit)),
@@ -87,7 +88,7 @@ def _robust_in_words(fit: Fit) -> list[tuple[str, str, str]]:
     """The indices that are corrected for data that are not normal."""
     low, high = fit.rmsea_robust_ci
     p = fit.pvalue_scaled
-    tested = f"{fit.chi2_scaled:.2f} on {fit.df} df, p {probability(p, '= ')}"
+    tested = f"{fit.chi2_scaled:.2f} on {fit.df} df, p {apa.p_value(p, '= ')}"
     rows = [
         ("robust chi-square", tested, f"exact fit is {'not ' if p >= 0.05 else ''}rejected at 5%"),
         ("robust RMSEA", f"{fit.rmsea_robust:.3f} ({low:.3f} to {high:.3f})", rmsea_in_words(fit.rmsea_robust)),
@@ -104,17 +105,6 @@ def number(value: float, digits: int = 3) -> str:
     ('0.123', '')
     """
     return "" if math.isnan(value) else f"{value:.{digits}f}"
-
-
-def probability(p: float, sign: str = "") -> str:
-    """A p-value to print, nothing where there is none; ``sign`` stands before one that is given in digits.
-
-    >>> probability(0.0421), probability(1e-9), "p " + probability(0.5, "= ")
-    ('0.042', '< .001', 'p = 0.500')
-    """
-    if math.isnan(p):
-        return ""
-    return "< .001" if p < 0.001 else f"{sign}{p:.3f}"
 
 
 def html_list(sentences: Iterable[str]) -> str:

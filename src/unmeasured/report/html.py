@@ -21,6 +21,7 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from unmeasured import apa
 from unmeasured.answer.drawing import picture_of, shown_view
 from unmeasured.answer.result import Result
 from unmeasured.answer.words import (
@@ -32,7 +33,6 @@ from unmeasured.answer.words import (
     node,
     number,
     paths_heading,
-    probability,
     replicates_in_words,
     what_is_identified,
 )
@@ -43,7 +43,7 @@ from unmeasured.remarks import Remark, Severity, by_consequence, distrust, sever
 from unmeasured.replicates.result import Stability
 from unmeasured.report.charts import heat_map, largest_residuals, step_charts
 from unmeasured.report.lead import lead
-from unmeasured.report.run import Comparison, Run, model_text
+from unmeasured.report.run import Comparison, Run
 from unmeasured.report.stability import stability_section
 
 # More steps than this are for the trace itself.
@@ -104,7 +104,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         passed=[_finding(f) for f in result.check.findings if f.ok],
         remarks=remarks,
         stability=stability_section(result, stability) if stability else "",
-        lavaan=model_text(result),
+        lavaan=result.to_lavaan(),
         paper=_PAPER,
         # "<" would let a name such as "</script>" end the element it stands in.
         diagram=Markup(json.dumps(diagram_data(result, stability), ensure_ascii=False).replace("<", "\\u003c")),
@@ -327,7 +327,7 @@ def _exact(exact: Result, answer: Result) -> dict[str, Any]:
         "stopped": exact.stopped,
         "remarks": [remark for remark in cautions(exact) if severity_of(remark) == Severity.DISTRUST],
         "groups": [_card(exact, group) for group in exact.graph.groups],
-        "lavaan": model_text(exact),
+        "lavaan": exact.to_lavaan(),
     }
 
 
@@ -343,7 +343,7 @@ def _comparison(compared: Comparison) -> dict[str, Any]:
     ]
     tests = [
         f"{row['smaller']} in {row['larger']}: chi-square {row['chi2']:.2f} on {row['df']} df, "
-        f"p {probability(row['pvalue'], '= ')}"
+        f"p {apa.p_value(row['pvalue'], '= ')}"
         for row in compared.tests
     ]
     return {"rows": rows, "tests": tests, "notes": compared.notes}
@@ -359,7 +359,7 @@ def _number(value: float, digits: int = 3, mark: str = "") -> Cell:
 
 
 def _probability(p: float) -> Cell:
-    return probability(p), 2.0 if math.isnan(p) else p
+    return apa.p_value(p), 2.0 if math.isnan(p) else p
 
 
 # The diagram ------------------------------------------------------------------------------------------------

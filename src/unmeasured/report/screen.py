@@ -39,7 +39,7 @@ def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "re
       Speed – Error .20; Speed – AverageQus_Par .50; Error – AverageQus_Par .49
     <BLANKLINE>
     Fit
-      chi-square   45.00 on 23 df, p = 0.004  exact fit is rejected at 5%
+      chi-square   45.00 on 23 df, p = .004   exact fit is rejected at 5%
       RMSEA (90%)  0.069 (0.038 to 0.098)     acceptable, up to .08
       CFI          0.978                      good, from .95
       TLI          0.965                      good, from .95

@@ -11,7 +11,7 @@ from unmeasured.answer.result import Result
 from unmeasured.files import csv_text, write_folder
 from unmeasured.replicates.result import Stability
 from unmeasured.report.html import html_page
-from unmeasured.report.run import About, Run, model_text, run_of
+from unmeasured.report.run import About, Run, run_of
 from unmeasured.search.base import Search
 
 PAGE, STABILITY = "report.html", "stability.json"
@@ -88,7 +88,7 @@ def write_run(run: Run, folder: str | Path, *, stability: Stability | None = Non
     folder, result = Path(folder), run.result
     contents: dict[str, str | bytes] = {
         "result.json": run.to_json(),
-        "model.lav": model_text(result),
+        "model.lav": result.to_lavaan(),
         "loadings.csv": csv_text(result.loadings),
         "paths.csv": csv_text(result.latent_paths),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, get_args
 
@@ -55,6 +56,9 @@ class LGES(Search):
     knowledge : Knowledge, optional
         What is known before the search: who measures what, how many latents there are, which paths there are. It is
         never violated; what it costs is in the remarks (``docs/knowledge.md``).
+    n_latents : int, optional
+        The number of latents, where it is known: short for ``knowledge=Knowledge(n_latents=...)``, and joined to other
+        knowledge.
     price_knowledge : bool, optional
         Whether to search a second time, without knowledge, to tell what it costs; None: where that is cheap.
     prune : bool
@@ -128,6 +132,7 @@ class LGES(Search):
         residual_pairs: bool = True,
         max_group_size: int | None = 3,
         knowledge: Knowledge | None = None,
+        n_latents: int | None = None,
         price_knowledge: bool | None = None,
         prune: bool = True,
         cor: Cor = "auto",
@@ -145,6 +150,7 @@ class LGES(Search):
         self.residual_pairs = residual_pairs
         self.max_group_size = max_group_size
         self.knowledge = knowledge
+        self.n_latents = n_latents
         self.price_knowledge = price_knowledge
         self.prune = prune
         self.cor = cor
@@ -188,7 +194,7 @@ class LGES(Search):
             "n_runners": n_runners,
         }
         pairs = options.flag("residual_pairs", self.residual_pairs)
-        known = _checked_knowledge(self.knowledge)
+        known = _with_count(_checked_knowledge(self.knowledge), self.n_latents)
         tolerance = checked_tolerance(self.tolerance)
         is_exact = self.criterion == "delta" or math.isinf(sample.n) or tolerance == 0.0
         # A move that only watches the search, as the application's does, is no wish for a model of one's own.
@@ -232,6 +238,18 @@ def _exactly(sample: Sample, known: Knowledge | None, is_compared: bool | None, 
 def _libraries() -> ThreadpoolController:
     """Those loaded by now, looked for once: BLAS is loaded with numpy."""
     return ThreadpoolController()
+
+
+def _with_count(known: Knowledge | None, n_latents: Any) -> Knowledge | None:
+    """The knowledge with the number of latents that ``n_latents`` says; the two must not disagree."""
+    count = options.whole("n_latents", n_latents, or_none=True)
+    if count is None:
+        return known
+    if known is not None and known.n_latents is not None and known.n_latents != count:
+        raise UnmeasuredError(
+            f"n_latents is {count}, but the knowledge says {known.n_latents!r} latents. Leave one of the two out."
+        )
+    return replace(known or Knowledge(), n_latents=count)
 
 
 def _checked_knowledge(knowledge: Knowledge | None) -> Knowledge | None:

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from unmeasured import apa
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import ModelError, listing
@@ -787,7 +788,7 @@ class Fit(Measures):
             *robust,
             *([] if math.isnan(self.loglik) else [self._likelihood_line()]),
             "",
-            self.parameters.to_string(index=False, float_format=lambda v: f"{v:.4f}", na_rep=""),
+            apa.table_text(self.parameters),
             *[f"Note: {note}" for note in self.notes],
         ]
         return "\n".join(lines)
