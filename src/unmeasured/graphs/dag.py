@@ -14,6 +14,7 @@ from unmeasured.errors import GraphError
 from unmeasured.graphs import bitsets
 from unmeasured.graphs.bitsets import Adjacency, bits
 from unmeasured.graphs.exports import Exports
+from unmeasured.graphs.levels import facets_of
 from unmeasured.graphs.variables import Variables, tuple_of_names
 
 if TYPE_CHECKING:
@@ -151,6 +152,16 @@ class DAG(Exports):
             key = self.child_masks[i] & observed or -1 - i
             together.setdefault(key, []).append(self.names[i])
         return tuple(tuple(group) for group in together.values())
+
+    @cached_property
+    def facets(self) -> dict[str, tuple[str, ...]]:
+        """For each latent that is measured by latents these latents; see :mod:`unmeasured.graphs.levels`.
+
+        >>> edges = [("g", "a"), ("g", "b"), ("g", "c"), *((f, f"{f}{i}") for f in "abc" for i in (1, 2))]
+        >>> DAG.from_edges(edges, latents=["g", "a", "b", "c"]).facets
+        {'g': ('a', 'b', 'c')}
+        """
+        return facets_of(self.adjacency, self.variables)
 
     def parents(self, name: str) -> tuple[str, ...]:
         """Direct causes of a variable, in the order of the graph."""

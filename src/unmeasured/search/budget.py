@@ -101,6 +101,17 @@ class Budget:
     n_edges: int = 5
     n_edges_many: int = 12
 
+    # Latents above latents ------------------------------------------------------------------------------------
+    #: Triples of latents with the best rank gains that are fitted as blocks, and how many of those grow.
+    n_triples: int = 12
+    n_grown: int = 3
+    #: How far below the best graph with edges only a prediction may lie to be worth a fit, and how many are fitted.
+    slack_above: float = 10.0
+    #: By how much a model with latents above latents has to be better: a difference above 10 of BIC, which is twice
+    #: this, is called very strong evidence (Kass and Raftery 1995).
+    evidence_above: float = 5.0
+    n_raised: int = 3
+
     # Answers --------------------------------------------------------------------------------------------------
     #: Runners-up that are kept, and how far below the best they may be: their weight is then below e^-10.
     n_runners: int = 40

@@ -49,6 +49,9 @@ class LGES(Search):
         in replicates of the data (``docs/questionnaires.md``). With ``knowledge`` or ``moves``, "auto" is exact.
     max_group_size : int, optional
         Largest number of latents that may share all their indicators; None: as many as the variables allow.
+    hierarchy : bool
+        Whether latents may stand above latents: a common cause of three or more is kept where it explains them better
+        than edges between them do (``docs/hierarchy.md``). The paper's rule ("delta") knows none.
     knowledge : Knowledge, optional
         What is known before the search: who measures what, how many latents there are, which paths there are. It is
         never violated; what it costs is in the remarks (``docs/knowledge.md``).
@@ -123,6 +126,7 @@ class LGES(Search):
         penalty: float = 1.0,
         tolerance: float | Literal["auto"] = "auto",
         max_group_size: int | None = 3,
+        hierarchy: bool = True,
         knowledge: Knowledge | None = None,
         price_knowledge: bool | None = None,
         prune: bool = True,
@@ -139,6 +143,7 @@ class LGES(Search):
         self.penalty = penalty
         self.tolerance = tolerance
         self.max_group_size = max_group_size
+        self.hierarchy = hierarchy
         self.knowledge = knowledge
         self.price_knowledge = price_knowledge
         self.prune = prune
@@ -173,6 +178,7 @@ class LGES(Search):
             "delta": _checked_delta(self.delta, sample.n),
             "penalty": options.positive("penalty", self.penalty, "1 is BIC's."),
             "max_group_size": options.whole("max_group_size", self.max_group_size, or_none=True),
+            "hierarchy": options.flag("hierarchy", self.hierarchy),
             "prune": options.flag("prune", self.prune),
             "n_threads": self._n_threads,
             "time_limit": self.time_limit,
