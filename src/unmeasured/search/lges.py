@@ -205,6 +205,7 @@ class LGES(Search):
                 clock,
                 self._n_threads,
                 bool(self.verbose),
+                checked["hierarchy"],
             )
             if known or own:
                 return within.searched(lambda data: _exactly(data, known, price, checked))
