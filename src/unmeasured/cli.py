@@ -50,6 +50,8 @@ _NOTHING_YET = (
 )
 # Seconds by which a report may be late.
 _OVERTIME = 1.0
+# Seconds that the second view of a report, without tolerance, may take at the least.
+_EXACT_AT_LEAST = 10.0
 
 
 class Interrupted(Exception):
@@ -159,9 +161,11 @@ def discover(
     others = {path.stem: _model(path) for path in published or ()}
     about = About(title=title, data=file.name, command=_command())
     reserved = report_seconds(len(sample.names), is_written=out is not None)
+    until = None if time_limit is None else began + time_limit - reserved
     run = _searched(
-        search.timed(began, reserved), sample, about, others, plain_names=plain_names, quiet=quiet or as_json
-    )
+        search.timed(began, reserved), sample, about, others,
+        plain_names=plain_names, quiet=quiet or as_json, is_written=out is not None, until=until,
+    )  # fmt: skip
     if others_rows is not None:
         confirmed = um.confirm(run.result, others_rows)
         notes = (*run.about.notes, *confirmed.sentences)
@@ -208,11 +212,19 @@ def _parts(
 
 
 def _searched(
-    search: um.LGES, sample: um.Sample, about: About, others: dict[str, Any], *, plain_names: bool, quiet: bool
+    search: um.LGES,
+    sample: um.Sample,
+    about: About,
+    others: dict[str, Any],
+    *,
+    plain_names: bool,
+    quiet: bool,
+    is_written: bool,
+    until: float | None = None,
 ) -> Run:
     from sklearn.base import clone
 
-    from unmeasured.report.run import run_of
+    from unmeasured.report.run import exact_answer, run_of
     from unmeasured.search.warm import are_on_disk, compile_kernels
 
     if quiet:
@@ -232,8 +244,14 @@ def _searched(
         raise
     except KeyboardInterrupt:
         raise Interrupted(_NOTHING_YET) from None
-    about = replace(about, seconds=time.perf_counter() - begun)
-    run = run_of(watched, about=about, published=others)
+    seconds = time.perf_counter() - begun
+    exact = None
+    if is_written and watched.tolerance_:
+        # The second view of the report may take as long as the answer did.
+        left = max(seconds, _EXACT_AT_LEAST) if until is None else min(max(seconds, 1.0), until - time.monotonic())
+        _say("Searching again without tolerance, for the second view of the report.", quiet)
+        exact = exact_answer(watched, left)
+    run = run_of(watched, about=replace(about, seconds=seconds), published=others, exact=exact)
     # Whether somebody watched is nothing a reader of the result needs to know.
     method = " ".join(repr(search).split())
     result = replace(run.result, method=method, options=search.get_params())
@@ -296,7 +314,9 @@ def demo(
     _say(head, silent)
     sample = um.as_sample(cov=dataset.frame(), n_samples=dataset.n_samples)
     about = About(title=dataset.title, data=dataset.title, source=dataset.source, command=_command())
-    run = _searched(um.LGES(n_jobs=-1, time_limit=time_limit), sample, about, {}, plain_names=False, quiet=silent)
+    run = _searched(
+        um.LGES(n_jobs=-1, time_limit=time_limit), sample, about, {}, plain_names=False, quiet=silent, is_written=True
+    )
     compared = um.compare_models({"found": run.result, **dataset.models})
     run = replace(run, comparison=Comparison.of(compared))
     page = write_run(run, out or Path(f"unmeasured-{data}"))

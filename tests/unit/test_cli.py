@@ -196,12 +196,12 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
     matrix.to_csv(tmp_path / "m.csv")
     code = (
         "import os, signal, unmeasured.search.refine as refine\n"
-        "climb = refine.Refinement.refine_parents\n"
+        "best_parents = refine.Refinement.best_parents\n"
         "def stop_after(self, *given, **options):\n"
-        "    found = climb(self, *given, **options)\n"
+        "    found = best_parents(self, *given, **options)\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    return found\n"
-        "refine.Refinement.refine_parents = stop_after\n"
+        "refine.Refinement.best_parents = stop_after\n"
     )
     asked = ["discover", "m.csv", "--n", "599", "-c", "EE*,DP*,PA*", "--out", "run"]
     process = subprocess.run(

@@ -42,6 +42,7 @@ from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
 from unmeasured.levels import Level, model_levels
 from unmeasured.precheck import Check, Finding
 from unmeasured.search.discovery import RunnerUp
+from unmeasured.search.local_dependence import residual_correlations
 from unmeasured.sem.delta import covariance_root
 from unmeasured.sem.estimators import reported
 from unmeasured.sem.fit import Fit
@@ -211,6 +212,21 @@ class Result:
         columns = ["source", "target", "est", "se", "z", "pvalue", "std", "std_se"]
         directed = np.array([pair in known for pair in zip(rows["source"], rows["target"])], dtype=bool)
         return rows[columns].assign(directed=directed)
+
+    @cached_property
+    def local_dependence(self) -> pd.DataFrame:
+        """Pairs of items that share more than their latents: ``item_1 item_2 est se z pvalue std std_se``.
+
+        Covariances of residuals, the strongest first, ``std`` as a correlation; most often two items with similar
+        wording or method. Empty where the model has none.
+
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("big_five")
+        >>> result = um.LGES().fit_cov(data.frame(), data.n_samples).result_
+        >>> list(zip(result.local_dependence["item_1"], result.local_dependence["item_2"]))[:1]
+        [('O2', 'O4')]
+        """
+        return residual_correlations(self.parameters)
 
     @cached_property
     def edges(self) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from unmeasured.answer.words import (
+    PAIRS_HEADING,
     before_the_search,
     cautions,
     direction_in_words,
@@ -20,6 +21,7 @@ from unmeasured.answer.words import (
     number,
     paths_heading,
     probability,
+    verdict,
     what_is_identified,
 )
 
@@ -35,6 +37,7 @@ def text_summary(result: Result) -> str:
     return "\n".join(
         [
             *wrap(result.stopped, _WIDTH),
+            *wrap(verdict(result), _WIDTH),
             title(result),
             "=" * _WIDTH,
             *wrap(_sizes(result), _WIDTH),
@@ -42,6 +45,7 @@ def text_summary(result: Result) -> str:
             *_section("Fit of the model", _fit_lines(result)),
             *_section("What measures what: standardised loadings (standard errors)", _measurement_lines(result)),
             *_section(paths_heading(result), _path_lines(result)),
+            *_section(PAIRS_HEADING, _pair_lines(result)),
             *_section("What is identified, and what is not", _bullets(what_is_identified(result))),
             *_section("Are the data fit for a search", _bullets(before_the_search(result))),
             *_section("Remarks", _bullets(cautions(result))),
@@ -168,6 +172,23 @@ def _path_rows(result: Result) -> list[list[str]]:
     return rows
 
 
+_PAIR_ALIGN = "<>>>"
+
+
+def _pair_lines(result: Result) -> list[str]:
+    rows = _pair_rows(result)
+    return _columns(rows, _PAIR_ALIGN) if len(rows) > 1 else []
+
+
+def _pair_rows(result: Result) -> list[list[str]]:
+    """A row of headings, and one for each pair of items."""
+    rows = [["pair", "residual correlation", "", "p"]]
+    for row in result.local_dependence.to_dict(orient="records"):
+        figures = [number(row["std"]), _bracketed(row["std_se"]), probability(row["pvalue"])]
+        rows.append([f"{row['item_1']} ~~ {row['item_2']}", *figures])
+    return rows
+
+
 # HTML -------------------------------------------------------------------------------------------------------
 
 
@@ -179,12 +200,14 @@ def html_summary(result: Result) -> str:
         ("Fit of the model", _html_table(fit, "<<<")),
         ("What measures what: standardised loadings (standard errors)", _html_measurement(result)),
         (paths_heading(result), _html_table(_path_rows(result), _PATH_ALIGN)),
+        (PAIRS_HEADING, _html_table(_pair_rows(result), _PAIR_ALIGN)),
         ("What is identified, and what is not", html_list(what_is_identified(result))),
         ("Are the data fit for a search", html_list(before_the_search(result))),
         ("Remarks", html_list(cautions(result))),
     ]
     body = "".join(f"<h4>{escape(heading)}</h4>{content}" for heading, content in sections if content)
-    stopped = f"<p><strong>{escape(result.stopped)}</strong></p>" if result.stopped else ""
+    first = [line for line in (result.stopped, verdict(result)) if line]
+    stopped = "".join(f"<p><strong>{escape(line)}</strong></p>" for line in first)
     return f"<div>{stopped}<h3>{escape(title(result))}</h3><p>{escape(_sizes(result))}</p>{body}</div>"
 
 

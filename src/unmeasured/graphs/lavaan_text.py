@@ -10,15 +10,14 @@ from itertools import combinations
 
 from unmeasured.errors import GraphError, listing
 from unmeasured.graphs.bitsets import bits
-from unmeasured.graphs.cpdag import CPDAG
-from unmeasured.graphs.dag import DAG
 from unmeasured.graphs.groups import LatentGroups, braces, uniformity_failures
+from unmeasured.graphs.protocols import Directed, Writable
 
 
 def to_lavaan(
-    graph: DAG | CPDAG,
+    graph: Writable,
     *,
-    member: DAG | None = None,
+    member: Directed | None = None,
     anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
     fixed: Mapping[tuple[str, str], float] | None = None,
 ) -> str:
@@ -31,6 +30,7 @@ def to_lavaan(
       are set to zero, ``A ~~ 0*B``.
     - For a group of k > 1 latents the data leave a rotation open; k(k-1)/2 loadings on its first pure
       children are set to zero, ``0*x``, which fixes the rotation and costs no generality.
+    - Residual pairs of the graph are written as covariances, ``x ~~ y``.
     - The only indicator of a latent keeps its residual variance, which lavaan would set to zero.
     - A latent with no observed children is measured by latents, ``trait =~ facet1 + facet2 + facet3``; one without
       any observed descendant leaves no trace in the data and is left out.
@@ -56,6 +56,7 @@ def to_lavaan(
 
     Examples
     --------
+    >>> from unmeasured.graphs import DAG
     >>> dag = DAG.from_edges(
     ...     [("L1", "L2"), *(("L1", x) for x in ("a", "b")), *(("L2", x) for x in ("c", "d"))],
     ...     latents=["L1", "L2"],
@@ -71,20 +72,20 @@ def to_lavaan(
     dag = _member(graph, member)
     _refuse_names_r_cannot_read(dag.names)
     model = _LavaanModel(dag, anchors or {}, fixed or {})
-    undirected = list(_undirected_remarks(graph, dag)) if isinstance(graph, CPDAG) else []
+    undirected = list(_undirected_remarks(graph, dag))
     sections = [
         [*model.header(), *model.rotation_remarks(), *model.fixed_remarks(), *model.measurement()],
         [*undirected, *model.paths()],
         model.variances(),
-        model.zero_covariances(),
+        [*model.residual_pairs(), *model.zero_covariances()],
     ]
     return "\n\n".join("\n".join(section) for section in sections if section)
 
 
 def to_semopy(
-    graph: DAG | CPDAG,
+    graph: Writable,
     *,
-    member: DAG | None = None,
+    member: Directed | None = None,
     anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
 ) -> str:
     """Text for semopy's ``Model``; ``i =~ j`` and ``j ~ i`` read i → j.
@@ -101,6 +102,7 @@ def to_semopy(
 
     Examples
     --------
+    >>> from unmeasured.graphs import DAG
     >>> dag = DAG.from_edges([(g, x) for g in "AB" for x in ("x1", "x2", "x3", "x4")], latents=["A", "B"])
     >>> print(to_semopy(dag))
     # semopy: Model(text)
@@ -121,30 +123,30 @@ def to_semopy(
         raise GraphError(
             f"semopy cannot scale {listing(hidden)}: no observed variable measures it. Write it for lavaan."
         )
-    undirected = list(_undirected_remarks(graph, dag)) if isinstance(graph, CPDAG) else []
+    undirected = list(_undirected_remarks(graph, dag))
     header = ["# semopy: Model(text)", *list(model.header())[1:]]
     sections = [
         [*header, *model.rotation_remarks(), *model.unit_loadings()],
         [*undirected, *model.paths()],
         [*(f"{name} ~~ {name}" for name in model.traced), *model.variances()],
-        model.zero_covariances(),
+        [*model.residual_pairs(), *model.zero_covariances()],
     ]
     return "\n\n".join("\n".join(section) for section in sections if section)
 
 
-def _member(graph: DAG | CPDAG, member: DAG | None) -> DAG:
+def _member(graph: Writable, member: Directed | None) -> Directed:
     if member is not None:
-        if not isinstance(graph, CPDAG) or member.names != graph.names:
+        if not graph.is_class or member.names != graph.names:
             raise GraphError("member goes with a CPDAG and is one of its DAGs, with the same names.")
         return member
-    return graph.member() if isinstance(graph, CPDAG) else graph
+    return graph.member()
 
 
 @dataclass(frozen=True)
 class _LavaanModel:
     """A DAG seen as lavaan sees it: which edges are loadings, which are paths, what would be added."""
 
-    dag: DAG
+    dag: Directed
     anchors: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
     fixed: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
@@ -199,7 +201,7 @@ class _LavaanModel:
         }
 
     @cached_property
-    def held(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+    def anchored(self) -> dict[tuple[str, ...], tuple[str, ...]]:
         """For each group whose rotation can be fixed, as many pure children as it has latents."""
         return {
             group: self.anchors.get(group, pure[: len(group)])
@@ -212,7 +214,7 @@ class _LavaanModel:
         """A triangle of zeros: the j-th latent of a group has none of the first j anchors (from 0)."""
         return {
             (latent, child)
-            for group, chosen in self.held.items()
+            for group, chosen in self.anchored.items()
             for j, latent in enumerate(group)
             for child in chosen[:j]
         }
@@ -252,7 +254,7 @@ class _LavaanModel:
     def fixed_remarks(self) -> Iterator[str]:
         if self.fixed:
             edges = ", ".join(f"{cause} -> {effect}" for cause, effect in self.fixed)
-            yield f"# Not determined by the data, so held at an estimate, at no cost in fit: {edges}."
+            yield f"# Not determined by the data, so fixed at an estimate, at no cost in fit: {edges}."
 
     def measurement(self) -> Iterator[str]:
         for latent, children in self.indicators.items():
@@ -266,7 +268,7 @@ class _LavaanModel:
 
     def unit_loadings(self) -> Iterator[str]:
         """Each latent with a loading of 1 in front: on its anchor in a group, else on its first indicator."""
-        own = {latent: x for group, chosen in self.held.items() for latent, x in zip(group, chosen, strict=True)}
+        own = {latent: x for group, chosen in self.anchored.items() for latent, x in zip(group, chosen, strict=True)}
         for latent, children in self.indicators.items():
             first = own.get(latent, children[0])
             rest = [self.term(latent, child) + child for child in children if child != first]
@@ -290,17 +292,22 @@ class _LavaanModel:
         mentioned = {*self.measured, *self.causes, *self.exogenous}
         return lines + [f"{name} ~~ {name}" for name in self.dag.observed if name not in mentioned]
 
+    def residual_pairs(self) -> list[str]:
+        """Pairs of items that share more than their causes."""
+        return [f"{a} ~~ {b}" for a, b in self.dag.variables.pairs]
+
     def zero_covariances(self) -> list[str]:
         """Covariances lavaan would free: among exogenous variables, and among final outcomes."""
         pairs = [*combinations(self.exogenous, 2), *combinations(self.outcomes, 2)]
-        return [f"{a} ~~ 0*{b}" for a, b in pairs]
+        free = {frozenset(pair) for pair in self.dag.variables.pairs}
+        return [f"{a} ~~ 0*{b}" for a, b in pairs if {a, b} not in free]
 
 
-def _undirected_remarks(cpdag: CPDAG, member: DAG) -> Iterator[str]:
+def _undirected_remarks(graph: Writable, member: Directed) -> Iterator[str]:
     """One comment for each undirected edge between groups or observed variables."""
-    group = {name: members for members in cpdag.groups for name in members}
+    group = {name: members for members in graph.groups for name in members}
     seen = set()
-    for a, b in cpdag.undirected_edges:
+    for a, b in graph.undirected_edges:
         if not member.has_edge(a, b):
             a, b = b, a
         first, second = group.get(a, (a,)), group.get(b, (b,))

@@ -166,8 +166,8 @@ class Tally:
             for h in range(g + 1, len(names)):
                 there = bool(marks[g, h] or marks[h, g])
                 # Written as the reference points, or as it mostly points where the reference has no edge.
-                turn = marks[h, g] > marks[g, h] or (not there and self.directed[h, g] > self.directed[g, h])
-                a, b = (h, g) if turn else (g, h)
+                is_reversed = marks[h, g] > marks[g, h] or (not there and self.directed[h, g] > self.directed[g, h])
+                a, b = (h, g) if is_reversed else (g, h)
                 parts = (float(self.directed[a, b]), float(self.directed[b, a]), float(self.undirected[a, b]))
                 if there or sum(parts) > 0:
                     rows.append((names[a], names[b], "path", there, round(sum(parts), 12), *parts))

@@ -1,4 +1,8 @@
-"""Node names and roles: observed or latent. Latent is a role, never a prefix of the name."""
+"""Node names, roles, and pairs of items that share more than their causes in the graph.
+
+Latent is a role, never a prefix of the name. A residual pair is a covariance of two residuals that the graph has no
+arrow for (similar wording, a common method): it belongs to the variables, and so to every graph of a class.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,8 @@ class Variables:
         Unique and not empty; the order is the order of rows and columns in every matrix of the graph.
     latent : tuple of bool
         For each name, whether nobody measured it.
+    pairs : tuple of (str, str)
+        Observed variables whose residuals covary, each pair once; kept in the order of the names.
 
     Examples
     --------
@@ -31,6 +37,7 @@ class Variables:
 
     names: tuple[str, ...]
     latent: tuple[bool, ...]
+    pairs: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -41,6 +48,20 @@ class Variables:
                 f"{len(self.names)} names but {len(self.latent)} roles; give each name one role, or use "
                 "Variables.of(names, latents)."
             )
+        if self.pairs:
+            object.__setattr__(self, "pairs", self._checked_pairs())
+
+    def _checked_pairs(self) -> tuple[tuple[str, str], ...]:
+        found = set()
+        for pair in self.pairs:
+            a, b = sorted(self.index(name) for name in pair) if len(pair) == 2 else (0, 0)
+            if a == b:
+                raise GraphError(f"A residual pair is two different observed variables; got {tuple(pair)!r}.")
+            latent = [self.names[i] for i in (a, b) if self.latent[i]]
+            if latent:
+                raise GraphError(f"{latent[0]} is latent; residual pairs are pairs of observed variables.")
+            found.add((a, b))
+        return tuple((self.names[a], self.names[b]) for a, b in sorted(found))
 
     @classmethod
     def of(cls, names: Iterable[str], latents: Iterable[str] = ()) -> Variables:
@@ -76,7 +97,7 @@ class Variables:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.names, self.latent))
+        return hash((self.names, self.latent, self.pairs))
 
     def __hash__(self) -> int:
         # Graphs of one search share one Variables, and each is hashed: worth remembering.
@@ -110,7 +131,16 @@ class Variables:
         """
         for name in names:
             self.index(name)  # refuses what is no variable
-        return Variables(tuple(names.get(name, name) for name in self.names), self.latent)
+        pairs = tuple((names.get(a, a), names.get(b, b)) for a, b in self.pairs)
+        return Variables(tuple(names.get(name, name) for name in self.names), self.latent, pairs)
+
+    def with_pairs(self, pairs: Iterable[tuple[str, str]]) -> Variables:
+        """The same variables with these residual pairs, and no others.
+
+        >>> Variables.of(["x", "y"]).with_pairs([("y", "x")]).pairs
+        (('x', 'y'),)
+        """
+        return Variables(self.names, self.latent, tuple(pairs))
 
     def __len__(self) -> int:
         return len(self.names)

@@ -14,10 +14,12 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+from sklearn.base import clone
+
 from unmeasured.answer.compare import ModelComparison, compare_models
 from unmeasured.answer.records import checked_type
 from unmeasured.answer.result import Result
-from unmeasured.errors import GraphError, UnmeasuredError
+from unmeasured.errors import GraphError, SearchStopped, UnmeasuredError
 from unmeasured.files import parsed_json
 from unmeasured.search.base import Search
 from unmeasured.search.trace import Step, Trace
@@ -64,6 +66,7 @@ class Run:
     about: About = About()
     trace: Trace = Trace()  # noqa: RUF009 (an empty tuple)
     comparison: Comparison | None = None
+    exact: Result | None = None  # what the exact criterion finds, where misfit was tolerated and the answers differ
 
     def to_json(self) -> str:
         """The result as JSON, and the rest under "run"."""
@@ -73,6 +76,7 @@ class Run:
             "about": asdict(self.about),
             "trace": [_plain(asdict(step)) for step in self.trace],
             "comparison": compared and {key: [_plain(row) for row in rows] for key, rows in compared.items()},
+            "exact": None if self.exact is None else json.loads(self.exact.to_json()),
         }
         return json.dumps(record, ensure_ascii=False, allow_nan=False)
 
@@ -99,11 +103,27 @@ def model_text(result: Result) -> str:
         return f"# {error}\n"
 
 
+def exact_answer(search: Search, seconds: float) -> Result | None:
+    """What the exact criterion finds in so many seconds, beside a fitted search that tolerated misfit.
+
+    None where the answer is exact already, is the same, or where there is no other within that time.
+    """
+    if not getattr(search, "tolerance_", 0.0) or search.stopped_ or not seconds > 0:
+        return None
+    other = clone(search).set_params(tolerance=0, time_limit=seconds, verbose=False)
+    try:
+        found: Result = other.fit(search.sample_).result_
+    except SearchStopped:
+        return None
+    return None if found.graph == search.graph_.with_pairs(()) else found
+
+
 def run_of(
     found: Search | Result,
     *,
     about: About | None = None,
     published: Mapping[str, Any] | None = None,
+    exact: Result | None = None,
 ) -> Run:
     """What there is to report of a fitted search, or of a result alone.
 
@@ -113,6 +133,8 @@ def run_of(
         What is known of the data and the question; versions, the date and what was done to the data are added.
     published
         Models to compare with, by name, as :func:`unmeasured.compare_models` takes them.
+    exact
+        What the exact criterion finds, where misfit was tolerated: :func:`exact_answer`.
     """
     about = about or About()
     trace = Trace()
@@ -125,7 +147,7 @@ def run_of(
         found = found.result_
     about = replace(about, versions=versions(), made=about.made or f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     compared = Comparison.of(compare_models({"found": found, **published})) if published else None
-    return Run(found, about, trace, compared)
+    return Run(found, about, trace, compared, exact)
 
 
 def versions() -> dict[str, str]:
@@ -145,15 +167,17 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, float) and (value != value or abs(value) == float("inf")) else value
 
 
-def _read(kept: Mapping[str, Any]) -> tuple[About, Trace, Comparison | None]:
+def _read(kept: Mapping[str, Any]) -> tuple[About, Trace, Comparison | None, Result | None]:
     about = _about(kept["about"])
+    other = kept.get("exact")  # unknown to earlier versions
+    exact = None if other is None else Result.from_json(json.dumps(other))
     trace = Trace(_step(step) for step in kept["trace"])
     compared = kept["comparison"]
     if compared is None:
-        return about, trace, None
+        return about, trace, None, exact
     numbers = ("chi2", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic")
     rows, tests = ([{**row, **_numbers(row, numbers)} for row in compared[key]] for key in ("rows", "tests"))
-    return about, trace, Comparison(tuple(rows), tuple(tests), _strings(compared["notes"]))
+    return about, trace, Comparison(tuple(rows), tuple(tests), _strings(compared["notes"])), exact
 
 
 def _about(kept: Mapping[str, Any]) -> About:

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from unmeasured.answer.result import Result
 from unmeasured.answer.summary import title
-from unmeasured.answer.words import cautions, indices_in_words, node, paths_heading
+from unmeasured.answer.words import cautions, indices_in_words, node, paths_heading, verdict
 from unmeasured.diagram.picture import coefficient
 from unmeasured.remarks import Severity
 
@@ -54,6 +54,7 @@ def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "re
     return "\n".join(
         [
             *wrap(result.stopped, WIDTH),
+            *wrap(verdict(result), WIDTH),
             f"{title(result)}{took}",
             *_section("What measures what (standardised loadings; * also measures another)", _groups(result)),
             *_section(f"{paths_heading(result)} (→ {_by_whom(result)}, – direction not identified)", _paths(result)),

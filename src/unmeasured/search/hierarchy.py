@@ -32,15 +32,15 @@ from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.sample import Sample
 from unmeasured.graphs.levels import LEAST_FACETS
 from unmeasured.knowledge.rules import Paths
-from unmeasured.search.bic import LatentTest
 from unmeasured.search.budget import BUDGET
+from unmeasured.search.latent_graph import LatentTest
 from unmeasured.search.model import model_of_class
 from unmeasured.search.paper.state import State
 from unmeasured.search.raised import Raised, RaisedClass, RaisedModel, extended, raised_fit
-from unmeasured.search.score import BicScore, Fitted
+from unmeasured.search.score import BicScore, Fitted, GroupBic
 from unmeasured.search.trace import Recorder, Steps
 from unmeasured.sem.parameters import Pattern
-from unmeasured.sem.savings import effects_along, predicted_graph
+from unmeasured.sem.savings import effects_along
 from unmeasured.sem.solve import Check, Problem, solve
 
 Blocks = tuple[tuple[int, ...], ...]  # places among the top nodes, each in one block at most
@@ -92,12 +92,14 @@ class Predicted:
 class LatentScore:
     """Scores of blocks, as if latents had been observed with a covariance."""
 
-    def __init__(self, cov: Floats, sizes: Sequence[int], n_samples: float, price: float, penalty: float) -> None:
+    def __init__(
+        self, cov: Floats, sizes: Sequence[int], n_samples: float, dimension_penalty: float, penalty: float
+    ) -> None:
         sd = np.sqrt(np.diag(cov))
         self.corr = np.asarray(cov / np.outer(sd, sd))
         self.sd = sd
         self.sizes = tuple(sizes)
-        self.n_samples, self.price, self.penalty = n_samples, price, penalty
+        self.n_samples, self.dimension_penalty, self.penalty = n_samples, dimension_penalty, penalty
         self.n_fitted = self.n_remembered = 0
         ends = np.cumsum([0, *sizes]).tolist()
         self._at = [list(range(a, b)) for a, b in pairwise(ends)]
@@ -131,22 +133,22 @@ class LatentScore:
         values = np.sort(np.maximum(np.linalg.eigvals(products).real, 1.0), axis=1)
         shortfall = 0.5 * np.log(values[:, :-1]).sum(axis=1)
         size, others = at.shape[1], len(self.corr) - at.shape[1]
-        return np.asarray(self.price * (size - 1) * (others - 1) - self.n_samples * shortfall)
+        return np.asarray(self.dimension_penalty * (size - 1) * (others - 1) - self.n_samples * shortfall)
 
     def alone(self, block: tuple[int, ...]) -> float:
         """By how much a block is better than no constraint at all, everything else connected."""
         size, others = len(block), len(self.corr) - len(block)
         codimension = size * (size - 3) // 2 + others * (size - 1)
-        return self.price * codimension - 0.5 * self.n_samples * self._fit((block,))[0]
+        return self.dimension_penalty * codimension - 0.5 * self.n_samples * self._fit((block,))[0]
 
     def _predicted(self, blocks: Blocks) -> Predicted:
         inside = {k for block in blocks for k in block}
         free = [k for k in range(len(self.sizes)) if k not in inside]
         discrepancy, loadings, cov = self._fit(blocks)
         sizes = (*(self.sizes[k] for k in free), *(1 for _ in blocks))
-        arcs, saved = predicted_graph(cov, sizes, self.n_samples, self.price)
+        arcs, saved = GroupBic(cov, sizes, self.n_samples, self.dimension_penalty).predicted()
         n_paths = (sum(sizes) ** 2 - sum(size * size for size in sizes)) // 2 + len(inside)
-        value = -0.5 * self.n_samples * discrepancy - self.price * n_paths + saved
+        value = -0.5 * self.n_samples * discrepancy - self.dimension_penalty * n_paths + saved
         value -= self.penalty * (
             choice_of_blocks(len(self.sizes), blocks) + choice_of_edges(len(sizes), int(arcs.sum()))
         )
@@ -335,7 +337,7 @@ def raise_levels(
     state : State
         The best graph with edges only.
     value : float
-        Its extended BIC per sample.
+        Its extended BIC.
     score : BicScore
         For the sample, the penalty and the prior.
     paths : Paths
@@ -344,19 +346,19 @@ def raise_levels(
     """
     best: RaisedClass | None = None
     recorder = Recorder(steps, score)
-    value -= score.penalty * choice_of_edges(len(state.between), _n_edges(state)) / score.sample.n
+    value -= score.penalty * choice_of_edges(len(state.between), _n_edges(state))
     known = paths.required | (paths.forbidden ^ paths.forbidden.T)
     bound = np.asarray((known | known.T).any(axis=0))
     while True:
         check()
         found = _next_level(near, score, paths, bound, check)
-        if found is None or found.value <= value + BUDGET.evidence_above / score.sample.n:
+        if found is None or found.value <= value + BUDGET.evidence_above:
             return best
-        n, new = score.sample.n, found.near.model.above[len(near.model.above) if isinstance(near, Raised) else 0 :]
+        new = found.near.model.above[len(near.model.above) if isinstance(near, Raised) else 0 :]
         names = " and ".join(_in_words(found.near.model, nodes) for nodes in new)
-        reason = f"{len(new)} above {sum(map(len, new))} latents; extended BIC {n * (found.value - value):+.2f}"
+        reason = f"{len(new)} above {sum(map(len, new))} latents; extended BIC {found.value - value:+.2f}"
         recorder.write(
-            "Latents above latents", f"a common cause of {names}", n * value, n * found.value, reason,
+            "Latents above latents", f"a common cause of {names}", value, found.value, reason,
             tolerance=BUDGET.least_rise,
         )  # fmt: skip
         best, value, near = found, found.value, found.near
@@ -365,7 +367,7 @@ def raise_levels(
 def _next_level(near: Fitted, score: BicScore, paths: Paths, bound: Bools, check: Check) -> RaisedClass | None:
     """The best of the models with one more level that are worth a fit."""
     model = near.model
-    latent_score = LatentScore(near.latent_cov, model.sizes, score.sample.n, score.price, score.penalty)
+    latent_score = LatentScore(near.latent_cov, model.sizes, score.sample.n, score.dimension_penalty, score.penalty)
     top = model.top if isinstance(model, RaisedModel) else tuple(range(len(model.sizes)))
     may_join = [k for k in latent_score.singles if top[k] >= len(bound) or not bound[top[k]]]
     best: RaisedClass | None = None
@@ -375,7 +377,7 @@ def _next_level(near: Fitted, score: BicScore, paths: Paths, bound: Bools, check
         for start in dict.fromkeys((test.starts[-1], test.starts[0])):
             test.polish(start)
         if test.best is not None:
-            value = test.value - score.penalty * _choices(raised.model, test.best.state) / score.sample.n
+            value = test.value - score.penalty * _choices(raised.model, test.best.state)
             if best is None or value > best.value:
                 best = RaisedClass(raised, test.best.state, value)
     return best
@@ -425,10 +427,10 @@ def _fitted(near: Fitted, predicted: Predicted, latents: LatentScore, score: Bic
     effects = np.zeros((M, M + n))
     effects[pattern.source, pattern.target] = solution.x[:-n]
     value = -0.5 * score.sample.n * max(solution.discrepancy, 0.0)
-    value -= score.price * score.dimension(model) + score.prior(model)
+    value -= score.dimension_penalty * score.dimension(model) + score.prior(model)
     none = np.zeros((0, 0), np.uint8)
     raised = raised_fit(model, effects, solution.x[-n:], value, 0.5 * score.sample.n * solution.promised, none)
-    arcs, saved = predicted_graph(raised.latent_cov, model.sizes, score.sample.n, score.price)
+    arcs, saved = GroupBic(raised.latent_cov, model.sizes, score.sample.n, score.dimension_penalty).predicted()
     return raised_fit(model, effects, solution.x[-n:], value + saved, raised.predicted, arcs)
 
 

@@ -47,6 +47,9 @@ class LGES(Search):
         How far the population may lie off the model, in units of RMSEA. 0: the exact criterion. "auto": exact where a
         factor model holds; where every one is rejected .05, and the answer is led by the latents that are found again
         in replicates of the data (``docs/questionnaires.md``). With ``knowledge`` or ``moves``, "auto" is exact.
+    residual_pairs : bool
+        Whether a model that is rejected gets covariances between the residuals of items with similar wording or method,
+        where they pay at an extended penalty (``result_.local_dependence``); not with ``tolerance=0``.
     max_group_size : int, optional
         Largest number of latents that may share all their indicators; None: as many as the variables allow.
     hierarchy : bool
@@ -56,18 +59,18 @@ class LGES(Search):
         What is known before the search: who measures what, how many latents there are, which paths there are. It is
         never violated; what it costs is in the remarks (``docs/knowledge.md``).
     price_knowledge : bool, optional
-        Whether to search a second time, without knowledge, to tell its price; None: where that is cheap.
+        Whether to search a second time, without knowledge, to tell what it costs; None: where that is cheap.
     prune : bool
         Refuse candidates by the closed-form bound without fitting them; the result is the same.
     cor : "auto", "pearson", "polychoric" or "spearman-normal"
         What to make of rows; see :func:`unmeasured.as_sample`.
     missing : "ml", "listwise" or "pairwise"
-        What to do about holes in rows.
+        What to do about missing values in rows.
     n_jobs : int
         Threads for fits, -1 for all cores, or for where ``joblib.parallel_config`` says; the result does not depend on
         it.
     random_state : int
-        Kept for the face of an estimator: the search draws nothing at random, and runs repeat.
+        Kept for the interface of an estimator: the search draws nothing at random, and runs repeat.
     verbose : bool
         Show each step as it is taken, and about how long the search will take.
     moves : sequence of functions
@@ -125,6 +128,7 @@ class LGES(Search):
         delta: float | None = None,
         penalty: float = 1.0,
         tolerance: float | Literal["auto"] = "auto",
+        residual_pairs: bool = True,
         max_group_size: int | None = 3,
         hierarchy: bool = True,
         knowledge: Knowledge | None = None,
@@ -142,6 +146,7 @@ class LGES(Search):
         self.delta = delta
         self.penalty = penalty
         self.tolerance = tolerance
+        self.residual_pairs = residual_pairs
         self.max_group_size = max_group_size
         self.hierarchy = hierarchy
         self.knowledge = knowledge
@@ -169,7 +174,7 @@ class LGES(Search):
         options.one_of("missing", self.missing, get_args(Missing))
         options.seed("random_state", self.random_state)
         moves = options.functions("moves", self.moves)
-        price = options.flag("price_knowledge", self.price_knowledge, or_none=True)
+        is_compared = options.flag("price_knowledge", self.price_knowledge, or_none=True)
         if moves and self.criterion == "delta":
             raise UnmeasuredError('moves are for criterion="bic"; the paper\'s rule has its own. Leave them out.')
         clock = self._clock()
@@ -188,16 +193,17 @@ class LGES(Search):
             "starts": starts,
             "n_runners": n_runners,
         }
+        pairs = options.flag("residual_pairs", self.residual_pairs)
         known = _checked_knowledge(self.knowledge)
         tolerance = checked_tolerance(self.tolerance)
         is_exact = self.criterion == "delta" or math.isinf(sample.n) or tolerance == 0.0
         # A move that only watches the search, as the application's does, is no wish for a model of one's own.
         own = [move for move in moves if not getattr(move, "only_watches", False)]
         is_exact |= tolerance is None and bool(known or own)
-        # Threads of BLAS round differently from run to run, which can turn a search elsewhere; the matrices are small.
+        # Threads of BLAS round differently from run to run, which can lead a search elsewhere; the matrices are small.
         with _libraries().limit(limits=1, user_api="blas"):
             if is_exact:
-                return _exactly(sample, known, price, checked)
+                return _exactly(sample, known, is_compared, checked)
             within = Tolerant(
                 sample,
                 CLOSE_FIT if tolerance is None else tolerance,
@@ -205,10 +211,11 @@ class LGES(Search):
                 clock,
                 self._n_threads,
                 bool(self.verbose),
+                bool(pairs),
                 checked["hierarchy"],
             )
             if known or own:
-                return within.searched(lambda data: _exactly(data, known, price, checked))
+                return within.searched(lambda data: _exactly(data, known, is_compared, checked))
             return discover_within(within, tolerance is None, lambda data: _exactly(data, None, None, checked))
 
     def _clock(self) -> Clock:
@@ -221,10 +228,10 @@ class LGES(Search):
         return Clock(self.time_limit, began, self._reserved)
 
 
-def _exactly(sample: Sample, known: Knowledge | None, price: bool | None, checked: dict[str, Any]) -> Discovery:
+def _exactly(sample: Sample, known: Knowledge | None, is_compared: bool | None, checked: dict[str, Any]) -> Discovery:
     """By the exact criterion, with what is known or without."""
     if known:
-        return discover_knowing(sample, known, price, **checked)
+        return discover_knowing(sample, known, is_compared, **checked)
     return discover(sample, **checked)
 
 

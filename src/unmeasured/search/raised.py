@@ -10,7 +10,7 @@
                   0  1  2
 
 Seen from above this is a factor model over the top nodes, whose indicators are all observed variables below them. So
-everything that searches a graph over groups (:mod:`unmeasured.search.latent_edges`) searches the graph over top nodes.
+everything that searches a graph over groups (:mod:`unmeasured.search.latent_graph`) searches the graph over top nodes.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class Raised(Fitted):
 
 @dataclass(frozen=True)
 class RaisedClass:
-    """A model with latents above latents, the class of graphs over its top nodes, and its extended BIC per sample."""
+    """A model with latents above latents, the class of graphs over its top nodes, and its extended BIC."""
 
     near: Raised
     state: State  # over the top nodes

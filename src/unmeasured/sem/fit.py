@@ -342,8 +342,8 @@ class Fit(Measures):
         s = self.solution
         went = {
             kernels.CONVERGED: f"converged in {s.steps} steps",
-            kernels.STEP_LIMIT: f"stopped after {s.steps} steps; one more promises {s.promised:.1e} per sample",
-            kernels.STALLED: f"no step improves after {s.steps} steps, yet {s.promised:.1e} per sample is promised",
+            kernels.STEP_LIMIT: f"stopped after {s.steps} steps; one more would gain {s.promised:.1e} per sample",
+            kernels.STALLED: f"no step improves after {s.steps} steps, yet {s.promised:.1e} per sample is predicted",
             kernels.BAD_START: "the covariance implied by the starting values is not positive definite",
         }[s.end]
         if s.end == kernels.STEP_LIMIT and not s.steps:

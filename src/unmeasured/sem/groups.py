@@ -876,7 +876,7 @@ def _start_means(x: Floats, structure: Structure, F: Floats, mean: Floats, origi
     for k in free:
         node = structure.nodes[k]
         if pattern.is_observed[node]:
-            # (I - F') turns a change of means into one of intercepts.
+            # (I - F') maps a change of means to one of intercepts.
             alpha[node] += missing[node] - float(missing @ F[:, node])
     x[structure.slots[free]] = alpha[structure.nodes[free]]
 

@@ -147,7 +147,7 @@ def write(model: Model, *, correlate_exogenous: bool = True, correlate_outcomes:
     model : Model
         The model to write.
     correlate_exogenous, correlate_outcomes : bool
-        The options the reader will use. What these would add to the model is held at zero by a statement
+        The options the reader will use. What these would add to the model is fixed at zero by a statement
         such as ``f ~~ 0*g``.
 
     Returns
@@ -800,7 +800,7 @@ def _loadings(rows: Sequence[_Row], added: _Defaults) -> Iterator[Parameter]:
 
 
 def _stated_covariances(rows: Sequence[_Row], roles: _Roles, added: _Defaults) -> Iterator[Parameter]:
-    # lavaan turns every pair the same way round: latents, indicators, explained, predictors, each in order of
+    # lavaan writes every pair the same way round: latents, indicators, explained, predictors, each in order of
     # the text. Between two that have no role but in '~~' we keep what is written.
     rank = {name: i for i, name in enumerate(_without(roles.latents + roles.observed, roles.others))}
     for row in rows:
@@ -854,7 +854,7 @@ def _check_writable(model: Model) -> None:
 
 
 def _as_measured(model: Model) -> list[Parameter]:
-    """Turn the effects of a latent that has no ``=~`` into ``=~``: that is what makes it one in the text."""
+    """Write the effects of a latent that has no ``=~`` with ``=~``: that is what makes it one in the text."""
     measuring = {row.source for row in model.parameters if row.op == "=~"}
     bare = [name for name in model.latents if name not in measuring]
     rows = [replace(row, op="=~") if row.op == "~" and row.source in bare else row for row in model.parameters]
