@@ -20,6 +20,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -39,7 +40,7 @@ from unmeasured.diagram.picture import Picture, View
 from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
-from unmeasured.levels import Level, strongest_level
+from unmeasured.levels import Level, model_levels
 from unmeasured.precheck import Check, Finding
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.search.local_dependence import residual_correlations
@@ -136,8 +137,9 @@ class Result:
     def levels(self) -> list[pd.Series]:
         """For each level a series from observed variable to the latent it belongs to, the most latents first.
 
-        Where a search measured no levels there is one: each variable with the latent, or the first latent of the group,
-        that it loads on most. A variable that loads on no latent has an empty name.
+        Where a search measured no levels they are those of the model: each variable with the latent, or the first
+        latent of the group, that it loads on most, then with the latent above that one, and so on. A variable that
+        loads on no latent has an empty name.
 
         >>> import unmeasured as um
         >>> data = um.datasets.load("multitasking")
@@ -145,8 +147,12 @@ class Result:
         >>> level["Error_Letter"] == level["Error_Figure"]
         True
         """
-        reading = self.reading or (strongest_level(self.graph, self.fit),)
-        return [pd.Series(level.latents, index=list(level.items), name="latent", dtype=object) for level in reading]
+        return [pd.Series(x.latents, index=list(x.items), name="latent", dtype=object) for x in self.all_levels]
+
+    @cached_property
+    def all_levels(self) -> tuple[Level, ...]:
+        """The levels with what was measured of them: those of ``reading``, or those of the model."""
+        return self.reading or model_levels(self.graph, self.fit)
 
     # Estimates --------------------------------------------------------------------------------------------
 
@@ -322,14 +328,18 @@ class Result:
 
     @cached_property
     def indicators(self) -> dict[tuple[str, ...], tuple[str, ...]]:
-        """For each group its indicators, the strongest first, those it shares with other groups last."""
+        """For each group its indicators, the strongest first, those it shares with other groups last.
+
+        The indicators of a latent above latents are the latents that measure it.
+        """
         pure = LatentGroups(self.graph, self.graph.groups)
         r2 = self.r2
         result = {}
         for group in self.graph.groups:
             own = set(pure.pure_children(group))
             children = [x for x in self.graph.observed if (group[0], x) in self.graph.directed_edges]
-            result[group] = tuple(sorted(children, key=lambda x: (x not in own, -round(float(r2[x]), 9))))
+            shown = children or self.graph.facets.get(group[0], ())
+            result[group] = tuple(sorted(shown, key=lambda x: (x not in own, -round(float(r2[x]), 9))))
         return result
 
     @cached_property
@@ -338,6 +348,11 @@ class Result:
         pure = LatentGroups(self.graph, self.graph.groups)
         own = {g: [x for x in items if x in pure.pure_children(g)] for g, items in self.indicators.items()}
         shown = {g: own[g] or list(items) for g, items in self.indicators.items()}
+        for group in sorted(self.graph.groups, key=lambda group: self.graph.levels[group[0]]):
+            if self.graph.levels[group[0]]:
+                # A latent above latents goes by the items below it, the strongest of each latent first.
+                below = [shown[(facet,)] for facet in self.indicators[group] if (facet,) in shown]
+                shown[group] = [x for rank in zip_longest(*below) for x in rank if x is not None]
         return suggest_names(shown, taken=(*self.graph.observed, *self.named), labels=self.sem.sample.labels)
 
     def rename(self, names: Mapping[str, str] | None = None) -> Result:

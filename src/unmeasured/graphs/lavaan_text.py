@@ -33,8 +33,8 @@ def to_lavaan(
       children are set to zero, ``0*x``, which fixes the rotation and costs no generality.
     - Residual pairs of the graph are written as covariances, ``x ~~ y``.
     - The only indicator of a latent keeps its residual variance, which lavaan would set to zero.
-    - A latent with no observed children is measured by its latent children; one without any observed
-      descendant leaves no trace in the data and is left out.
+    - A latent with no observed children is measured by latents, ``trait =~ facet1 + facet2 + facet3``; one without
+      any observed descendant leaves no trace in the data and is left out.
 
     For a CPDAG this is the model of ``member()``; a comment marks each edge whose direction the data do not
     tell. Where observed variables cause something, also pass ``fixed.x = FALSE``.
@@ -177,13 +177,17 @@ class _LavaanModel:
 
     @cached_property
     def indicators(self) -> dict[str, tuple[str, ...]]:
-        """For each latent in the model its indicators: observed children, else latent ones."""
+        """For each latent in the model its indicators: observed children, else the latents that measure it.
+
+        Where there are neither, all its latent children: model text has no other way to say that it is a latent.
+        """
         latents = set(self.dag.latents)
         result = {}
         for name in self.traced:
             children = self.dag.children(name)
             observed = tuple(child for child in children if child not in latents)
-            result[name] = observed or tuple(child for child in children if child in self.traced)
+            facets = tuple(child for child in self.dag.facets.get(name, ()) if child in self.traced)
+            result[name] = observed or facets or tuple(child for child in children if child in self.traced)
         return result
 
     @cached_property

@@ -139,6 +139,17 @@ class Budget:
     n_edges: int = 5
     n_edges_many: int = 12
 
+    # Latents above latents ------------------------------------------------------------------------------------
+    #: Triples of latents with the best rank gains that are fitted as blocks, and how many of those grow.
+    n_triples: int = 12
+    n_grown: int = 3
+    #: How far below the best graph with edges only a prediction may lie to be worth a fit, and how many are fitted.
+    slack_above: float = 10.0
+    #: By how much a model with latents above latents has to be better: a difference above 10 of BIC, which is twice
+    #: this, is called very strong evidence (Kass and Raftery 1995).
+    evidence_above: float = 5.0
+    n_raised: int = 3
+
     # Penalties ------------------------------------------------------------------------------------------------
     #: Where many rows reject the model the search goes on from the penalty that BIC has with so many rows; worth the
     #: time only if that is so many times the one asked for (docs/search-notes.md: Big Five).

@@ -53,6 +53,9 @@ class LGES(Search):
         where they pay at an extended penalty (``result_.local_dependence``); not with ``tolerance=0``.
     max_group_size : int, optional
         Largest number of latents that may share all their indicators; None: as many as the variables allow.
+    hierarchy : bool
+        Whether latents may stand above latents: a common cause of three or more is kept where it explains them better
+        than edges between them do (``docs/hierarchy.md``). The paper's rule ("delta") knows none.
     knowledge : Knowledge, optional
         What is known before the search: who measures what, how many latents there are, which paths there are. It is
         never violated; what it costs is in the remarks (``docs/knowledge.md``).
@@ -131,6 +134,7 @@ class LGES(Search):
         tolerance: float | Literal["auto"] = "auto",
         residual_pairs: bool = True,
         max_group_size: int | None = 3,
+        hierarchy: bool = True,
         knowledge: Knowledge | None = None,
         n_latents: int | None = None,
         price_knowledge: bool | None = None,
@@ -149,6 +153,7 @@ class LGES(Search):
         self.tolerance = tolerance
         self.residual_pairs = residual_pairs
         self.max_group_size = max_group_size
+        self.hierarchy = hierarchy
         self.knowledge = knowledge
         self.n_latents = n_latents
         self.price_knowledge = price_knowledge
@@ -184,6 +189,7 @@ class LGES(Search):
             "delta": _checked_delta(self.delta, sample.n),
             "penalty": options.positive("penalty", self.penalty, "1 is BIC's."),
             "max_group_size": options.whole("max_group_size", self.max_group_size, or_none=True),
+            "hierarchy": options.flag("hierarchy", self.hierarchy),
             "prune": options.flag("prune", self.prune),
             "n_threads": self._n_threads,
             "time_limit": self.time_limit,
@@ -212,6 +218,7 @@ class LGES(Search):
                 self._n_threads,
                 bool(self.verbose),
                 bool(pairs),
+                checked["hierarchy"],
             )
             if known or own:
                 return within.searched(lambda data: _exactly(data, known, is_compared, checked))
