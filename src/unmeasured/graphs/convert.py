@@ -22,6 +22,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import networkx as nx
@@ -62,6 +63,7 @@ __all__ = [
 ]
 
 Direction = Literal["row to column", "column to row"]
+_ROLES = ("latent", "observed", "covariate", "outcome")
 
 
 def _edges(graph: DAG | CPDAG) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
@@ -142,18 +144,18 @@ def _is_row_to_column(direction: str) -> bool:
 def to_networkx(graph: DAG | CPDAG) -> nx.DiGraph[str]:
     """A networkx ``DiGraph``; arc ``(i, j)`` reads i → j.
 
-    Nodes carry ``role="latent"`` or ``"observed"``, arcs ``directed``. An undirected edge of a CPDAG becomes
-    two arcs, one each way, both with ``directed=False``; the latents of a CPDAG also carry ``group``, the
-    number of their group, and edges directed by knowledge from outside ``known=True``. ``graph.graph["kind"]`` is
-    ``"dag"`` or ``"cpdag"``.
+    Nodes carry ``role="latent"``, ``"observed"``, ``"covariate"`` or ``"outcome"``, arcs ``directed``. An undirected
+    edge of a CPDAG becomes two arcs, one each way, both with ``directed=False``; the latents of a CPDAG also carry
+    ``group``, the number of their group, and edges directed by knowledge from outside ``known=True``.
+    ``graph.graph["kind"]`` is ``"dag"`` or ``"cpdag"``.
 
     >>> g = to_networkx(DAG.from_edges([("g", "x1"), ("g", "x2")], latents=["g"]))
     >>> g.nodes["g"]["role"], list(g.edges)
     ('latent', [('g', 'x1'), ('g', 'x2')])
     """
     result = nx.DiGraph(kind="cpdag" if isinstance(graph, CPDAG) else "dag")
-    for name, latent in zip(graph.names, graph.variables.latent):
-        result.add_node(name, role="latent" if latent else "observed")
+    for name in graph.names:
+        result.add_node(name, role=graph.variables.role(name))
     if isinstance(graph, CPDAG):
         for number, group in enumerate(graph.groups):
             for name in group:
@@ -187,7 +189,11 @@ def from_networkx(graph: nx.DiGraph[str], *, latents: Sequence[str] | None = Non
         raise GraphError("A networkx graph must be directed to become a DAG; got an undirected one. Use DiGraph.")
     if latents is None:
         latents = [name for name, data in graph.nodes(data=True) if _role(name, data) == "latent"]
-    variables = Variables.of(list(graph.nodes), latents)
+    others = {
+        role: [name for name, data in graph.nodes(data=True) if _role(name, data) == role]
+        for role in ("covariate", "outcome")
+    }
+    variables = Variables.of(list(graph.nodes), latents, others["covariate"], others["outcome"])
     adjacency = np.zeros((len(variables), len(variables)), dtype=np.uint8)
     loose = []
     for source, target, data in graph.edges(data=True):
@@ -208,8 +214,8 @@ def from_networkx(graph: nx.DiGraph[str], *, latents: Sequence[str] | None = Non
 
 def _role(name: str, data: dict[str, Any]) -> str:
     role = data.get("role", "observed")
-    if role not in ("latent", "observed"):
-        raise GraphError(f"The role of {name!r} must be 'latent' or 'observed'; got {role!r}.")
+    if role not in _ROLES:
+        raise GraphError(f"The role of {name!r} must be 'latent', 'observed', 'covariate' or 'outcome'; got {role!r}.")
     return str(role)
 
 
@@ -243,7 +249,8 @@ def to_gml(graph: DAG | CPDAG) -> str:
 def to_dot(graph: DAG | CPDAG) -> str:
     """Graphviz text; ``i -> j`` reads i → j, ``dir=none`` marks an undirected edge.
 
-    Latents are ellipses and observed variables boxes, as in path diagrams.
+    Latents are ellipses and observed variables boxes, as in path diagrams; covariates come first and outcomes last,
+    each with a ``class`` that says so.
 
     >>> print(to_dot(DAG.from_edges([("g", "x")], latents=["g"])))
     digraph {
@@ -253,17 +260,26 @@ def to_dot(graph: DAG | CPDAG) -> str:
     }
     """
     directed, undirected = _edges(graph)
+    variables = graph.variables
     lines = [
-        f"{_quoted(name)} [shape={'ellipse' if latent else 'box'}];"
-        for name, latent in zip(graph.names, graph.variables.latent)
+        f"{_quoted(name)} [shape={'ellipse' if latent else 'box'}{_dot_class(variables.role(name))}];"
+        for name, latent in zip(graph.names, variables.latent)
     ]
+    for rank, names in (("source", variables.covariates), ("sink", variables.outcomes)):
+        lines += [f"{{rank={rank}; {' '.join(_quoted(name) + ';' for name in names)}}}"] if names else []
     lines += [f"{_quoted(a)} -> {_quoted(b)};" for a, b in directed]
     lines += [f"{_quoted(a)} -> {_quoted(b)} [dir=none];" for a, b in undirected]
     return "\n".join(["digraph {", *("  " + line for line in lines), "}"])
 
 
+def _dot_class(role: str) -> str:
+    return f", class={role}" if role in ("covariate", "outcome") else ""
+
+
 def to_dagitty(graph: DAG | CPDAG) -> str:
     """Text for dagitty; ``i -> j`` reads i → j, ``i -- j`` is an undirected edge of a ``pdag``.
+
+    Covariates are marked ``exposure``, and every two of them covary (``i <-> j``); outcomes are marked ``outcome``.
 
     >>> print(to_dagitty(DAG.from_edges([("g", "x")], latents=["g"])))
     dag {
@@ -273,10 +289,9 @@ def to_dagitty(graph: DAG | CPDAG) -> str:
     }
     """
     directed, undirected = _edges(graph)
-    lines = [
-        _dagitty_name(name) + (" [latent]" if latent else "")
-        for name, latent in zip(graph.names, graph.variables.latent)
-    ]
+    marks = {"latent": " [latent]", "covariate": " [exposure]", "outcome": " [outcome]", "observed": ""}
+    lines = [_dagitty_name(name) + marks[graph.variables.role(name)] for name in graph.names]
+    lines += [f"{_dagitty_name(a)} <-> {_dagitty_name(b)}" for a, b in combinations(graph.variables.covariates, 2)]
     lines += [f"{_dagitty_name(a)} -> {_dagitty_name(b)}" for a, b in directed]
     lines += [f"{_dagitty_name(a)} -- {_dagitty_name(b)}" for a, b in undirected]
     kind = "pdag" if undirected else "dag"
@@ -366,10 +381,7 @@ def to_json(graph: DAG | CPDAG) -> str:
     directed, undirected = _edges(graph)
     record: dict[str, Any] = {
         "kind": "cpdag" if isinstance(graph, CPDAG) else "dag",
-        "variables": [
-            {"name": name, "role": "latent" if latent else "observed"}
-            for name, latent in zip(graph.names, graph.variables.latent)
-        ],
+        "variables": [{"name": name, "role": graph.variables.role(name)} for name in graph.names],
         "directed": directed,
     }
     if isinstance(graph, CPDAG):
@@ -382,8 +394,9 @@ def from_json(text: str) -> DAG | CPDAG:
     """The graph written by :func:`to_json`; a pair ``[i, j]`` under "directed" reads i → j."""
     record = _json_record(text)
     rows = record["variables"]
-    latents = [row["name"] for row in rows if _role(row["name"], row) == "latent"]
-    variables = Variables.of([row["name"] for row in rows], latents)
+    of = {role: [row["name"] for row in rows if _role(row["name"], row) == role] for role in _ROLES}
+    names = [row["name"] for row in rows]
+    variables = Variables.of(names, of["latent"], of["covariate"], of["outcome"])
     if record["kind"] == "dag":
         return DAG(variables, _matrix(variables, record["directed"]))
     back = [(b, a) for a, b in record["undirected"]]

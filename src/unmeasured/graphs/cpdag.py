@@ -27,6 +27,10 @@ there, and expand it again: every edge between groups holds for all members.
 an edge between a latent and an observed variable therefore stays as it is in the DAG, L → x in every factor
 model, and counts as knowledge when other edges are oriented.
 
+*Covariates and outcomes keep theirs.* Nothing causes a covariate, and an outcome causes only outcomes, by their roles
+(:mod:`unmeasured.graphs.variables`). Such edges are knowledge of the same kind, and what follows is directed too: with
+age → L1 – L2 and no edge between age and L2, L1 → L2, since the reverse would be a v-structure that is not there.
+
 *Knowledge from outside* may direct an edge that the data leave open. :meth:`CPDAG.restricted` keeps the members that
 agree with it, directs what follows from that, and remembers in ``known`` which edges were directed from outside.
 """
@@ -43,7 +47,7 @@ from numpy.typing import NDArray
 
 from unmeasured.errors import GraphError
 from unmeasured.graphs.bitsets import Adjacency
-from unmeasured.graphs.dag import DAG, checked_adjacency
+from unmeasured.graphs.dag import DAG, checked_adjacency, refuse_misplaced
 from unmeasured.graphs.exports import Exports
 from unmeasured.graphs.groups import Groups, braces, is_gnfm, ordered_partition, uniformity_failures
 from unmeasured.graphs.orientation import all_extensions, consistent_extension, cpdag_of, restricted, v_structures
@@ -110,6 +114,7 @@ class CPDAG(Exports):
         _check_no_loops(self)
         _check_groups_are_nodes(self)
         _check_measurement_is_directed(self)
+        refuse_misplaced(self.variables, self.adjacency)
         _check_is_completed(self)
 
     @classmethod
@@ -351,7 +356,7 @@ class _Quotient:
 
     representative: NDArray[np.intp]  # (q,) for each node, its first variable
     node: NDArray[np.intp]  # (d,) for each variable, its node
-    measurement: NDArray[np.bool_]  # (q, q) pairs of a latent group and an observed variable
+    measurement: NDArray[np.bool_]  # (q, q) pairs whose edge is directed by their roles, as L → x is
 
     def contract(self, adjacency: Adjacency) -> Adjacency:
         return adjacency[self.representative[:, None], self.representative]
@@ -367,7 +372,9 @@ def _quotient(variables: Variables, groups: Groups) -> _Quotient:
     representative = np.array(sorted(set(leader)), dtype=np.intp)
     node = np.searchsorted(representative, np.array(leader, dtype=np.intp))
     latent = np.array(variables.latent, dtype=np.bool_)[representative]
-    return _Quotient(representative, node, latent[:, None] != latent[None, :])
+    role = np.where(latent, 0, 1)
+    role[[k for k, i in enumerate(representative) if variables.names[i] in variables.covariates]] = 2
+    return _Quotient(representative, node, role[:, None] != role[None, :])
 
 
 def _check_no_loops(cpdag: CPDAG) -> None:

@@ -59,6 +59,7 @@ class DAG(Exports):
             cycle = bitsets.one_cycle(self.parent_masks, self.child_masks)
             path = " → ".join(self.names[node] for node in cycle)
             raise GraphError(f"The graph has a cycle: {path}. Remove or reverse one of these edges.")
+        refuse_misplaced(self.variables, adjacency)
 
     @classmethod
     def _trusted(cls, variables: Variables, adjacency: Adjacency) -> DAG:
@@ -76,6 +77,8 @@ class DAG(Exports):
         *,
         latents: Sequence[str] = (),
         names: Sequence[str] | None = None,
+        covariates: Sequence[str] = (),
+        outcomes: Sequence[str] = (),
     ) -> DAG:
         """A DAG from ``(cause, effect)`` pairs.
 
@@ -87,12 +90,14 @@ class DAG(Exports):
             Which of the variables are latent.
         names : sequence of str, optional
             All variables in order. Left out: the latents as given, then the others as they first appear.
+        covariates, outcomes : sequence of str
+            Observed variables with these roles. Covariates have no causes in the graph and covary freely.
         """
         pairs = [_checked_pair(edge) for edge in edges]
         latents = tuple_of_names(latents, "latents")
         if names is None:
             names = tuple(dict.fromkeys([*latents, *(name for pair in pairs for name in pair)]))
-        variables = Variables.of(names, latents)
+        variables = Variables.of(names, latents, covariates, outcomes)
         adjacency = np.zeros((len(variables), len(variables)), dtype=np.uint8)
         for source, target in pairs:
             adjacency[variables.index(source), variables.index(target)] = 1
@@ -213,6 +218,22 @@ def checked_adjacency(variables: Variables, matrix: ArrayLike) -> Adjacency:
         )
     adjacency.setflags(write=False)
     return adjacency
+
+
+def refuse_misplaced(variables: Variables, adjacency: Adjacency) -> None:
+    """Refuse edges that roles exclude: into a covariate, and from an outcome to anything but an outcome."""
+    names = variables.names
+    for name in variables.covariates:
+        causes = np.flatnonzero(adjacency[:, variables.index(name)])
+        if len(causes):
+            raise GraphError(
+                f"{names[causes[0]]} → {name} points at a covariate; nothing in a graph causes covariates."
+            )
+    for name in variables.outcomes:
+        effects = [names[j] for j in np.flatnonzero(adjacency[variables.index(name)])]
+        wrong = [effect for effect in effects if effect not in variables.outcomes]
+        if wrong:
+            raise GraphError(f"{name} → {wrong[0]}: an outcome causes nothing but other outcomes.")
 
 
 def _checked_pair(edge: tuple[str, str]) -> tuple[str, str]:

@@ -32,11 +32,13 @@ def to_lavaan(
     - For a group of k > 1 latents the data leave a rotation open; k(k-1)/2 loadings on its first pure
       children are set to zero, ``0*x``, which fixes the rotation and costs no generality.
     - The only indicator of a latent keeps its residual variance, which lavaan would set to zero.
+    - Covariates (see :class:`unmeasured.graphs.Variables`) covary freely, as lavaan has it; one without an effect is
+      mentioned with an effect of zero, so that it takes part in the fit. Outcomes are explained by paths, ``y ~ f``.
     - A latent with no observed children is measured by its latent children; one without any observed
       descendant leaves no trace in the data and is left out.
 
     For a CPDAG this is the model of ``member()``; a comment marks each edge whose direction the data do not
-    tell. Where observed variables cause something, also pass ``fixed.x = FALSE``.
+    tell. Where observed variables that are no covariates cause something, also pass ``fixed.x = FALSE``.
 
     Parameters
     ----------
@@ -160,10 +162,10 @@ class _LavaanModel:
     @cached_property
     def indicators(self) -> dict[str, tuple[str, ...]]:
         """For each latent in the model its indicators: observed children, else latent ones."""
-        latents = set(self.dag.latents)
+        latents, outcomes = set(self.dag.latents), set(self.dag.variables.outcomes)
         result = {}
         for name in self.traced:
-            children = self.dag.children(name)
+            children = tuple(child for child in self.dag.children(name) if child not in outcomes)
             observed = tuple(child for child in children if child not in latents)
             result[name] = observed or tuple(child for child in children if child in self.traced)
         return result
@@ -217,8 +219,14 @@ class _LavaanModel:
     def exogenous(self) -> list[str]:
         """Variables nothing in the model points at, and that point at something: lavaan's lv.x and ov.x."""
         used = {*self.traced, *(cause for above in self.causes.values() for cause in above)}
-        pointed_at = {*self.causes, *self.measured}
+        pointed_at = {*self.causes, *self.measured, *self.dag.variables.covariates}
         return [name for name in self.dag.names if name in used and name not in pointed_at]
+
+    @cached_property
+    def idle(self) -> list[str]:
+        """Covariates without an effect."""
+        covariates = self.dag.variables.covariates
+        return [name for name in covariates if not self.dag.children(name)]
 
     @cached_property
     def outcomes(self) -> list[str]:
@@ -269,10 +277,12 @@ class _LavaanModel:
             yield f"{latent} =~ {' + '.join([f'1*{first}', *rest])}"
 
     def paths(self) -> list[str]:
-        return [
+        lines = [
             f"{name} ~ {' + '.join(self.term(cause, name) + cause for cause in above)}"
             for name, above in self.causes.items()
         ]
+        target = next((name for name in (*self.causes, *self.traced, *self.dag.variables.outcomes)), None)
+        return lines + [f"{target} ~ 0*{name}" for name in self.idle if target is not None]
 
     def variances(self) -> list[str]:
         """Variances lavaan would set to zero or not know of."""
@@ -283,7 +293,7 @@ class _LavaanModel:
             for child in single
             if self.measured.count(child) == 1
         ]
-        mentioned = {*self.measured, *self.causes, *self.exogenous}
+        mentioned = {*self.measured, *self.causes, *self.exogenous, *self.dag.variables.covariates}
         return lines + [f"{name} ~~ {name}" for name in self.dag.observed if name not in mentioned]
 
     def zero_covariances(self) -> list[str]:

@@ -1,4 +1,9 @@
-"""Node names and roles: observed or latent. Latent is a role, never a prefix of the name."""
+"""Node names and roles: observed or latent, and of observed variables covariates and outcomes.
+
+Latent is a role, never a prefix of the name. A *covariate* is an observed cause that nothing in the graph causes: a
+model is conditioned on it, and nothing is assumed of its distribution. An *outcome* is an observed effect that measures
+no latent. All other observed variables are indicators.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +24,8 @@ class Variables:
         Unique and not empty; the order is the order of rows and columns in every matrix of the graph.
     latent : tuple of bool
         For each name, whether nobody measured it.
+    covariates, outcomes : tuple of str
+        Observed variables with these roles, in the order of the names.
 
     Examples
     --------
@@ -31,6 +38,8 @@ class Variables:
 
     names: tuple[str, ...]
     latent: tuple[bool, ...]
+    covariates: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -41,10 +50,29 @@ class Variables:
                 f"{len(self.names)} names but {len(self.latent)} roles; give each name one role, or use "
                 "Variables.of(names, latents)."
             )
+        for role in ("covariates", "outcomes"):
+            object.__setattr__(self, role, self._checked_role(role))
+        both = set(self.covariates) & set(self.outcomes)
+        if both:
+            raise GraphError(f"{listing(sorted(both))}: a variable is a covariate or an outcome, not both.")
+
+    def _checked_role(self, role: str) -> tuple[str, ...]:
+        """The variables of a role in the order of the names; all of them must be observed."""
+        given = set(tuple_of_names(getattr(self, role), role))
+        for name in sorted(given):
+            if self.is_latent(name):
+                raise GraphError(f"{name!r} is latent; {role} are observed variables.")
+        return tuple(name for name in self.names if name in given)
 
     @classmethod
-    def of(cls, names: Iterable[str], latents: Iterable[str] = ()) -> Variables:
-        """Variables from all names and, among them, those that are latent."""
+    def of(
+        cls,
+        names: Iterable[str],
+        latents: Iterable[str] = (),
+        covariates: Iterable[str] = (),
+        outcomes: Iterable[str] = (),
+    ) -> Variables:
+        """Variables from all names and, among them, those that are latent, covariates or outcomes."""
         names = tuple_of_names(names, "names")
         hidden = tuple_of_names(latents, "latents")
         for name in hidden:
@@ -53,7 +81,7 @@ class Variables:
                     f"{name!r} is said to be latent but is no variable of this graph{nearest(name, names) or '.'}"
                 )
         members = set(hidden)
-        return cls(names, tuple(name in members for name in names))
+        return cls(names, tuple(name in members for name in names), tuple(covariates), tuple(outcomes))
 
     @cached_property
     def latents(self) -> tuple[str, ...]:
@@ -66,6 +94,22 @@ class Variables:
         return tuple(name for name, hidden in zip(self.names, self.latent) if not hidden)
 
     @cached_property
+    def indicators(self) -> tuple[str, ...]:
+        """Names of the observed variables that are neither covariates nor outcomes, in order."""
+        others = {*self.covariates, *self.outcomes}
+        return tuple(name for name in self.observed if name not in others)
+
+    def role(self, name: str) -> str:
+        """The role of a variable: "latent", "observed", "covariate" or "outcome".
+
+        >>> Variables.of(["L", "x", "age"], latents=["L"], covariates=["age"]).role("age")
+        'covariate'
+        """
+        if self.is_latent(name):
+            return "latent"
+        return "covariate" if name in self.covariates else "outcome" if name in self.outcomes else "observed"
+
+    @cached_property
     def latent_mask(self) -> int:
         """The latents as a set of bits (see :mod:`unmeasured.graphs.bitsets`)."""
         return sum(1 << i for i, hidden in enumerate(self.latent) if hidden)
@@ -76,7 +120,7 @@ class Variables:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.names, self.latent))
+        return hash((self.names, self.latent, self.covariates, self.outcomes))
 
     def __hash__(self) -> int:
         # Graphs of one search share one Variables, and each is hashed: worth remembering.
@@ -110,7 +154,10 @@ class Variables:
         """
         for name in names:
             self.index(name)  # refuses what is no variable
-        return Variables(tuple(names.get(name, name) for name in self.names), self.latent)
+        new, covariates, outcomes = (
+            tuple(names.get(name, name) for name in given) for given in (self.names, self.covariates, self.outcomes)
+        )
+        return Variables(new, self.latent, covariates, outcomes)
 
     def __len__(self) -> int:
         return len(self.names)

@@ -82,7 +82,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
     def prepared(self, X: Any) -> Sample:
         """Rows as this search takes them: the sample that ``fit`` would search."""
-        _refuse_other_tables(X)
+        refuse_other_tables(X)
         return as_sample(X, cor=self.cor, missing=self.missing)
 
     def fit_cov(self, cov: Any, n_samples: float, names: Sequence[str] | None = None) -> Self:
@@ -139,7 +139,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             validate_data(self, X, reset=False, skip_check_array=True)
         except ValueError as error:
             raise DataError(str(error)) from None
-        _refuse_other_tables(X, least=1)
+        refuse_other_tables(X, least=1)
         if not self.graph_.latents:
             return np.zeros((len(X), 0))
         names = list(self.sample_.names)
@@ -230,7 +230,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         return self.result_._repr_html_() if hasattr(self, "result_") else str(super()._html_repr())
 
 
-def _refuse_other_tables(X: Any, least: int = 2) -> None:
+def refuse_other_tables(X: Any, least: int = 2) -> None:
     """Stop what ``numpy`` would turn into something else without a word, and tables too small for any search."""
     if hasattr(X, "toarray"):
         raise DataError("The data are a sparse matrix; covariances are dense. Pass X.toarray().")

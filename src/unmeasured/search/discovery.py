@@ -98,7 +98,7 @@ def with_isolated(cpdag: CPDAG, observed: Sequence[str]) -> CPDAG:
 def remarks_on(cpdag: CPDAG, is_stopped: bool = False) -> list[str]:
     """What to say of variables that load on no latent; a search that was stopped has not looked at them to the end."""
     member = cpdag.member()
-    alone = ", ".join(x for x in member.observed if not member.parents(x))
+    alone = ", ".join(x for x in member.variables.indicators if not member.parents(x))
     if not alone:
         return []
     if is_stopped:

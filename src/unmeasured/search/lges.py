@@ -10,15 +10,17 @@ from typing import Any, Literal, get_args
 
 from threadpoolctl import ThreadpoolController
 
+from unmeasured.data.given import checked_names
 from unmeasured.data.missing import Missing
-from unmeasured.data.sample import Cor, Sample
+from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.search import options
-from unmeasured.search.base import Search
+from unmeasured.search.base import Search, refuse_other_tables
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock, checked_time_limit
+from unmeasured.search.covariates import checked_roles, discover_with_roles
 from unmeasured.search.discovery import (
     Discovery,
     RunnerUp,
@@ -49,6 +51,11 @@ class LGES(Search):
         in replicates of the data (``docs/questionnaires.md``). With ``knowledge`` or ``moves``, "auto" is exact.
     max_group_size : int, optional
         Largest number of latents that may share all their indicators; None: as many as the variables allow.
+    covariates : sequence of str
+        Observed causes, such as age or a treatment: they may cause latents and outcomes, and nothing causes them. The
+        search is conditioned on them, so nothing is assumed of their distribution (``docs/covariates.md``).
+    outcomes : sequence of str
+        Observed effects that measure no latent: caused by latents, covariates and one another.
     knowledge : Knowledge, optional
         What is known before the search: who measures what, how many latents there are, which paths there are. It is
         never violated; what it costs is in the remarks (``docs/knowledge.md``).
@@ -123,6 +130,8 @@ class LGES(Search):
         penalty: float = 1.0,
         tolerance: float | Literal["auto"] = "auto",
         max_group_size: int | None = 3,
+        covariates: Sequence[str] = (),
+        outcomes: Sequence[str] = (),
         knowledge: Knowledge | None = None,
         price_knowledge: bool | None = None,
         prune: bool = True,
@@ -139,6 +148,8 @@ class LGES(Search):
         self.penalty = penalty
         self.tolerance = tolerance
         self.max_group_size = max_group_size
+        self.covariates = covariates
+        self.outcomes = outcomes
         self.knowledge = knowledge
         self.price_knowledge = price_knowledge
         self.prune = prune
@@ -149,6 +160,16 @@ class LGES(Search):
         self.time_limit = time_limit
         self.moves = moves
         self.verbose = verbose
+
+    def prepared(self, X: Any) -> Sample:
+        """Rows as this search takes them, covariates as the numbers they are."""
+        refuse_other_tables(X)
+        known = _checked_knowledge(self.knowledge)
+        roles = {key: getattr(known, key, ()) for key in ("covariates", "outcomes")}
+        covariates, outcomes = (
+            tuple(dict.fromkeys((*checked_names(key, getattr(self, key)), *named))) for key, named in roles.items()
+        )
+        return as_sample(X, cor=self.cor, missing=self.missing, covariates=covariates, outcomes=outcomes)
 
     def _search(self, sample: Sample) -> None:
         found = self.discover(sample, n_runners=BUDGET.n_runners)
@@ -183,26 +204,47 @@ class LGES(Search):
             "n_runners": n_runners,
         }
         known = _checked_knowledge(self.knowledge)
+        roles = checked_roles(sample, self.covariates, self.outcomes, known)
+        if roles:
+            _refuse_without_penalty(self.criterion, sample)
+            checked["n_runners"] = 0  # those told of are graphs over covariates and outcomes too
         tolerance = checked_tolerance(self.tolerance)
         is_exact = self.criterion == "delta" or math.isinf(sample.n) or tolerance == 0.0
         # A move that only watches the search, as the application's does, is no wish for a model of one's own.
         own = [move for move in moves if not getattr(move, "only_watches", False)]
-        is_exact |= tolerance is None and bool(known or own)
+        about_items = known.about_groups if known else None
+        is_exact |= tolerance is None and bool(about_items or own)
         # Threads of BLAS round differently from run to run, which can turn a search elsewhere; the matrices are small.
         with _libraries().limit(limits=1, user_api="blas"):
-            if is_exact:
-                return _exactly(sample, known, price, checked)
-            within = Tolerant(
+
+            def measured(data: Sample, known: Knowledge | None) -> Discovery:
+                if is_exact:
+                    return _exactly(data, known, price, checked)
+                within = Tolerant(
+                    data,
+                    CLOSE_FIT if tolerance is None else tolerance,
+                    checked["penalty"],
+                    clock,
+                    self._n_threads,
+                    bool(self.verbose),
+                )
+                if known or own:
+                    return within.searched(lambda data: _exactly(data, known, price, checked))
+                return discover_within(within, tolerance is None, lambda data: _exactly(data, None, None, checked))
+
+            if not roles:
+                return measured(sample, known)
+            return discover_with_roles(
                 sample,
-                CLOSE_FIT if tolerance is None else tolerance,
-                checked["penalty"],
-                clock,
-                self._n_threads,
-                bool(self.verbose),
+                roles,
+                known,
+                measured,
+                penalty=checked["penalty"],
+                max_group_size=checked["max_group_size"],
+                clock=clock,
+                n_threads=self._n_threads,
+                n_runners=n_runners,
             )
-            if known or own:
-                return within.searched(lambda data: _exactly(data, known, price, checked))
-            return discover_within(within, tolerance is None, lambda data: _exactly(data, None, None, checked))
 
     def _clock(self) -> Clock:
         """The clock of this fit; compiling the kernels, which the first run on a machine does, is not counted."""
@@ -225,6 +267,20 @@ def _exactly(sample: Sample, known: Knowledge | None, price: bool | None, checke
 def _libraries() -> ThreadpoolController:
     """Those loaded by now, looked for once: BLAS is loaded with numpy."""
     return ThreadpoolController()
+
+
+def _refuse_without_penalty(criterion: str, sample: Sample) -> None:
+    """Covariates and outcomes are searched by BIC, which needs a number of samples."""
+    if criterion == "delta":
+        raise UnmeasuredError(
+            'Covariates and outcomes are for criterion="bic": the paper\'s rule knows only indicators. Leave them '
+            "out, or leave criterion out."
+        )
+    if math.isinf(sample.n):
+        raise UnmeasuredError(
+            "Covariates and outcomes need a number of samples, since each path is weighed against it; this is a "
+            "population. Give a large n_samples, such as 1e6."
+        )
 
 
 def _checked_knowledge(knowledge: Knowledge | None) -> Knowledge | None:

@@ -8,8 +8,9 @@ in arrays, variables in causal order: what the compiled core reads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -56,6 +57,8 @@ class Model:
     ``defined`` are quantities computed from labelled rows, as ``(name, expression)``.
     ``intercepts`` are those that were stated; where means are modelled, the other observed variables have free ones and
     the other latents none.
+    ``covariates`` are observed causes that the model is conditioned on: their covariances are free, and neither they
+    nor their likelihood count (lavaan's ``fixed.x``).
     """
 
     names: tuple[str, ...]
@@ -63,6 +66,7 @@ class Model:
     parameters: tuple[Parameter, ...]
     intercepts: tuple[Parameter, ...] = ()
     defined: tuple[tuple[str, str], ...] = ()
+    covariates: tuple[str, ...] = field(default=(), compare=False)
 
     @cached_property
     def observed(self) -> tuple[str, ...]:
@@ -215,19 +219,22 @@ def causal_order(names: Sequence[str], edges: Sequence[tuple[int, int]]) -> list
 def model_of(graph: DAG | CPDAG) -> Model:
     """The linear model of a graph: every edge free, latent noise variances fixed to 1 for scale.
 
-    A CPDAG stands for its consistent extension; all members have the same likelihood.
+    A CPDAG stands for its consistent extension; all members have the same likelihood. Covariates covary freely, and an
+    outcome is explained by paths (``~``), not by loadings.
 
     >>> dag = DAG.from_edges([("L", "a"), ("L", "b"), ("L", "c")], latents=["L"])
     >>> [f"{p.lhs} {p.op} {p.rhs}" for p in model_of(dag).parameters][:3]
     ['L =~ a', 'L =~ b', 'L =~ c']
     """
     dag = graph.member() if isinstance(graph, CPDAG) else graph
-    latent = set(dag.latents)
-    rows = [Parameter("=~" if s in latent and t not in latent else "~", s, t) for s, t in dag.edges]
+    latent, covariates = set(dag.latents), dag.variables.covariates
+    indicators = set(dag.variables.indicators)
+    rows = [Parameter("=~" if s in latent and t in indicators else "~", s, t) for s, t in dag.edges]
     rows.sort(key=lambda p: p.op == "~")  # loadings first, as lavaan lists them; the sort is stable
     rows += [Parameter("~~", x, x) for x in dag.observed]
     rows += [Parameter("~~", x, x, 1.0) for x in dag.latents]
-    return Model(dag.names, dag.latents, tuple(rows))
+    rows += [Parameter("~~", x, y) for x, y in combinations(covariates, 2)]
+    return Model(dag.names, dag.latents, tuple(rows), covariates=covariates)
 
 
 def markers_of(model: Model) -> dict[str, tuple[str, float]]:
@@ -252,7 +259,7 @@ def scaled_by_variance(model: Model) -> Model:
         elif p.op == "~~" and p.source == p.target and p.source in markers:
             row = replace(row, fixed=1.0)
         rows.append(row)
-    return Model(model.names, model.latents, tuple(rows))
+    return Model(model.names, model.latents, tuple(rows), covariates=model.covariates)
 
 
 def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
@@ -268,13 +275,17 @@ def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
     node[order] = np.arange(len(order))
     source, target = dag.adjacency.nonzero()
     # The rows of model_of: loadings first, then paths; then the variances, those of latents fixed to 1.
-    rows = np.argsort(~(latent[source] & ~latent[target]), kind="stable")
+    indicator = np.isin(dag.names, dag.variables.indicators)
+    rows = np.argsort(~(latent[source] & indicator[target]), kind="stable")
     slot = np.empty_like(rows)
     slot[rows] = np.arange(len(rows))
     by_source = np.argsort(node[source], kind="stable")
     observed, hidden = node[~latent], node[latent]
     variance = np.concatenate([observed, hidden])
     n, m, n_edges = len(observed), len(hidden), len(source)
+    given = [node[dag.variables.index(name)] for name in dag.variables.covariates]
+    covary = np.array(list(combinations(given, 2)), dtype=np.int64).reshape(-1, 2)
+    n_free = n_edges + n
     return Pattern(
         names=tuple(dag.names[i] for i in dag.topological_order),
         observed=observed,
@@ -282,10 +293,10 @@ def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
         target=node[target[by_source]],
         slot=slot[by_source],
         fixed=np.zeros(n_edges),
-        first=variance,
-        second=variance,
-        slot2=np.concatenate([np.arange(n_edges, n_edges + n), np.full(m, -1)]),
-        fixed2=np.concatenate([np.zeros(n), np.ones(m)]),
+        first=np.concatenate([variance, covary.min(axis=1, initial=dag.adjacency.shape[0])]),
+        second=np.concatenate([variance, covary.max(axis=1, initial=-1)]),
+        slot2=np.concatenate([np.arange(n_edges, n_free), np.full(m, -1), np.arange(n_free, n_free + len(covary))]),
+        fixed2=np.concatenate([np.zeros(n), np.ones(m), np.zeros(len(covary))]),
     )
 
 
