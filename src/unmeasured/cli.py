@@ -15,7 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -97,6 +97,15 @@ ToleranceOption = Annotated[
     typer.Option(help="Misfit that is tolerated, as an RMSEA; 0 for none, auto for .05 where every model is rejected."),
 ]
 GroupSizeOption = Annotated[int, typer.Option(help="Most latents that may share all their indicators.")]
+CovariatesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--covariates", help="Observed causes, such as 'age,female': by name or pattern; docs/covariates.md has more."
+    ),
+]
+OutcomesOption = Annotated[
+    list[str] | None, typer.Option("--outcomes", help="Observed effects that measure no latent, such as 'sick_days'.")
+]
 PublishedOption = Annotated[
     list[Path] | None, typer.Option("--published", help="A model to compare with, as a file; may be given again.")
 ]
@@ -116,6 +125,8 @@ def discover(
     penalty: PenaltyOption = 1.0,
     tolerance: ToleranceOption = "auto",
     max_group_size: GroupSizeOption = 3,
+    covariates: CovariatesOption = None,
+    outcomes: OutcomesOption = None,
     knowledge: Annotated[
         Path | None, typer.Option(help="What is known: TOML, or lavaan text in a .lav file; see docs/knowledge.md.")
     ] = None,
@@ -136,21 +147,25 @@ def discover(
 ) -> None:
     """Find the latent variables behind a file, what measures them, and how they cause one another.
 
-    Example: unmeasured discover answers.csv --columns 'q*' --cor auto --out report
+    Example: unmeasured discover answers.csv --columns 'q*' --covariates age,female --outcomes sick_days --out report
     """
     from unmeasured.report.run import About
     from unmeasured.report.write import report_seconds
 
     began = time.monotonic()
+    known = None if knowledge is None else um.Knowledge.read(knowledge)
+    roles = Asked(covariates, outcomes, known)
     try:
-        sample, others_rows = _parts(file, columns, n, cor, missing, header, confirm, confirm_by, seed)
+        sample, others_rows = _parts(file, columns, n, cor, missing, header, confirm, confirm_by, seed, roles)
     except KeyboardInterrupt:
         raise Interrupted(_NOTHING_YET) from None
     search = um.LGES(
         penalty=penalty,
         tolerance=_tolerance(tolerance),
         max_group_size=max_group_size,
-        knowledge=None if knowledge is None else um.Knowledge.read(knowledge),
+        covariates=sample.covariates,
+        outcomes=sample.outcomes,
+        knowledge=known,
         n_jobs=n_jobs,
         random_state=seed,
         time_limit=time_limit,
@@ -188,23 +203,43 @@ def _parts(
     share: float | None,
     by: str | None,
     seed: int,
+    roles: Asked,
 ) -> tuple[um.Sample, um.Sample | None]:
     """The rows to search and, where a share is asked for, those to confirm in."""
     if share is None:
         if by is not None:
             raise um.UnmeasuredError("--confirm-by says how --confirm splits the rows. Give --confirm 0.5 with it.")
-        return _sample(file, columns, n, cor, missing, header), None
+        return _sample(file, columns, n, cor, missing, header, roles=roles), None
     if n is not None:
         raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
     frame = um.read(file, header=header)
     frame.columns = frame.columns.map(str)
     known = [name for name in frame.columns if name != by]
-    chosen = _chosen(columns, known) if columns else known
+    named, chosen = roles.among(known, _chosen(columns, known) if columns else known)
     first, second = (
-        um.as_sample(part[chosen], cor=cor, missing=missing)  # type: ignore[arg-type]
+        um.as_sample(part[chosen], cor=cor, missing=missing, **named)  # type: ignore[arg-type]
         for part in um.split_rows(frame, share, by=by, rng=seed)
     )
     return first, second
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Covariates and outcomes as the command line and a file of knowledge name them."""
+
+    covariates: list[str] | None = None
+    outcomes: list[str] | None = None
+    knowledge: um.Knowledge | None = None
+
+    def among(self, known: list[str], chosen: list[str]) -> tuple[dict[str, Any], list[str]]:
+        """Their names among the columns of a file; and the columns chosen, these added."""
+        named = {}
+        for key in ("covariates", "outcomes"):
+            patterns = getattr(self, key)
+            found = _chosen(patterns, known, f"--{key}: ") if patterns else []
+            named[key] = list(dict.fromkeys([*found, *(getattr(self.knowledge, key, ()))]))
+        wanted = {*chosen, *named["covariates"], *named["outcomes"]}
+        return named, [name for name in known if name in wanted]
 
 
 def _searched(
@@ -450,6 +485,8 @@ def check_file(
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
     header: HeaderOption = None,
+    covariates: CovariatesOption = None,
+    outcomes: OutcomesOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -457,7 +494,7 @@ def check_file(
 
     Example: unmeasured check answers.csv --columns 'q*'
     """
-    checked = um.check(_sample(file, columns, n, cor, missing, header))
+    checked = um.check(_sample(file, columns, n, cor, missing, header, roles=Asked(covariates, outcomes)))
     if as_json:
         findings = [{"topic": f.topic, "ok": f.ok, "text": f.text} for f in checked.findings]
         typer.echo(_as_json({"ok": checked.ok, "findings": findings, "remarks": list(checked.sample.remarks)}))
@@ -577,25 +614,30 @@ def _sample(
     header: bool | None = None,
     *,
     models: Iterable[Any] = (),
+    roles: Asked | None = None,
 ) -> um.Sample:
     """The data of a file: the columns asked for, or those that the models are about, or all."""
     frame = um.read_matrix(file) if n is not None else um.read(file, header=header)
     frame.columns = frame.columns.map(str)
     chosen = _chosen(columns, list(frame.columns)) if columns else _used(models, list(frame.columns))
+    named, chosen = (roles or Asked()).among(list(frame.columns), chosen)
+    options = {"cor": cor, "missing": missing, **named}
     if n is None:
-        return um.as_sample(frame[chosen], cor=cor, missing=missing)  # type: ignore[arg-type]
+        return um.as_sample(frame[chosen], **options)
     frame.index = frame.columns
-    return um.as_sample(cov=frame.loc[chosen, chosen], n_samples=n, cor=cor, missing=missing)  # type: ignore[arg-type]
+    return um.as_sample(cov=frame.loc[chosen, chosen], n_samples=n, **options)
 
 
-def _chosen(patterns: Iterable[str], known: list[str]) -> list[str]:
+def _chosen(patterns: Iterable[str], known: list[str], where: str = "") -> list[str]:
     """Columns by name or pattern, in the order of the file; a pattern that matches nothing is a mistake."""
     wanted: set[str] = set()
     for pattern in (part.strip() for given in patterns for part in given.split(",")):
         found = [name for name in known if name == pattern] or [name for name in known if fnmatchcase(name, pattern)]
         if not found:
             hint = nearest(pattern, known) or "."
-            raise um.DataError(f"No column is called {pattern!r}, nor matches it{hint} The file has {listing(known)}.")
+            raise um.DataError(
+                f"{where}No column is called {pattern!r}, nor matches it{hint} The file has {listing(known)}."
+            )
         wanted.update(found)
     return [name for name in known if name in wanted]
 

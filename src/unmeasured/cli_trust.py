@@ -14,11 +14,13 @@ from unmeasured import cli
 from unmeasured.cli import (
     ColumnsOption,
     CorOption,
+    CovariatesOption,
     FileArgument,
     GroupSizeOption,
     HeaderOption,
     JsonOption,
     MissingOption,
+    OutcomesOption,
     PenaltyOption,
     SamplesOption,
     ToleranceOption,
@@ -36,6 +38,8 @@ def stability(
     penalty: PenaltyOption = 1.0,
     tolerance: ToleranceOption = "auto",
     max_group_size: GroupSizeOption = 3,
+    covariates: CovariatesOption = None,
+    outcomes: OutcomesOption = None,
     replicates: Annotated[int, typer.Option(help="How many replicates.")] = 200,
     method: Annotated[
         str, typer.Option(help="bootstrap, subsample or parametric (a matrix is always that).")
@@ -58,11 +62,13 @@ def stability(
     from unmeasured.report.write import write_run
     from unmeasured.search.warm import compile_kernels
 
-    sample = cli._sample(file, columns, n, cor, missing, header)
+    sample = cli._sample(file, columns, n, cor, missing, header, roles=cli.Asked(covariates, outcomes))
     options = {
         "penalty": penalty,
         "tolerance": cli._tolerance(tolerance),
         "max_group_size": max_group_size,
+        "covariates": sample.covariates,
+        "outcomes": sample.outcomes,
         "cor": cor,
         "missing": missing,
     }

@@ -64,11 +64,13 @@ def check(
     repair: bool = False,
     cor: Cor = "auto",
     missing: Missing = "ml",
+    covariates: Sequence[str] = (),
+    outcomes: Sequence[str] = (),
 ) -> Check:
     """Look at data before a search: enough samples and indicators, Gaussian, a latent model warranted, collinear?
 
     Parameters are those of :func:`unmeasured.as_sample`, but for ``cor``, which is "auto": items of a few values are
-    taken as ordinal.
+    taken as ordinal. Covariates and outcomes are no indicators, and only these are looked at.
 
     Examples
     --------
@@ -90,9 +92,11 @@ def check(
       ok    collinearity  No variable is nearly a sum of others (largest squared multiple correlation
                           0.63).
     """
-    return Check(
-        as_sample(X, cov=cov, n_samples=n_samples, names=names, sd=sd, repair=repair, cor=cor, missing=missing)
-    )
+    sample = as_sample(
+        X, cov=cov, n_samples=n_samples, names=names, sd=sd, repair=repair, cor=cor, missing=missing,
+        covariates=covariates, outcomes=outcomes,
+    )  # fmt: skip
+    return Check.of(sample)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,6 +113,11 @@ class Check:
 
     sample: Sample
     answered: tuple[Finding, ...] = ()
+
+    @classmethod
+    def of(cls, sample: Sample, answered: tuple[Finding, ...] = ()) -> Check:
+        """Look at the indicators of a sample: covariates and outcomes are left out."""
+        return cls(sample.select(sample.indicators), answered)
 
     def __str__(self) -> str:
         return self.explain()

@@ -110,7 +110,7 @@ class _Parts:
         self.items = items
         self.groups = result.graph.groups
         self.of = {latent: k for k, group in enumerate(self.groups) for latent in group}
-        sides = {"left": result.options.get("covariates") or (), "right": result.options.get("outcomes") or ()}
+        sides = {"left": result.graph.variables.covariates, "right": result.graph.variables.outcomes}
         self.side: dict[str, Any] = {name: side for side, names in sides.items() for name in names}
 
     def picture(self, min_loading: float, min_path: float, width: float | None) -> Picture:
@@ -166,7 +166,9 @@ class _Parts:
     @cached_property
     def paths(self) -> list[Edge]:
         bundles: dict[tuple[str, str], list[Row]] = {}
-        for row in self.result.latent_paths.to_dict(orient="records"):
+        direct = self.result.direct_effects.rename(columns={"covariate": "source", "item": "target"})
+        rows = [*self.result.latent_paths.to_dict("records"), *direct.assign(directed=True).to_dict("records")]
+        for row in rows:
             ends = self.id(row["source"]), self.id(row["target"])
             if ends[0] != ends[1]:
                 bundles.setdefault(ends, []).append(row)
@@ -261,7 +263,9 @@ class _Parts:
         causes = [edge.source for edge in self.loadings if edge.target == name]
         lines, explained = wrapped_item(name), self._explained(name)
         notes = (f"R² {explained}",) if self.r2 and explained else ()
-        hint = [name, self.labels.get(name, ""), f"loads on {', '.join(causes) if causes else 'no latent'}"]
+        role = self.result.graph.variables.role(name)
+        what = f"loads on {', '.join(causes) if causes else 'no latent'}" if role == "observed" else role
+        hint = [name, self.labels.get(name, ""), what]
         hint += [f"R² {explained}"] if explained else []
         widest = max(*(text_width(line) for line in lines), *(text_width(note, LABEL_FONT) for note in notes), 0.0)
         return Node(

@@ -84,7 +84,9 @@ class Resampling:
         triangle = np.tril(rng.standard_normal((p, p)), -1)
         np.fill_diagonal(triangle, np.sqrt(rng.chisquare(n - 1 - np.arange(p))))
         root: Floats = np.linalg.cholesky(sample.cov) @ triangle
-        return Sample.from_cov(root @ root.T / (n - 1), sample.n, sample.names)
+        return Sample.from_cov(
+            root @ root.T / (n - 1), sample.n, sample.names, covariates=sample.covariates, outcomes=sample.outcomes
+        )
 
     # The door ---------------------------------------------------------------------------------------------
 
@@ -101,7 +103,8 @@ class Resampling:
     @property
     def _cor(self) -> Cor:
         """What was decided of the data is kept, not decided anew for every replicate."""
-        kinds = set(self.sample.kinds)
+        sample = self.sample
+        kinds = {kind for name, kind in zip(sample.names, sample.kinds, strict=True) if name not in sample.covariates}
         if kinds == {"continuous"}:
             return "pearson"
         if kinds == {"scores"}:
@@ -109,7 +112,10 @@ class Resampling:
         return "polychoric" if kinds == {"ordinal"} else "auto"
 
     def _made(self, frame: pd.DataFrame) -> Sample:
-        return Sample.from_rows(frame, cor=self._cor, missing=self.missing)
+        roles = self.sample
+        return Sample.from_rows(
+            frame, cor=self._cor, missing=self.missing, covariates=roles.covariates, outcomes=roles.outcomes
+        )
 
     def _check_door(self) -> None:
         """With holes the way they were treated matters; that it is the same is seen from the moments."""

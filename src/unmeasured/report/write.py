@@ -87,6 +87,8 @@ def write_run(run: Run, folder: str | Path, *, stability: Stability | None = Non
         "loadings.csv": csv_text(result.loadings),
         "paths.csv": csv_text(result.latent_paths),
     }
+    if len(result.direct_effects):
+        contents["direct_effects.csv"] = csv_text(result.direct_effects)
     if stability is not None:
         contents |= {"stability.csv": csv_text(stability.edges), STABILITY: stability.to_json()}
     if with_page:

@@ -10,14 +10,14 @@ from typing import Any, Literal, get_args
 
 from threadpoolctl import ThreadpoolController
 
-from unmeasured.data.given import checked_names
+from unmeasured.data.given import Roles, checked_names
 from unmeasured.data.missing import Missing
-from unmeasured.data.sample import Cor, Sample, as_sample
+from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.search import options
-from unmeasured.search.base import Search, refuse_other_tables
+from unmeasured.search.base import Search
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock, checked_time_limit
 from unmeasured.search.covariates import checked_roles, discover_with_roles
@@ -161,15 +161,15 @@ class LGES(Search):
         self.moves = moves
         self.verbose = verbose
 
-    def prepared(self, X: Any) -> Sample:
-        """Rows as this search takes them, covariates as the numbers they are."""
-        refuse_other_tables(X)
+    @property
+    def _roles(self) -> Roles:
+        """Covariates and outcomes, as named by options and knowledge."""
         known = _checked_knowledge(self.knowledge)
-        roles = {key: getattr(known, key, ()) for key in ("covariates", "outcomes")}
         covariates, outcomes = (
-            tuple(dict.fromkeys((*checked_names(key, getattr(self, key)), *named))) for key, named in roles.items()
+            tuple(dict.fromkeys((*checked_names(key, getattr(self, key)), *getattr(known, key, ()))))
+            for key in ("covariates", "outcomes")
         )
-        return as_sample(X, cor=self.cor, missing=self.missing, covariates=covariates, outcomes=outcomes)
+        return Roles(covariates, outcomes)
 
     def _search(self, sample: Sample) -> None:
         found = self.discover(sample, n_runners=BUDGET.n_runners)
