@@ -22,14 +22,13 @@ X, Y = ["age", "female"], ["sick", "pay"]
 
 
 def drawn(n: int = 1500, seed: int = 0, direct: float = 0.0) -> pd.DataFrame:
-    """Covariates, latents, outcomes: age ─► A ─► B ─► sick ─► pay, female ─► B and pay; four items each; perhaps female
-    ─► a2.""" rng = np.random.default_rng(seed)
+    """Rows of age ─► A ─► B ─► sick ─► pay, female ─► B and pay; four items each; perhaps female ─► a2."""
+    rng = np.random.default_rng(seed)
     age, female = 18 + rng.gamma(2.0, 10.0, n), (rng.random(n) < 0.4).astype(float)
     a = 0.035 * age + rng.normal(size=n)
     b = 0.6 * a + 0.9 * female + rng.normal(size=n)
-    items = {f"a{i}": a + rng.normal(size=n) for i in range(1, 5)} | {
-        f"b{i}": b + rng.normal(size=n) for i in range(1, 5)
-    }
+    items = {f"a{i}": a + rng.normal(size=n) for i in range(1, 5)}
+    items |= {f"b{i}": b + rng.normal(size=n) for i in range(1, 5)}
     items["a2"] = items["a2"] + direct * female
     sick = 0.5 * b + rng.normal(size=n)
     pay = -0.5 * sick + 0.6 * female + rng.normal(size=n)
