@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -165,11 +165,15 @@ class Sample:
         missing: Missing = "ml",
         covariates: Sequence[str] = (),
         outcomes: Sequence[str] = (),
+        groups: Sequence[str] = (),
     ) -> Sample:
-        """From rows: a data frame or an array with one row per sample; see :func:`as_sample` for the options."""
+        """From rows: a data frame or an array with one row per sample; see :func:`as_sample` for the options.
+
+        ``groups`` has the group of each row, where the rows are of several groups of people (:meth:`by_group`).
+        """
         _check_option("cor", cor, get_args(Cor))
         _check_option("missing", missing, get_args(Missing))
-        rows = as_rows(X, names)
+        rows = replace(as_rows(X, names), groups=tuple(groups))
         roles = Roles.of(covariates, outcomes, rows.names)
         _check_size(rows)
         rows, emptied = without_empty_rows(rows)
@@ -223,6 +227,52 @@ class Sample:
     def indicators(self) -> tuple[str, ...]:
         """The variables that are neither covariates nor outcomes."""
         return tuple(name for name in self.names if name not in {*self.covariates, *self.outcomes})
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The group of each row, where the rows are of several groups of people; else empty."""
+        return self._rows.groups if self._rows is not None else ()
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a data frame that :meth:`from_rows` takes as these were taken: ordinal variables as such."""
+        if self.rows is None:
+            raise DataError("This sample was made from a matrix and has no rows. Pass the rows.")
+        frame = pd.DataFrame(self.rows, columns=list(self.names))
+        for name, kind in zip(self.names, self.kinds, strict=True):
+            if kind == "ordinal":
+                frame[name] = pd.Categorical(frame[name], ordered=True)
+        return frame
+
+    @property
+    def cor(self) -> Cor:
+        """The option that takes the variables as they were taken, whatever other rows of them look like."""
+        kinds = {kind for name, kind in zip(self.names, self.kinds, strict=True) if name not in self.covariates}
+        if kinds <= {"continuous"}:
+            return "pearson"
+        if kinds == {"scores"}:
+            return "spearman-normal"
+        return "polychoric" if kinds == {"ordinal"} else "auto"
+
+    def by_group(self, missing: Missing = "ml") -> dict[str, Sample]:
+        """A sample for each group of people, variables taken as in all rows together.
+
+        Raises
+        ------
+        DataError
+            When a group has too few rows, or a variable never changes in it, with the name of the group.
+        """
+        frame, labels = self.frame, np.asarray(self.groups, dtype=object)
+        found = {}
+        for label in dict.fromkeys(self.groups):
+            part = frame[labels == label]
+            try:
+                found[label] = Sample.from_rows(
+                    part, cor=self.cor, missing=missing, covariates=self.covariates, outcomes=self.outcomes
+                )
+            except DataError as error:
+                raise DataError(f"In group {label!r} ({len(part)} rows): {error}") from None
+        return found
 
     def given_covariates(self) -> Sample:
         """The other variables with their covariance given the covariates; the rows are left out."""

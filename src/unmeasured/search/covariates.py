@@ -48,7 +48,7 @@ from unmeasured.search.model import model_of_class
 from unmeasured.search.paper.state import State
 from unmeasured.search.replicability import effective_n
 from unmeasured.search.score import LikelihoodScore
-from unmeasured.search.structural import StructuralFit, StructuralModel, best_allowed
+from unmeasured.search.structural import StructuralFit, StructuralModel, SummedGains, SummedLikelihood, best_allowed
 from unmeasured.search.trace import Step, Trace
 from unmeasured.sem.fit import fit_many
 
@@ -65,6 +65,7 @@ class DirectEffect:
     covariate: str
     item: str
     chi2: float  # of its score test
+    df: int = 1  # one for each group of people
     instead: tuple[str, ...] = ()
 
     @property
@@ -72,8 +73,8 @@ class DirectEffect:
         """The finding in words."""
         words = (
             f"{self.covariate} → {self.item} directly: {self.covariate} acts on {self.item} beside the latents that "
-            f"{self.item} measures (differential item functioning; score test {self.chi2:.1f} on 1 df). At equal "
-            f"values of the latents the item is answered differently along {self.covariate}."
+            f"{self.item} measures (differential item functioning; score test {self.chi2:.1f} on {self.df} df). At "
+            f"equal values of the latents the item is answered differently along {self.covariate}."
         )
         if self.instead:
             words += f" The data cannot tell this from a direct effect on {listing(list(self.instead))}."
@@ -141,7 +142,7 @@ def discover_with_roles(
     model = StructuralModel(model_of_class(measured.cpdag, items), roles.covariates, roles.outcomes)
     decided = _known_paths(model, known, max_group_size)
     paths = Paths(model.by_roles.required | decided.required, model.by_roles.forbidden | decided.forbidden)
-    structural = _StructuralSearch(Sample(joint.names, corr, n), model, paths, penalty, clock, n_threads)
+    structural = StructuralSearch([Sample(joint.names, corr, n)], model, paths, penalty, clock, n_threads)
     with clock.listening():
         with clock.ending_a_stage():
             structural.go()
@@ -208,21 +209,23 @@ def _known_paths(model: StructuralModel, known: Knowledge | None, max_group_size
     return decided
 
 
-class _StructuralSearch:
+class StructuralSearch:
     """The graph over covariates, groups and outcomes for one measurement model, and direct effects on items."""
 
     def __init__(
         self,
-        sample: Sample,
+        samples: Sequence[Sample],
         model: StructuralModel,
         paths: Paths,
         penalty: float,
         clock: Clock,
         n_threads: int | None,
     ) -> None:
-        self.sample, self.model, self.paths = sample, model, paths
+        """``samples``: several groups of people share the graph and have parameters of their own."""
+        self.samples, self.model, self.paths = tuple(samples), model, paths
         self.penalty, self.clock, self.n_threads = penalty, clock, n_threads
-        self.price = 0.5 * penalty * math.log(sample.n)
+        self.n = sum(sample.n for sample in samples)
+        self.price = 0.5 * penalty * math.log(self.n) * len(self.samples)
         self.steps: list[Step] = []
         self.found: list[DirectEffect] = []
         self.likelihood: LikelihoodScore | None = None
@@ -234,21 +237,21 @@ class _StructuralSearch:
         """Direct effects, the predicted graph, then fits; each stage leaves the best so far."""
         if self.model.n_nodes == len(self.model.covariates):
             return
-        near = StructuralFit.of(self.model, self.sample, self.paths, None, self.n_threads, self.clock.check_last_fit)
-        near = self._with_direct_effects(near)
-        self.model = near.model
-        rate = self.price / self.sample.n
-        state = self.model.state
-        self.arcs = best_allowed(self.model, PredictedGains(state.groups, near.latent_cov, rate), self.paths)
+        check = self.clock.check_last_fit
+        nears = [StructuralFit.of(self.model, s, self.paths, None, self.n_threads, check) for s in self.samples]
+        nears = self._with_direct_effects(nears)
+        self.model = nears[0].model
+        rate, state = self.price / self.n, self.model.state
+        gains = SummedGains(nears, rate) if len(nears) > 1 else PredictedGains(state.groups, nears[0].latent_cov, rate)
+        self.arcs = best_allowed(self.model, gains, self.paths)
         self.clock.check()
-        self.likelihood = LikelihoodScore(
-            self.sample,
-            n_threads=self.n_threads,
-            near=near,
-            check=self.clock.check,
-        )
+        if len(nears) > 1:
+            self.likelihood = SummedLikelihood(nears, self.n_threads, self.clock.check)
+        else:
+            sample, near = self.samples[0], nears[0]
+            self.likelihood = LikelihoodScore(sample, n_threads=self.n_threads, near=near, check=self.clock.check)
         self.climb = EdgeClimb(state.along(self.arcs), self.likelihood, rate, 0.0)
-        refine_edges(self.climb, near.latent_cov, self.paths)
+        refine_edges(self.climb, nears[0].latent_cov, self.paths, gains)
         self.steps += self.climb.steps
         self.arcs = self._member(self.climb.state)
 
@@ -257,39 +260,45 @@ class _StructuralSearch:
 
     # Direct effects ---------------------------------------------------------------------------------------
 
-    def _with_direct_effects(self, near: StructuralFit) -> StructuralFit:
+    def _with_direct_effects(self, nears: list[StructuralFit]) -> list[StructuralFit]:
         """Direct effects of covariates on items, one at a time, the largest score test first, while each pays."""
         n, q = len(self.model.measurement.observed), len(self.model.covariates)
         if not q or not self.model.n_groups:
-            return near
+            return nears
         cost = self.price + self.penalty * math.log(q * n)
         while True:
             self.clock.check()
-            model = near.model
+            model = nears[0].model
             candidates = [(c, j) for c in range(q) for j in range(n) if (c, j) not in model.direct]
-            tests = self.sample.n * near.direct_tests(self.paths, candidates)
+            parts = [near.problem.sample.n * near.direct_tests(self.paths, candidates) for near in nears]
+            tests = np.sum(parts, axis=0)
             best = int(np.argmax(tests))
             if 0.5 * tests[best] <= cost:
-                return near
-            other = StructuralFit.of(
-                model.with_direct(*candidates[best]), self.sample, self.paths, near, self.n_threads, self.clock.check
+                return nears
+            larger = model.with_direct(*candidates[best])
+            others = [
+                StructuralFit.of(larger, s, self.paths, near, self.n_threads, self.clock.check)
+                for s, near in zip(self.samples, nears, strict=True)
+            ]
+            before, after = (
+                -0.5 * sum(s.n * fit.discrepancy for s, fit in zip(self.samples, fits, strict=True))
+                for fits in (nears, others)
             )
-            gain = 0.5 * self.sample.n * (near.discrepancy - other.discrepancy)
+            gain = after - before
             c, j = candidates[best]
             names = model.covariates[c], model.measurement.observed[j]
             reason = f"log-likelihood {gain:+.2f}, one effect of {q * n} at {cost:.2f}"
-            value = -0.5 * self.sample.n * near.discrepancy
-            what, n_tried, after = f"{names[0]} → {names[1]}", len(candidates), value + gain - cost
-            is_kept = bool(gain > cost)
-            self.steps.append(Step("Direct effects", what, n_tried, 0, 1, 0, value, after, 0.0, is_kept, reason))
-            if gain <= cost:
-                return near
+            what, is_kept = f"{names[0]} → {names[1]}", bool(gain > cost)
+            self.steps.append(
+                Step("Direct effects", what, len(candidates), 0, 1, 0, before, after - cost, 0.0, is_kept, reason)
+            )
+            if not is_kept:
+                return nears
             same = np.flatnonzero(tests >= (1.0 - _SAME_TEST) * tests[best]).tolist()
             equals = [candidates[k] for k in same if k != best and candidates[k][0] == c]
-            self.found.append(
-                DirectEffect(*names, float(tests[best]), tuple(model.measurement.observed[k] for _, k in equals))
-            )
-            near = other
+            instead = tuple(model.measurement.observed[k] for _, k in equals)
+            self.found.append(DirectEffect(*names, float(tests[best]), len(self.samples), instead))
+            nears = others
 
     # Answers ----------------------------------------------------------------------------------------------
 
@@ -327,7 +336,7 @@ class _StructuralSearch:
         """The graphs over the nodes that came closest, with the measurement model that was found."""
         if not n_runners or self.likelihood is None or self.climb is None:
             return ()
-        n, chosen = self.sample.n, self.climb.state
+        n, chosen = self.n, self.climb.state
         rate = self.price / n
         best = self.climb.value
         entries = [

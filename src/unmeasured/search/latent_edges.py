@@ -61,16 +61,19 @@ class EdgeClimb:
         )  # fmt: skip
 
 
-def refine_edges(climb: EdgeClimb, latent_cov: Floats, paths: Paths | None = None) -> EdgeClimb:
+def refine_edges(
+    climb: EdgeClimb, latent_cov: Floats, paths: Paths | None = None, predicted: PredictedGains | None = None
+) -> EdgeClimb:
     """Delete, add or turn edges one at a time while that improves the score.
 
     The deletions are those of Algorithm 2, with every set H. ``latent_cov`` (m, m) predicts which moves gain most.
     Every class visited has a member that agrees with what is known of ``paths``; the first must have one. Where the
-    score's ``check`` ends the work, the best so far.
+    score's ``check`` ends the work, the best so far. ``predicted``: gains that are known otherwise.
     """
     state = climb.state
     with suppress(Stopped):
-        _climb(climb, PredictedGains(state.groups, latent_cov, climb.penalty), paths or Paths.free(len(state.groups)))
+        gains = predicted or PredictedGains(state.groups, latent_cov, climb.penalty)
+        _climb(climb, gains, paths or Paths.free(len(state.groups)))
     return climb
 
 

@@ -22,6 +22,7 @@ from unmeasured.knowledge.rules import Paths
 from unmeasured.search.latent_edges import PredictedGains
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import Group, State, latent_names
+from unmeasured.search.score import LikelihoodScore, Scorable
 from unmeasured.sem.parameters import Pattern
 from unmeasured.sem.savings import EXACT
 from unmeasured.sem.solve import Check, Problem, never, solve, solve_with_restarts
@@ -187,6 +188,18 @@ class StructuralFit:
         E = np.linalg.inv(np.eye(len(F)) - F)
         return np.asarray(E.T @ Omega @ E)
 
+    @property
+    def loadings(self) -> Floats:
+        """(m, n) effects of latents on items."""
+        m, n = self.model.n_latents, len(self.model.measurement.observed)
+        return np.ascontiguousarray(self._matrices[0][:m, m : m + n])
+
+    @property
+    def noise(self) -> Floats:
+        """(n,) residual variances of the items."""
+        m, n = self.model.n_latents, len(self.model.measurement.observed)
+        return np.diag(self._matrices[1])[m : m + n].copy()
+
     @cached_property
     def latent_cov(self) -> Floats:
         """Covariance of the variables of all nodes: latents, covariates, outcomes."""
@@ -236,6 +249,39 @@ class StructuralFit:
         left = np.diag(H)[new] - np.einsum("ij,ij->j", H[np.ix_(old, new)], solved)
         known = left > _NO_INFORMATION * np.diag(H)[new]
         return np.where(known, slope[new] ** 2 / (2.0 * np.where(known, left, 1.0)), 0.0)
+
+
+class SummedGains(PredictedGains):
+    """What moves would do to the score of several samples with one graph, each with parameters of its own."""
+
+    def __init__(self, fits: Sequence[StructuralFit], penalty: float) -> None:
+        groups = fits[0].model.state.groups
+        self._parts = [PredictedGains(groups, fit.latent_cov, penalty) for fit in fits]
+        sizes = np.array([fit.problem.sample.n for fit in fits])
+        self._weights = (sizes / sizes.sum()).tolist()
+
+    def local(self, group: int, parents: int) -> float:
+        """What a group with these parents contributes to the score, per sample."""
+        return float(sum(w * part.local(group, parents) for w, part in zip(self._weights, self._parts, strict=True)))
+
+
+class SummedLikelihood(LikelihoodScore):
+    """The likelihood of several samples with one graph, each with parameters of its own; per sample of all."""
+
+    def __init__(self, fits: Sequence[StructuralFit], n_threads: int | None, check: Check) -> None:
+        samples = [fit.problem.sample for fit in fits]
+        total = replace(samples[0], n=sum(sample.n for sample in samples))
+        super().__init__(total, n_threads=n_threads, check=check)
+        self._scores = [LikelihoodScore(fit.problem.sample, n_threads=n_threads, near=fit, check=check) for fit in fits]
+
+    def __call__(self, states: Sequence[Scorable]) -> Floats:
+        """Scores (B,) of many classes."""
+        shares = [score.sample.n / self.sample.n for score in self._scores]
+        values = np.sum([w * score(states) for w, score in zip(shares, self._scores, strict=True)], axis=0)
+        self.n_fitted, self.n_remembered = self._scores[0].n_fitted, self._scores[0].n_remembered
+        for state, value in zip(states, values.tolist(), strict=True):
+            self._memory[state.key], self._states[state.key] = value, state
+        return np.asarray(values)
 
 
 def best_allowed(model: StructuralModel, predicted: PredictedGains, paths: Paths) -> Marks:
