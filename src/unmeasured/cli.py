@@ -106,6 +106,9 @@ CovariatesOption = Annotated[
 OutcomesOption = Annotated[
     list[str] | None, typer.Option("--outcomes", help="Observed effects that measure no latent, such as 'sick_days'.")
 ]
+GroupsOption = Annotated[
+    str | None, typer.Option("--groups", help="A column with groups of people: one structure, parameters of each.")
+]
 PublishedOption = Annotated[
     list[Path] | None, typer.Option("--published", help="A model to compare with, as a file; may be given again.")
 ]
@@ -127,6 +130,7 @@ def discover(
     max_group_size: GroupSizeOption = 3,
     covariates: CovariatesOption = None,
     outcomes: OutcomesOption = None,
+    groups: GroupsOption = None,
     knowledge: Annotated[
         Path | None, typer.Option(help="What is known: TOML, or lavaan text in a .lav file; see docs/knowledge.md.")
     ] = None,
@@ -154,7 +158,7 @@ def discover(
 
     began = time.monotonic()
     known = None if knowledge is None else um.Knowledge.read(knowledge)
-    roles = Asked(covariates, outcomes, known)
+    roles = Asked(covariates, outcomes, known, groups)
     try:
         sample, others_rows = _parts(file, columns, n, cor, missing, header, confirm, confirm_by, seed, roles)
     except KeyboardInterrupt:
@@ -182,7 +186,21 @@ def discover(
         notes = (*run.about.notes, *confirmed.sentences)
         run = replace(run, result=confirmed.result, about=replace(run.about, notes=notes))
         _say("\n".join(["Confirmed in other rows", *(f"  - {x}" for x in confirmed.sentences), ""]), quiet or as_json)
-    _finish(run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit)
+    _finish(
+        run,
+        out,
+        as_json=as_json,
+        quiet=quiet,
+        until=None if time_limit is None else began + time_limit,
+        shared=_shared(run, sample) if groups is not None and run.result.graph.latents else None,
+    )
+
+
+def _shared(run: Run, sample: um.Sample) -> um.Invariance:
+    """What the groups of people share of what was found."""
+    import pandas as pd
+
+    return um.invariance(run.result, pd.DataFrame(sample.rows, columns=list(sample.names)), groups=list(sample.groups))
 
 
 def _tolerance(text: str) -> Any:
@@ -210,6 +228,8 @@ def _parts(
         if by is not None:
             raise um.UnmeasuredError("--confirm-by says how --confirm splits the rows. Give --confirm 0.5 with it.")
         return _sample(file, columns, n, cor, missing, header, roles=roles), None
+    if roles.groups is not None:
+        raise um.DataError("--confirm and --groups do not go together yet. Leave one of them out.")
     if n is not None:
         raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
     frame = um.read(file, header=header)
@@ -230,6 +250,7 @@ class Asked:
     covariates: list[str] | None = None
     outcomes: list[str] | None = None
     knowledge: um.Knowledge | None = None
+    groups: str | None = None  # the column of groups of people
 
     def among(self, known: list[str], chosen: list[str]) -> tuple[dict[str, Any], list[str]]:
         """Their names among the columns of a file; and the columns chosen, these added."""
@@ -275,23 +296,43 @@ def _searched(
     return replace(run, result=result if plain_names else result.rename())
 
 
-def _finish(run: Run, out: Path | None, *, as_json: bool, quiet: bool, until: float | None = None) -> None:
+def _finish(
+    run: Run,
+    out: Path | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+    until: float | None = None,
+    shared: um.Invariance | None = None,
+) -> None:
     """Write what was asked for, print the answer, and leave with a code that says whether there is one."""
     from unmeasured.report.screen import screen
     from unmeasured.report.write import report_seconds, write_run
 
     n = len(run.result.graph.observed)
     in_time = until is None or time.monotonic() + report_seconds(n, is_written=True) < until + _OVERTIME
-    page = write_run(run, out, with_page=in_time) if out is not None else None
+    more = {} if shared is None else _shared_files(shared)
+    page = write_run(run, out, with_page=in_time, more=more) if out is not None else None
     if as_json:
         typer.echo(run.to_json())
     elif not quiet:
         typer.echo(screen(run.result, run.about.seconds, elsewhere=_all_remarks(page)))
+        if shared is not None:
+            typer.echo(f"\nWhat the groups share\n{shared.summary()}")
         typer.echo(f"\n{_where(page)}")
     if run.result.stopped.startswith("Interrupted"):
         sys.exit(130)
     if not run.result.graph.latents or not (run.result.sem.converged and run.result.sem.admissible):
         raise typer.Exit(1)
+
+
+def _shared_files(shared: um.Invariance) -> dict[str, str | bytes]:
+    """Tables of what groups share, and the diagram with the edges that differ."""
+    return {
+        "invariance.csv": csv_text(shared.table.reset_index()),
+        "differences.csv": csv_text(shared.differences),
+        "differences.svg": shared.plot().to_svg(),
+    }
 
 
 def _where(page: Path | None) -> str:
@@ -619,11 +660,18 @@ def _sample(
     """The data of a file: the columns asked for, or those that the models are about, or all."""
     frame = um.read_matrix(file) if n is not None else um.read(file, header=header)
     frame.columns = frame.columns.map(str)
+    labels: list[str] = []
+    if roles is not None and roles.groups is not None:
+        from unmeasured.sem.estimate import split_rows_by_group
+
+        if n is not None:
+            raise um.DataError("--groups needs rows; --n says the file is a matrix.")
+        frame, labels = split_rows_by_group(frame, roles.groups)
     chosen = _chosen(columns, list(frame.columns)) if columns else _used(models, list(frame.columns))
     named, chosen = (roles or Asked()).among(list(frame.columns), chosen)
     options = {"cor": cor, "missing": missing, **named}
     if n is None:
-        return um.as_sample(frame[chosen], **options)
+        return um.as_sample(frame[chosen], groups=labels, **options)
     frame.index = frame.columns
     return um.as_sample(cov=frame.loc[chosen, chosen], n_samples=n, **options)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -421,6 +421,7 @@ class Result:
         min_loading: float | None = None,
         min_path: float = 0.0,
         width: float | Literal["column", "page"] | None = None,
+        marked: Iterable[tuple[str, str]] = (),
     ) -> Drawing:
         """The path diagram as a matplotlib figure; ``savefig("diagram.pdf")`` writes SVG, PDF or PNG.
 
@@ -438,6 +439,9 @@ class Result:
             where more than eight cross-loadings are smaller than that; the picture says so.
         min_path : float
             The same for paths between latents.
+        marked : pairs of str
+            Edges ``(cause, effect)`` that differ between groups of people, to be marked with ≠; see
+            :meth:`unmeasured.Invariance.plot`.
         width : float, "column" or "page", optional
             Of the figure in inches; letters and lines go with it. "column" and "page" are one and two columns of a
             journal, at most 3.4 and 7 inches wide and 9 inches tall: layout and view are chosen so that letters can be
@@ -447,6 +451,7 @@ class Result:
         from unmeasured.diagram.draw import draw
 
         options: dict[str, Any] = {"r2": r2, "min_loading": min_loading, "min_path": min_path}
+        options["marked"] = frozenset(marked)
         if width is None:
             return draw(picture_of(self, view, **options), style=style)
         inches = _inches(width)

@@ -381,6 +381,7 @@ def as_sample(
     missing: Missing = "ml",
     covariates: Sequence[str] = (),
     outcomes: Sequence[str] = (),
+    groups: Sequence[str] = (),
 ) -> Sample:
     """Rows, or a matrix with its number of samples, as a Sample; anything else is refused with a reason.
 
@@ -411,6 +412,8 @@ def as_sample(
     covariates, outcomes : sequence of str
         Variables that are no indicators. Covariates are taken as the numbers they are, whatever ``cor`` says, and rows
         without one of them are left out (``docs/covariates.md``).
+    groups : sequence of str
+        With rows, the group of people that each belongs to: a search then looks for one structure of all groups.
 
     Raises
     ------
@@ -432,7 +435,11 @@ def as_sample(
             raise DataError("n_samples goes with cov=; with rows it is their number. Leave it out.")
         if sd is not None or repair:
             raise DataError("sd and repair go with cov=; rows have their own standard deviations. Leave them out.")
-        return Sample.from_rows(X, names, cor=cor, missing=missing, covariates=covariates, outcomes=outcomes)
+        return Sample.from_rows(
+            X, names, cor=cor, missing=missing, covariates=covariates, outcomes=outcomes, groups=groups
+        )
+    if len(groups):
+        raise DataError("groups says who belongs to which group, row by row; a matrix (cov=) has no rows.")
     if cor not in ("pearson", "auto") or missing != "ml":
         raise DataError("cor and missing say what to make of rows; a matrix (cov=) is taken as it is. Leave them out.")
     if n_samples is None:

@@ -140,7 +140,7 @@ def discover_with_roles(
     corr = np.array(joint.corr if joint.mean is None else joint.corr.round(_DIGITS))
     n = effective_n(sample.n, measured.tolerance)
     model = StructuralModel(model_of_class(measured.cpdag, items), roles.covariates, roles.outcomes)
-    decided = _known_paths(model, known, max_group_size)
+    decided = known_paths(model, known, max_group_size)
     paths = Paths(model.by_roles.required | decided.required, model.by_roles.forbidden | decided.forbidden)
     structural = StructuralSearch([Sample(joint.names, corr, n)], model, paths, penalty, clock, n_threads)
     with clock.listening():
@@ -169,7 +169,7 @@ def discover_with_roles(
     )
 
 
-def _known_paths(model: StructuralModel, known: Knowledge | None, max_group_size: int | None) -> Paths:
+def known_paths(model: StructuralModel, known: Knowledge | None, max_group_size: int | None) -> Paths:
     """What knowledge says of the graph over the nodes of a model.
 
     Raises

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -51,6 +51,7 @@ class Discovery:
     levels: tuple[Level, ...] = ()  # ways to read it, the most latents first
     headline: int = 0  # the level to lead with
     tolerance: float = 0.0  # in units of RMSEA: what the model may be off
+    by_group: Mapping[str, Fit] = field(default_factory=dict)  # of groups of people, where there are several
 
 
 def is_rejected(fit: Fit) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Any, Literal, get_args
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
+import pandas as pd
 from threadpoolctl import ThreadpoolController
 
 from unmeasured.data.given import Roles, checked_names
@@ -25,12 +28,18 @@ from unmeasured.search.discovery import (
     Discovery,
     RunnerUp,
 )
+from unmeasured.search.over_groups import GroupsSearch
 from unmeasured.search.pipeline import Criterion, discover, discover_knowing
 from unmeasured.search.refine import OwnMove
 from unmeasured.search.score import default_delta
 from unmeasured.search.tolerance import CLOSE_FIT, Tolerant, checked_tolerance, discover_within
 from unmeasured.search.trace import Trace
 from unmeasured.search.warm import are_on_disk, compile_kernels
+from unmeasured.sem.estimate import split_rows_by_group
+
+if TYPE_CHECKING:
+    from unmeasured.answer.result import Result
+    from unmeasured.measurement_invariance import Invariance
 
 
 class LGES(Search):
@@ -171,12 +180,70 @@ class LGES(Search):
         )
         return Roles(covariates, outcomes)
 
+    def fit(self, X: Any, y: object = None, *, groups: Any = None) -> Self:
+        """Search the structure behind rows.
+
+        Parameters
+        ----------
+        X : DataFrame, array or Sample
+            One row per sample; a missing value is NaN. Options ``cor`` and ``missing`` say what to make of them.
+        y
+            Not used; scikit-learn's pipelines pass it.
+        groups : name of a column, or a value for each row, optional
+            Groups of people: one structure for all, parameters of each group its own (``docs/groups.md``).
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, unmeasured as um
+        >>> rng = np.random.default_rng(0)
+        >>> f = rng.normal(size=(600, 2)) @ np.array([[1.0, 0.5], [0.0, 0.8]])
+        >>> items = np.repeat(f, 3, axis=1) + rng.normal(size=(600, 6))
+        >>> rows = pd.DataFrame(items, columns=["a1", "a2", "a3", "b1", "b2", "b3"])
+        >>> search = um.LGES().fit(rows.assign(country=np.repeat(["x", "y"], 300)), groups="country")
+        >>> search.groups_, list(search.group_results_)
+        ((('L1',), ('L2',)), ['x', 'y'])
+        """
+        if groups is None:
+            return super().fit(X, y)
+        self._begin()
+        table, labels = split_rows_by_group(X, groups)
+        roles = self._roles
+        sample = Sample.from_rows(
+            table, cor=self.cor, missing=self.missing, covariates=roles.covariates, outcomes=roles.outcomes,
+            groups=labels,
+        )  # fmt: skip
+        return self._fit(sample, table)
+
+    @property
+    def group_results_(self) -> dict[str, Result]:
+        """The answer with the estimates of each group of people, where ``fit`` was told of groups."""
+        if not getattr(self, "_by_group", None):
+            raise AttributeError("There are no groups of people: fit(rows, groups=...) searches several at once.")
+        known = self.result_
+        return {
+            label: replace(known, sem=fit, findings=(), runners=(), robust=None)
+            for label, fit in self._by_group.items()
+        }
+
+    @property
+    def invariance_(self) -> Invariance:
+        """What the groups of people share and what differs: :func:`unmeasured.invariance` of the answer."""
+        if not getattr(self, "_by_group", None):
+            raise AttributeError("There are no groups of people: fit(rows, groups=...) searches several at once.")
+        if "invariance" not in self._made:
+            # A look to the right, as for result_: the search knows nothing of what is done with its answer.
+            rows = pd.DataFrame(self.sample_.rows, columns=list(self.sample_.names))
+            invariance = import_module("unmeasured.measurement_invariance").invariance
+            self._made["invariance"] = invariance(self, rows, groups=list(self.sample_.groups))
+        return cast("Invariance", self._made["invariance"])
+
     def _search(self, sample: Sample) -> None:
         found = self.discover(sample, n_runners=BUDGET.n_runners)
         self.graph_, self.sem_, self.runners_up_ = found.cpdag, found.fit, list(found.runners_up)
         self.trace_, self.remarks_, self._named = found.trace, found.remarks, found.named
         self.stopped_, self.tolerance_ = found.stopped, found.tolerance
         self._levels, self._headline = found.levels, found.headline
+        self._by_group = dict(found.by_group)
 
     def discover(self, sample: Sample, starts: Sequence[CPDAG] = (), n_runners: int = 0) -> Discovery:
         """The search with these options on a sample, nothing kept; ``starts``: answers to similar data."""
@@ -205,7 +272,7 @@ class LGES(Search):
         }
         known = _checked_knowledge(self.knowledge)
         roles = checked_roles(sample, self.covariates, self.outcomes, known)
-        if roles:
+        if roles or sample.groups:
             _refuse_without_penalty(self.criterion, sample)
             checked["n_runners"] = 0  # those told of are graphs over covariates and outcomes too
         tolerance = checked_tolerance(self.tolerance)
@@ -217,9 +284,10 @@ class LGES(Search):
         # Threads of BLAS round differently from run to run, which can turn a search elsewhere; the matrices are small.
         with _libraries().limit(limits=1, user_api="blas"):
 
-            def measured(data: Sample, known: Knowledge | None) -> Discovery:
-                if is_exact:
-                    return _exactly(data, known, price, checked)
+            def measured(data: Sample, known: Knowledge | None, near: Sequence[CPDAG] = ()) -> Discovery:
+                options = {**checked, "starts": near} if near else checked
+                if is_exact or near:
+                    return _exactly(data, known, price, options)
                 within = Tolerant(
                     data,
                     CLOSE_FIT if tolerance is None else tolerance,
@@ -232,6 +300,12 @@ class LGES(Search):
                     return within.searched(lambda data: _exactly(data, known, price, checked))
                 return discover_within(within, tolerance is None, lambda data: _exactly(data, None, None, checked))
 
+            if sample.groups:
+                over = GroupsSearch(
+                    sample, roles, known, checked["penalty"], checked["max_group_size"], clock, self.missing,
+                    self._n_threads, n_runners,
+                )  # fmt: skip
+                return over.discover(measured)
             if not roles:
                 return measured(sample, known)
             return discover_with_roles(
