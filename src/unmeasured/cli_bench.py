@@ -23,6 +23,7 @@ from unmeasured.benchmark import (
     fuzz,
     page,
     partitions,
+    people,
     records,
     runner,
     studies,
@@ -160,6 +161,17 @@ def bench_covariates(
     """Edges of covariates and outcomes, and what they tell of directions between latents, in simulated rows."""
     for result in covariates.placed(tuple(samples or (500, 2000)), models, seed):
         typer.echo(str(result))
+
+
+@bench.command("groups")
+def bench_groups(
+    models: Annotated[int, typer.Option(min=2, help="Random models.")] = 50,
+    groups: Annotated[int, typer.Option(min=2, max=20, help="Groups of people.")] = 3,
+    rows: Annotated[int, typer.Option(min=50, max=_MOST_ROWS, help="Rows of each group.")] = 300,
+    seed: SeedOption = 21,
+) -> None:
+    """One structure in several groups of people: searched at once, one by one, and pooled."""
+    typer.echo(str(people.searched(models, groups, rows, seed)))
 
 
 @bench.command("calibration")
