@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -292,6 +293,42 @@ def bench_minor_factors(
 ) -> None:
     """Five factors and fifty minor ones, N = 500, 2000, 10000: are the five found?"""
     _partitions(list(partitions.with_minor_factors(seeds, rmsea=rmsea)), method, "N")
+
+
+@bench.command("headline")
+def bench_headline(
+    data: Annotated[list[str] | None, typer.Option(help="Only this bundled data set; may be repeated.")] = None,
+    replicates: Annotated[int, typer.Option(min=2, help="Bootstrap samples of each.")] = 100,
+    n_jobs: JobsOption = 1,
+) -> None:
+    """Bundled data: how well the headlines of bootstrap samples agree with one another (adjusted Rand index)."""
+    cases = []
+    for name in data or um.datasets.available():
+        found = um.datasets.load(name)
+        cases.append(partitions.Case(name, found.frame(), int(found.n_samples), {}))
+    typer.echo(partitions.headline_stability(cases, replicates, n_jobs).round(3).to_string(index=False))
+
+
+@bench.command("halves")
+def bench_halves(
+    file: Annotated[list[Path], typer.Argument(help="Files of rows.")],
+    splits: Annotated[int, typer.Option(min=1, help="Random splits of each.")] = 5,
+    columns: Annotated[str, typer.Option(help="Which columns are items, as a pattern.")] = "*",
+    method: LabelsOption = None,
+) -> None:
+    """Rows split in two: how a model found in one half predicts the other, and whether its partition comes back."""
+    labels = method or list(partitions.PREDICTORS)
+    tables = []
+    for path in file:
+        rows = um.read(path)
+        items = [name for name in rows.columns if fnmatch(str(name), columns)]
+        frame = rows[items].select_dtypes("number").dropna()
+        if frame.shape[1] < 3 or len(frame) < 2 * frame.shape[1]:
+            raise um.DataError(
+                f"{path.name} has {frame.shape[1]} items and {len(frame)} complete rows: too few to split."
+            )
+        tables.append(partitions.halves(frame, path.name, labels, splits))
+    typer.echo(pd.concat(tables).round(3).to_string(index=False))
 
 
 # Experiments with records -----------------------------------------------------------------------------------

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmeasured import apa
 from unmeasured.answer.result import Result
-from unmeasured.answer.words import number, probability
+from unmeasured.answer.words import number
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
 from unmeasured.remarks import by_consequence, distrust
@@ -147,7 +148,7 @@ class Confirmation:
         weak = self.edges[self.edges["pvalue"] >= 0.05]
         if len(weak):
             shown = listing(
-                f"{a} → {b} (p {probability(p, '= ')})"
+                f"{a} → {b} (p {apa.p_value(p, '= ')})"
                 for a, b, p in zip(weak["source"], weak["target"], weak["pvalue"])
             )
             yield f"{len(weak)} of {len(self.edges)} edges do not differ from zero at 5% in the new rows: {shown}."
@@ -155,7 +156,13 @@ class Confirmation:
             yield f"All {len(self.edges)} loadings and paths differ from zero at 5% in the new rows."
 
     def __str__(self) -> str:
-        return "\n".join([self.table.round(3).to_string(), "", *(f"- {sentence}" for sentence in self.sentences)])
+        return "\n".join(
+            [
+                self.table.round(3).to_string(formatters={"pvalue": apa.p_value}),
+                "",
+                *(f"- {sentence}" for sentence in self.sentences),
+            ]
+        )
 
 
 def confirm(

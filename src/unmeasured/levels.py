@@ -42,6 +42,8 @@ class Level:
 
         >>> Level(("a", "b"), ("L1.1", "L2")).renamed({"L1": "speed", "L2": "care"}).latents
         ('speed.1', 'care')
+        >>> Level(("a", "b"), ("L1+L2", "L3")).renamed({"L1": "speed", "L2": "care"}).latents
+        ('speed+care', 'L3')
         """
         return replace(self, latents=tuple(_renamed(name, names) for name in self.latents))
 
@@ -49,6 +51,8 @@ class Level:
 def _renamed(name: str, names: Mapping[str, str]) -> str:
     if name in names:
         return names[name]
+    if "+" in name:
+        return "+".join(_renamed(part, names) for part in name.split("+"))
     whole, dot, part = name.rpartition(".")
     return f"{names[whole]}.{part}" if dot and whole in names else name
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from unmeasured import apa
 from unmeasured.answer.result import Result
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
@@ -190,7 +191,7 @@ class Invariance:
         lines = [
             f"Invariance of measurement across {len(self.groups)} groups ({sizes})",
             "",
-            shown.to_string(float_format=lambda v: f"{v:.3f}", na_rep=""),
+            apa.table_text(shown, 3, index=True),
             "",
             *self._sentences(),
         ]

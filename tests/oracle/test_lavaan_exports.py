@@ -132,7 +132,7 @@ def test_lavaan_still_says_the_same_of_todays_text(name: str, tmp_path: Path) ->
 
 def test_what_the_data_do_not_determine_is_held_and_said() -> None:
     text = answer("lone_pair").to_lavaan()
-    assert "# Not determined by the data, so held at an estimate, at no cost in fit: L1 -> x" in text
+    assert "# Not determined by the data, so fixed at an estimate, at no cost in fit: L1 -> x" in text
     assert text.count("*") == 2  # that loading, and the covariance of the latents at zero
     assert "Not determined" not in answer("latent_chain").to_lavaan()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -24,10 +25,31 @@ def assert_is_sound(trace):
 
 
 def assert_climbs(trace):
-    """By extended BIC every step of a trace was accepted, and rises by more than it has to."""
+    """By extended BIC every step of a trace was accepted, rises by more than it has to, and says why."""
     for step in trace:
         assert step.accepted
         assert step.score_after - step.score_before > step.tolerance > 0
+        assert_is_explained(step)
+
+
+def assert_is_explained(step):
+    """The numbers of the reason give the rise."""
+    rise = step.score_after - step.score_before
+    if edges := re.fullmatch(r"log-likelihood (\S+), (\S+) paths at (\S+) each", step.reason):
+        likelihood, n_paths, penalty = map(float, edges.groups())
+        assert rise == pytest.approx(likelihood - n_paths * penalty, abs=0.01 + 0.01 * abs(n_paths))
+    else:
+        told = re.fullmatch(r"the score rises by (\S+), more than (\S+)", step.reason)
+        assert [float(x) for x in told.groups()] == pytest.approx([rise, step.tolerance], abs=0.01)
+
+
+def assert_goes_on(trace):
+    """Within a climb a step begins where the last one ended."""
+    last = {}
+    for step in trace:
+        if step.phase in last and re.match("Measurement model, climb|Edges", step.phase):
+            assert step.score_before == last[step.phase]
+        last[step.phase] = step.score_after
 
 
 @settings(max_examples=8, deadline=None)
@@ -37,6 +59,7 @@ def test_extended_bic(seed, n_observed, n_samples):
     search = um.LGES(tolerance=0).fit(um.simulate.sample(truth, n_samples, parameters="realistic", rng=seed))
     assert_is_sound(search.trace_)
     assert_climbs(search.trace_)
+    assert_goes_on(search.trace_)
     # One unit: the last step of the latent graph has the score of the answer.
     edges = [step for step in search.trace_ if step.phase == "Edges between latents"]
     if edges and search.graph_.latents:

@@ -196,12 +196,12 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
     matrix.to_csv(tmp_path / "m.csv")
     code = (
         "import os, signal, unmeasured.search.refine as refine\n"
-        "climb = refine.Refinement.refine_parents\n"
+        "best_parents = refine.Refinement.best_parents\n"
         "def stop_after(self, *given, **options):\n"
-        "    found = climb(self, *given, **options)\n"
+        "    found = best_parents(self, *given, **options)\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    return found\n"
-        "refine.Refinement.refine_parents = stop_after\n"
+        "refine.Refinement.best_parents = stop_after\n"
     )
     asked = ["discover", "m.csv", "--n", "599", "-c", "EE*,DP*,PA*", "--out", "run"]
     process = subprocess.run(
@@ -342,7 +342,10 @@ def test_a_quiet_command_prints_nothing(folder, asked):
         (["discover", "rows.csv", "-c", "zz*"], "No column is called 'zz*'"),
         (["discover", "rows.csv", "-c", "a*", "--cor", "kendall"], "cor must be one of"),
         (["discover", "rows.csv", "-c", "a*", "--penalty", "-1"], "penalty must be a positive number"),
-        (["discover", "rows.csv", "-c", "a*", "--time-limit", "0"], "time_limit"),
+        (
+            ["discover", "rows.csv", "-c", "a*", "--time-limit", "0"],
+            "--time-limit must be a positive number of seconds; got 0.0",
+        ),
         (["discover", "matrix.csv", "--n", "many"], "--n"),
         (["discover", "rows.csv", "-c", "a*", "--knowledge", "none.toml"], "Knowledge cannot be read from 'none.toml'"),
         (["discover", "rows.csv", "-c", "a*", "--knowledge", "theirs.lav"], "'b0' is not a variable of the data"),

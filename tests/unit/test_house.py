@@ -1,4 +1,4 @@
-"""The house rules that a machine can check: import directions, docstrings, the README's code."""
+"""The rules of the code base that a machine can check: import directions, docstrings, the README's code."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import io
 import re
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 import unmeasured as um
@@ -19,6 +20,7 @@ SOURCE = ROOT / "src" / "unmeasured"
 ORDER = [
     "errors",
     "remarks",
+    "apa",
     "files",
     "arrays",
     "parallel",
@@ -36,24 +38,25 @@ ORDER = [
     "measurement_invariance",
     "confirmation",
     "replicates",
-    "ladder",
+    "penalties",
     "report",
+    "publish",
     "peers",
     "benchmark",
     "app",
     "cli",
     "__main__",
 ]
-# The package face may import every room; simulate and metrics stand side by side.
+# The top of the package may import every other; simulate and metrics stand side by side.
 BESIDE = {frozenset({"simulate", "metrics"})}
 
 
-def room(path):
-    return in_room(path.relative_to(SOURCE).parts[0].removesuffix(".py"))
+def package_of(path):
+    return package_named(path.relative_to(SOURCE).parts[0].removesuffix(".py"))
 
 
-def in_room(name):
-    """The files of the command line are one room."""
+def package_named(name):
+    """The files of the command line are one package."""
     return "cli" if name.startswith("cli_") else name
 
 
@@ -70,32 +73,65 @@ def run_time_nodes(tree):
         yield from run_time_nodes(node)
 
 
-def imported_rooms(path):
+def imported_names(path):
+    """Every name of ours that a file imports, wherever in it, as ``unmeasured.package.module.name``."""
     for node in run_time_nodes(ast.parse(path.read_text())):
         names = []
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
             name = node.args[0].value if isinstance(node.args[0], ast.Constant) else ""
             place = str(path.relative_to(SOURCE))
-            is_known = any(name.startswith(f"unmeasured.{room}") and place == file for file, room in BY_NAME)
+            is_known = any(name.startswith(f"unmeasured.{package}") and place == file for file, package in BY_NAME)
             names = [name] if not is_known else []
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "unmeasured" and len(parts) > 1 and in_room(parts[1]) in ORDER:
-                yield in_room(parts[1])
+        yield from (name for name in names if name.split(".")[0] == "unmeasured")
+
+
+def imported_packages(path):
+    for name in imported_names(path):
+        parts = name.split(".")
+        if len(parts) > 1 and package_named(parts[1]) in ORDER:
+            yield package_named(parts[1])
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
 def test_imports_come_from_the_left(path):
-    here = room(path)
+    here = package_of(path)
     if here == "__init__":
         return
-    for other in imported_rooms(path):
+    for other in imported_packages(path):
         assert other == here or ORDER.index(other) < ORDER.index(here), f"{path.name} imports {other}"
         assert frozenset({other, here}) not in BESIDE, f"{path.name} imports {other}"
+
+
+# Modules that still import one another: a fit offers what builds on it as methods, commands register themselves.
+CYCLES = {
+    frozenset(f"unmeasured.sem.{name}" for name in ("effects", "estimate", "estimators", "fit", "groups")),
+    frozenset(f"unmeasured.{name}" for name in ("cli", "cli_after", "cli_invariance", "cli_serve", "cli_trust")),
+}
+
+
+def module_graph():
+    modules = {}
+    for path in SOURCE.rglob("*.py"):
+        parts = ("unmeasured", *path.relative_to(SOURCE).with_suffix("").parts)
+        modules[".".join(parts).removesuffix(".__init__")] = path
+    graph = nx.DiGraph()
+    for module, path in modules.items():
+        for name in imported_names(path):
+            target = name if name in modules else name.rpartition(".")[0]
+            if target in modules and target != module:
+                graph.add_edge(module, target)
+    return graph
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    graph = module_graph()
+    assert graph.has_edge("unmeasured.graphs.cpdag", "unmeasured.graphs.exports")
+    cycles = {frozenset(cycle) for cycle in nx.strongly_connected_components(graph) if len(cycle) > 1}
+    assert cycles <= CYCLES
 
 
 def test_every_public_name_is_documented():

@@ -65,3 +65,22 @@ def test_questionnaires_from_a_file(tmp_path, monkeypatch, capsys):
     assert code == 2
     assert "There is no method 'EGO'; did you mean 'EGA'?" in err
     assert call(monkeypatch, capsys, "minor-factors", "--rmsea", "0")[0] == 2
+
+
+def test_headlines_of_bootstrap_samples_agree_where_the_structure_is_clear():
+    data = um.datasets.load("multitasking")
+    case = partitions.Case("multitasking", data.frame(), int(data.n_samples), {})
+    table = partitions.headline_stability([case], 3)
+    assert table["groups"].tolist() == [3]
+    assert table["between samples"][0] > 0.8
+    assert table["with the data"][0] > 0.8
+
+
+def test_halves_measure_what_is_found_again():
+    rng = np.random.default_rng(1)
+    latents = rng.multivariate_normal([0, 0], [[1, 0.4], [0.4, 1]], 2000)
+    rows = pd.DataFrame(0.7 * latents[:, [0, 0, 0, 0, 1, 1, 1, 1]] + 0.7 * rng.standard_normal((2000, 8)))
+    table = partitions.halves(rows.rename(columns=str), "rows", ["LGES", "factor analysis"], 1)
+    assert table["method"].tolist() == ["LGES", "factor analysis"]
+    assert ((table["misfit"] > 0) & (table["misfit"] < 0.2)).all()
+    assert table["agreement"][0] == 1.0

@@ -6,6 +6,8 @@ import json
 import pickle
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import unmeasured as um
@@ -91,3 +93,29 @@ def test_a_search_that_finds_nothing_says_so_first():
     remarks = um.LGES().fit(rng.normal(size=(300, 5))).remarks_
     assert isinstance(remarks[0], Remark)
     assert remarks[0].severity == Severity.DISTRUST
+
+
+def test_an_answer_that_is_not_to_be_published_says_so_in_its_first_line():
+    edges = [(f"L{k}", f"x{k}{j}") for k in (1, 2) for j in range(3)] + [("L1", "L2"), ("L2", "x10")]
+    dag = um.DAG.from_edges(edges, latents=["L1", "L2"])
+    names = list(dag.observed)
+    loadings = np.array([[1.4, 0.7, 0.7, 0, 0, 0], [-0.7, 0, 0, 0.7, 0.7, 0.7]])
+    phi = np.array([[1, 0.8], [0.8, 1]])
+    cov = loadings.T @ phi @ loadings
+    np.fill_diagonal(cov, 1.0)
+    order = [names.index(f"x1{j}") for j in range(3)] + [names.index(f"x2{j}") for j in range(3)]
+    frame = pd.DataFrame(cov, [names[i] for i in order], [names[i] for i in order])
+    result = um.Result(dag.cpdag(), um.fit(dag.cpdag(), cov=frame, n_samples=500))
+    assert result.loadings["std"].abs().max() > 1.2
+    for text in (result.summary(), screen(result)):
+        assert text.startswith("Not to be published as it stands: standardised loadings beyond 1 ('x10')")
+    assert "Not to be published" in result._repr_html_()
+
+
+def test_latents_that_correlate_at_one_are_named():
+    edges = [(f"L{k}", f"x{k}{j}") for k in (1, 2) for j in range(3)] + [("L1", "L2")]
+    dag = um.DAG.from_edges(edges, latents=["L1", "L2"])
+    cov = pd.DataFrame(np.full((6, 6), 0.5) + 0.5 * np.eye(6), list(dag.observed), list(dag.observed))
+    result = um.Result(dag.cpdag(), um.fit(dag.cpdag(), cov=cov, n_samples=500))
+    assert "L1 and L2" in result.summary()
+    assert result.summary().startswith("Not to be published as it stands:")

@@ -26,9 +26,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from unmeasured import apa
 from unmeasured.answer.held_out import held_out
 from unmeasured.answer.result import Result
-from unmeasured.answer.words import html_list, number, probability
+from unmeasured.answer.words import html_list, number
 from unmeasured.arrays import Floats
 from unmeasured.data.datasets import PublishedModel
 from unmeasured.data.missing import Missing
@@ -200,13 +201,13 @@ class ModelComparison:
         shown = self.table.astype(object)
         for column, digits in _DIGITS.items():
             shown[column] = [number(value, digits) for value in self.table[column]]
-        shown["pvalue"] = [probability(p) for p in self.table["pvalue"]]
+        shown["pvalue"] = [apa.p_value(p) for p in self.table["pvalue"]]
         shown["proper"] = ["yes" if value else "no" for value in self.table["proper"]]
         return shown
 
     def _tests_in_words(self) -> Iterator[str]:
         for row in self.tests.to_dict(orient="records"):
-            test = f"chi-square {row['chi2']:.2f} on {row['df']} df, p {probability(row['pvalue'], '= ')}"
+            test = f"chi-square {row['chi2']:.2f} on {row['df']} df, p {apa.p_value(row['pvalue'], '= ')}"
             yield f"{row['smaller']} in {row['larger']}: {test}"
 
     def __str__(self) -> str:

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from unmeasured import apa
 from unmeasured.answer.words import node as group_name
-from unmeasured.answer.words import number, probability
+from unmeasured.answer.words import number
 from unmeasured.diagram.columns import Block
 from unmeasured.diagram.layout import layout
 from unmeasured.diagram.picture import (
@@ -358,5 +359,5 @@ def _bounded(value: float) -> float:
 def _estimate(row: Row) -> str:
     """An estimate as a reader wants to see it who points at it."""
     se = "" if math.isnan(row["std_se"]) else f" (s.e. {row['std_se']:.3f})"
-    p = "" if math.isnan(row["pvalue"]) else f", p {probability(row['pvalue'], '= ')}"
+    p = "" if math.isnan(row["pvalue"]) else f", p {apa.p_value(row['pvalue'], '= ')}"
     return f"{row['std']:.3f}{se}{p}; not standardised {row['est']:.3f}"

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 import pandas as pd
 from scipy.linalg import qr
+from scipy.optimize import linear_sum_assignment
 
 from unmeasured.answer import records
 from unmeasured.answer.drawing import picture_of
@@ -41,6 +42,7 @@ from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
 from unmeasured.levels import Level, strongest_level
 from unmeasured.precheck import Check, Finding
 from unmeasured.search.discovery import RunnerUp
+from unmeasured.search.local_dependence import residual_correlations
 from unmeasured.sem.delta import covariance_root
 from unmeasured.sem.estimators import reported
 from unmeasured.sem.fit import Fit
@@ -236,6 +238,22 @@ class Result:
         rows = self.parameters[self._is_direct].reset_index(drop=True)
         columns = ["covariate", "item", "est", "se", "z", "pvalue", "std", "std_se"]
         return rows.rename(columns={"rhs": "covariate", "lhs": "item"})[columns]
+
+    @cached_property
+    def local_dependence(self) -> pd.DataFrame:
+        """Pairs of items that share more than their latents: ``item_1 item_2 est se z pvalue std std_se``.
+
+        Covariances of residuals, the strongest first, ``std`` as a correlation; most often two items with similar
+        wording or method. Empty where the model has none.
+
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("big_five")
+        >>> result = um.LGES().fit_cov(data.frame(), data.n_samples).result_
+        >>> list(zip(result.local_dependence["item_1"], result.local_dependence["item_2"]))[:1]
+        [('O2', 'O4')]
+        """
+        rows, given = self.parameters, self.graph.variables.covariates
+        return residual_correlations(rows[~(rows["lhs"].isin(given) & rows["rhs"].isin(given))])
 
     @cached_property
     def edges(self) -> pd.DataFrame:
@@ -488,8 +506,28 @@ class Result:
         )
 
     def to_semopy(self) -> str:
-        """Text for semopy, as :func:`unmeasured.graphs.convert.to_semopy`, groups held as in :meth:`to_lavaan`."""
-        return convert.to_semopy(self.graph, member=self.member, anchors=self.anchors)
+        """Text for semopy, as :func:`unmeasured.graphs.convert.to_semopy`, groups rotated as in :meth:`to_lavaan`.
+
+        The marker of each latent is a strong indicator, and no two latents have the same.
+        """
+        return convert.to_semopy(self.graph, member=self.member, anchors=self.anchors, markers=self._markers)
+
+    @cached_property
+    def _markers(self) -> dict[str, str]:
+        """For each latent that is a group of its own a strong indicator, different for each where that is possible."""
+        alone = [group[0] for group in self.graph.groups if len(group) == 1]
+        table = self.loadings[self.loadings["latent"].isin(alone)]
+        table = table[table["indicator"].isin(self.graph.observed)]
+        taken = {x for chosen in self.anchors.values() for x in chosen}
+        strength = table.pivot(index="latent", columns="indicator", values="std").abs()
+        strength = strength.drop(columns=[x for x in strength.columns if x in taken])
+        # An indicator of several latents is taken only where there is no other: its loading may be far from its
+        # strength.
+        shared = strength.columns[strength.notna().sum() > 1]
+        strength[shared] = strength[shared] - 10.0
+        rows, columns = linear_sum_assignment(-strength.fillna(-1e3).to_numpy())
+        pairs = [(strength.index[i], strength.columns[j]) for i, j in zip(rows, columns, strict=True)]
+        return {str(latent): str(x) for latent, x in pairs if not math.isnan(float(strength.loc[latent, x]))}
 
     @cached_property
     def _surplus(self) -> dict[tuple[str, str], float]:

@@ -23,7 +23,7 @@ from unmeasured.sem.fit import Fit
 def standardised_errors(fit: Fit) -> Floats:
     """Standard errors of ``fit.parameters["std"]``: 0 for a constant, missing where the data do not determine it.
 
-    Only loadings, paths and variances have one here; a covariance, which no graph of a search has, is missing.
+    A covariance of residuals is standardised by their deviations, all else by those of the variables.
     """
     return delta_errors(fit, _gradient(fit))
 
@@ -46,5 +46,15 @@ def _gradient(fit: Fit) -> Floats:
     # Free rows in the order of the parameter vector: entries of F, then of Omega.
     free = sorted((k for k, p in enumerate(rows) if p.fixed is None), key=lambda k: not path[k])
     gradient[free, np.arange(len(free))] += weight[free]
-    gradient[~path & (i != j)] = math.nan
+    slot = {k: s for s, k in enumerate(free)}
+    own = {int(i[k]): slot[k] for k in free if not path[k] and i[k] == j[k]}  # free residual variances
+    for k in np.flatnonzero(~path & (i != j)).tolist():
+        ends = int(i[k]), int(j[k])
+        weight_k = 1.0 / math.sqrt(Omega[ends[0], ends[0]] * Omega[ends[1], ends[1]])
+        gradient[k] = 0.0
+        if k in slot:
+            gradient[k, slot[k]] = weight_k
+        for a in ends:
+            if a in own:
+                gradient[k, own[a]] -= 0.5 * Omega[ends] * weight_k / Omega[a, a]
     return np.asarray(gradient)

@@ -9,7 +9,9 @@ from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from unmeasured import apa
 from unmeasured.answer.words import (
+    PAIRS_HEADING,
     before_the_search,
     cautions,
     direction_in_words,
@@ -19,7 +21,7 @@ from unmeasured.answer.words import (
     node,
     number,
     paths_heading,
-    probability,
+    verdict,
     what_is_identified,
 )
 
@@ -35,6 +37,7 @@ def text_summary(result: Result) -> str:
     return "\n".join(
         [
             *wrap(result.stopped, _WIDTH),
+            *wrap(verdict(result), _WIDTH),
             title(result),
             "=" * _WIDTH,
             *wrap(_sizes(result), _WIDTH),
@@ -43,6 +46,7 @@ def text_summary(result: Result) -> str:
             *_section("What measures what: standardised loadings (standard errors)", _measurement_lines(result)),
             *_section(paths_heading(result), _path_lines(result)),
             *_section("Direct effects of covariates on indicators", _direct_lines(result)),
+            *_section(PAIRS_HEADING, _pair_lines(result)),
             *_section("What is identified, and what is not", _bullets(what_is_identified(result))),
             *_section("Are the data fit for a search", _bullets(before_the_search(result))),
             *_section("Remarks", _bullets(cautions(result))),
@@ -169,7 +173,7 @@ def _path_rows(result: Result) -> list[list[str]]:
     for row in result.latent_paths.to_dict(orient="records"):
         arrow = "→" if row["directed"] else "–"
         told = direction_in_words(result, row["source"], row["target"])
-        plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), probability(row["pvalue"])]
+        plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), apa.p_value(row["pvalue"])]
         standardised = [number(row["std"]), _bracketed(row["std_se"])]
         rows.append([f"{row['source']} {arrow} {row['target']}", *plain, *standardised, told])
     return rows
@@ -187,8 +191,25 @@ def _direct_rows(result: Result) -> list[list[str]]:
     """A row of headings, and one for each direct effect of a covariate on an indicator."""
     rows = [["effect", "estimate", "s.e.", "z", "p", "standardised", ""]]
     for row in result.direct_effects.to_dict(orient="records"):
-        plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), probability(row["pvalue"])]
+        plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), apa.p_value(row["pvalue"])]
         rows.append([f"{row['covariate']} → {row['item']}", *plain, number(row["std"]), _bracketed(row["std_se"])])
+    return rows
+
+
+_PAIR_ALIGN = "<>>>"
+
+
+def _pair_lines(result: Result) -> list[str]:
+    rows = _pair_rows(result)
+    return _columns(rows, _PAIR_ALIGN) if len(rows) > 1 else []
+
+
+def _pair_rows(result: Result) -> list[list[str]]:
+    """A row of headings, and one for each pair of items."""
+    rows = [["pair", "residual correlation", "", "p"]]
+    for row in result.local_dependence.to_dict(orient="records"):
+        figures = [number(row["std"]), _bracketed(row["std_se"]), apa.p_value(row["pvalue"])]
+        rows.append([f"{row['item_1']} ~~ {row['item_2']}", *figures])
     return rows
 
 
@@ -204,12 +225,14 @@ def html_summary(result: Result) -> str:
         ("What measures what: standardised loadings (standard errors)", _html_measurement(result)),
         (paths_heading(result), _html_table(_path_rows(result), _PATH_ALIGN)),
         ("Direct effects of covariates on indicators", _html_table(_direct_rows(result), _DIRECT_ALIGN)),
+        (PAIRS_HEADING, _html_table(_pair_rows(result), _PAIR_ALIGN)),
         ("What is identified, and what is not", html_list(what_is_identified(result))),
         ("Are the data fit for a search", html_list(before_the_search(result))),
         ("Remarks", html_list(cautions(result))),
     ]
     body = "".join(f"<h4>{escape(heading)}</h4>{content}" for heading, content in sections if content)
-    stopped = f"<p><strong>{escape(result.stopped)}</strong></p>" if result.stopped else ""
+    first = [line for line in (result.stopped, verdict(result)) if line]
+    stopped = "".join(f"<p><strong>{escape(line)}</strong></p>" for line in first)
     return f"<div>{stopped}<h3>{escape(title(result))}</h3><p>{escape(_sizes(result))}</p>{body}</div>"
 
 

@@ -25,7 +25,7 @@ from scipy.linalg import qr
 from unmeasured.arrays import Floats
 from unmeasured.errors import ModelError
 from unmeasured.graphs import CPDAG, DAG, LatentGroups
-from unmeasured.graphs.groups import Groups
+from unmeasured.graphs.protocols import Groups
 from unmeasured.sem.fit import Fit
 from unmeasured.sem.parameters import Model, Pattern, model_of
 from unmeasured.sem.solve import Problem

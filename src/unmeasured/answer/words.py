@@ -7,16 +7,19 @@ they were made for models that somebody thought of before seeing the data.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
+from unmeasured import apa
 from unmeasured.errors import listing
 from unmeasured.graphs import DAG, class_over_groups
 from unmeasured.graphs.groups import braces
-from unmeasured.remarks import Remark, by_consequence, distrust
+from unmeasured.remarks import Remark, Severity, by_consequence, distrust
 from unmeasured.sem.fit import Fit
 
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 _RMSEA = ((0.05, "close, up to .05"), (0.08, "acceptable, up to .08"), (0.10, "mediocre, up to .10"))
 _SRMR = ((0.08, "good, up to .08"), (0.10, "acceptable, up to .10"))
+# From this correlation on two latents are one as far as data can tell.
+_ONE = 0.99
 # More edges than this are counted, not listed.
 _FEW = 8
 _CFI = ((0.95, "good, from .95"), (0.90, "acceptable, from .90"))
@@ -67,7 +72,7 @@ def indices_in_words(fit: Fit) -> list[tuple[str, str, str]]:
     """Name, value and words of each index."""
     low, high = fit.rmsea_ci
     interval = "" if math.isnan(low) else f" ({low:.3f} to {high:.3f})"
-    p = "" if math.isnan(fit.pvalue) or math.isinf(fit.sample.n) else f", p {probability(fit.pvalue, '= ')}"
+    p = "" if math.isnan(fit.pvalue) or math.isinf(fit.sample.n) else f", p {apa.p_value(fit.pvalue, '= ')}"
     comparative = [("CFI", f"{fit.cfi:.3f}", cfi_in_words(fit.cfi)), ("TLI", f"{fit.tli:.3f}", cfi_in_words(fit.tli))]
     return [
         ("chi-square", f"{fit.chi2:.2f} on {fit.df} df{p}", chi2_in_words(fit)),
@@ -84,7 +89,7 @@ def _robust_in_words(fit: Fit) -> list[tuple[str, str, str]]:
     """The indices that are corrected for data that are not normal."""
     low, high = fit.rmsea_robust_ci
     p = fit.pvalue_scaled
-    tested = f"{fit.chi2_scaled:.2f} on {fit.df} df, p {probability(p, '= ')}"
+    tested = f"{fit.chi2_scaled:.2f} on {fit.df} df, p {apa.p_value(p, '= ')}"
     rows = [
         ("robust chi-square", tested, f"exact fit is {'not ' if p >= 0.05 else ''}rejected at 5%"),
         ("robust RMSEA", f"{fit.rmsea_robust:.3f} ({low:.3f} to {high:.3f})", rmsea_in_words(fit.rmsea_robust)),
@@ -101,17 +106,6 @@ def number(value: float, digits: int = 3) -> str:
     ('0.123', '')
     """
     return "" if math.isnan(value) else f"{value:.{digits}f}"
-
-
-def probability(p: float, sign: str = "") -> str:
-    """A p-value to print, nothing where there is none; ``sign`` stands before one that is given in digits.
-
-    >>> probability(0.0421), probability(1e-9), "p " + probability(0.5, "= ")
-    ('0.042', '< .001', 'p = 0.500')
-    """
-    if math.isnan(p):
-        return ""
-    return "< .001" if p < 0.001 else f"{sign}{p:.3f}"
 
 
 def html_list(sentences: Iterable[str]) -> str:
@@ -176,12 +170,16 @@ def role_sentences(result: Result) -> Iterator[str]:
         )
 
 
-def assumptions() -> str:
+def assumptions(result: Result) -> str:
     """What every arrow and every estimate takes for granted, in one sentence."""
+    pairs = ", but for the residual pairs listed" if result.graph.pairs else ""
     return (
         "All of this assumes that relations are linear, that there are no cycles, that the latents shown have no other "
-        "common causes, and that observed variables depend on one another only through them (a factor model)."
+        f"common causes, and that observed variables depend on one another only through them (a factor model){pairs}."
     )
+
+
+PAIRS_HEADING = "Similar wording or method: residual correlations of items"
 
 
 def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
@@ -259,7 +257,7 @@ def what_is_identified(result: Result) -> Iterator[str]:
         )
     yield from _undetermined(result)
     if result.graph.latents or told or known or open_:
-        yield assumptions()
+        yield assumptions(result)
 
 
 def _few(edges: list[str], arrow: str) -> str:
@@ -324,6 +322,27 @@ def cautions(result: Result) -> tuple[Remark, ...]:
     return by_consequence(_cautions(result))
 
 
+def verdict(result: Result) -> str:
+    """What to read before anything else where the answer is not to be trusted; empty where nothing is against it."""
+    serious = [remark for remark in cautions(result) if remark.severity == Severity.DISTRUST]
+    if not serious or not result.graph.latents:
+        return ""
+    reason = re.split(r"(?<=[^.\d])[.:](?=\s|$)", serious[0])[0]
+    more = f" ({len(serious) - 1} more reason{'s' * (len(serious) > 2)} below)" if len(serious) > 1 else ""
+    return f"Not to be published as it stands: {reason[:1].lower()}{reason[1:]}{more}."
+
+
+def _latents_at_one(result: Result) -> Iterator[str]:
+    """Pairs of latents, groups of several left out, that cannot be told apart by their correlation."""
+    fit = result.fit
+    single = [group[0] for group in result.graph.groups if len(group) == 1]
+    at = [fit.causal_order.index(name) for name in single]
+    cov = fit.full_cov[np.ix_(at, at)]
+    sd = np.sqrt(np.maximum(np.diag(cov), 1e-300))
+    for i, j in zip(*np.nonzero(np.triu(np.abs(cov / np.outer(sd, sd)) > _ONE, 1)), strict=True):
+        yield f"{single[i]} and {single[j]}"
+
+
 def _cautions(result: Result) -> Iterator[str]:
     yield from (remark for remark in result.remarks if remark != result.stopped)  # that one is the first line
     if result.fit.robust is not None and result.fit.robust.reason:
@@ -338,6 +357,8 @@ def _cautions(result: Result) -> Iterator[str]:
             "measures several latents that go together, they pull against each other. Read its R2, and a single "
             "loading only if its standard error is small."
         )
+    if same := list(_latents_at_one(result)):
+        yield distrust(f"Latents that correlate at 1 ({'; '.join(same)}): the data do not tell them apart.")
     n, n_free = result.sem.sample.n, result.fit.model.n_free
     if n < n_free:
         yield distrust(f"{n:.0f} samples for {n_free} free parameters: estimates will not hold up.")

@@ -12,7 +12,7 @@ import json
 import math
 import threading
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -109,7 +109,7 @@ class Project:
         path = self.folder / f"data{ending}"
         path.write_bytes(content)
         try:
-            frame = _read(path)
+            frame = um.read(path)
         except um.UnmeasuredError as error:
             path.unlink()
             # The name the user knows, not that of our copy.
@@ -441,7 +441,7 @@ class Project:
             if record["is_matrix"]:
                 other._take_matrix(um.read_matrix(path), float(record["n"]))
             else:
-                other._take(_read(path))
+                other._take(um.read(path))
             columns = [{key: entry[key] for key in ("name", "role", "is_ordinal", "is_reversed", "codes")}
                        for entry in record["columns"]]  # fmt: skip
             other.choose(columns, record["options"])
@@ -482,19 +482,6 @@ def spelled(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _read(path: Path) -> pd.DataFrame:
-    readers: dict[str, Callable[[Path], pd.DataFrame]] = {".xlsx": pd.read_excel, ".parquet": pd.read_parquet}
-    if path.suffix not in readers:
-        return um.read(path)
-    try:
-        return readers[path.suffix](path)
-    except ImportError as error:
-        library = "openpyxl" if path.suffix == ".xlsx" else "pyarrow"
-        raise um.DataError(f"Files of type {path.suffix!r} need {library}: pip install {library}. ({error})") from None
-    except Exception as error:  # the readers of other libraries raise whatever they like
-        raise um.DataError(f"{path.name!r} cannot be read: {error}") from None
 
 
 def _column(values: pd.Series, label: str) -> Column:

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
 from sklearn.metrics import adjusted_rand_score
 from tqdm import tqdm
 
@@ -32,11 +35,20 @@ Partition = Mapping[str, Any]  # item: what it belongs to, None for nothing
 # By label; each takes the true number of scales, which only one of them looks at.
 METHODS: Mapping[str, Callable[[int], Any]] = {
     "LGES": lambda _: LGES(),
+    "LGES, exact": lambda _: LGES(tolerance=0),
     "LGES, groups of one": lambda _: LGES(max_group_size=1),
     "EGA": lambda _: EGA(latent_edges=False),
     "EGA, qgraph's path": lambda _: EGA(lambda_min_ratio=0.01, latent_edges=False),
     "factor analysis": lambda _: FactorAnalysis(latent_edges=False),
     "factor analysis, number given": lambda n: FactorAnalysis(n_factors=n, latent_edges=False),
+}
+
+# The same as models that can predict new rows: latents are connected.
+PREDICTORS: Mapping[str, Callable[[], Any]] = {
+    "LGES": LGES,
+    "LGES, exact": lambda: LGES(tolerance=0),
+    "EGA": EGA,
+    "factor analysis": FactorAnalysis,
 }
 
 
@@ -88,9 +100,7 @@ def strongest_groups(search: Any) -> Partition:
 def judged(case: Case, labels: Sequence[str]) -> Iterator[dict[str, Any]]:
     """One row for each method: agreement of its headline and of its best level with each truth, latents, seconds."""
     for label in labels:
-        if label not in METHODS:
-            hint = nearest(label, METHODS) or "."
-            raise UnmeasuredError(f"There is no method {label!r}{hint} There are {listing(METHODS)}.")
+        _check_label(label, METHODS)
         n_scales = len(set(next(iter(case.truths.values())).values()) - {None})
         row: dict[str, Any] = {"data": case.name, "N": case.n_samples, "method": label}
         began = time.process_time()
@@ -106,6 +116,11 @@ def judged(case: Case, labels: Sequence[str]) -> Iterator[dict[str, Any]]:
             row |= {f"{name}: headline": scores[headline], f"{name}: best level": max(scores)}
         n_groups = len(set(levels[headline].values()) - {None})
         yield {**row, "groups": n_groups, "levels": len(levels), "CPU seconds": seconds}
+
+
+def _check_label(label: str, known: Mapping[str, Any]) -> None:
+    if label not in known:
+        raise UnmeasuredError(f"There is no method {label!r}{nearest(label, known) or '.'} There are {listing(known)}.")
 
 
 def questionnaires(path: Path) -> list[Case]:
@@ -164,3 +179,77 @@ def summary(table: pd.DataFrame, by: str) -> pd.DataFrame:
     means = grouped[figures].mean()
     means.insert(0, "data sets", grouped.size())
     return means.reset_index()
+
+
+# Found again in new data ------------------------------------------------------------------------------------
+
+
+def headline_of_replicate(corr: pd.DataFrame, n_samples: int, seed: int) -> Partition:
+    """The headline of a parametric bootstrap sample: N normal rows with these correlations."""
+    rng = np.random.default_rng((21, seed))
+    rows = rng.multivariate_normal(np.zeros(len(corr)), corr.to_numpy(), n_samples, method="eigh")
+    replicate = np.corrcoef(rows, rowvar=False)
+    levels, headline = levels_of(LGES().fit_cov(replicate, n_samples, names=list(corr.columns)))
+    return levels[headline]
+
+
+def headline_stability(cases: Sequence[Case], n_replicates: int, n_jobs: int = 1) -> pd.DataFrame:
+    """How well the headlines of bootstrap samples agree with one another, and with that of the data itself."""
+    rows = []
+    for case in cases:
+        levels, headline = levels_of(LGES().fit_cov(case.corr, case.n_samples))
+        found = Parallel(n_jobs=n_jobs)(
+            delayed(headline_of_replicate)(case.corr, case.n_samples, seed)
+            for seed in tqdm(range(n_replicates), desc=case.name, unit="sample")
+        )
+        between = [agreement(a, b) for a, b in combinations(found, 2)]
+        with_data = [agreement(levels[headline], other) for other in found]
+        rows.append(
+            {
+                "data": case.name,
+                "N": case.n_samples,
+                "groups": len(set(levels[headline].values()) - {None}),
+                "between samples": float(np.mean(between)) if between else math.nan,
+                "with the data": float(np.mean(with_data)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def halves(frame: pd.DataFrame, name: str, labels: Sequence[str], n_splits: int) -> pd.DataFrame:
+    """Search in one half of the rows: how well the model predicts the other, and how well its partition comes back.
+
+    ``misfit`` is the discrepancy of maximum likelihood between the correlations of the other half and those that the
+    fitted model implies, with no parameter estimated again; ``agreement`` that of the headlines of the two halves.
+    """
+    rows = []
+    for label in labels:
+        _check_label(label, PREDICTORS)
+    for split in range(n_splits):
+        order = np.random.default_rng((22, split)).permutation(len(frame))
+        parts = [frame.iloc[half].corr() for half in np.array_split(order, 2)]
+        n = len(frame) // 2
+        for label in labels:
+            found = [PREDICTORS[label]().fit_cov(part, n) for part in parts]
+            leads = [levels[headline] for levels, headline in map(levels_of, found)]
+            for one, other, lead in ((found[0], parts[1], leads[0]), (found[1], parts[0], leads[1])):
+                rows.append(
+                    {
+                        "data": name,
+                        "method": label,
+                        "misfit": _discrepancy(other, one.sem_),
+                        "agreement": agreement(leads[0], leads[1]),
+                        "groups": len(set(lead.values()) - {None}),
+                    }
+                )
+    return pd.DataFrame(rows).groupby(["data", "method"], sort=False).mean().reset_index()
+
+
+def _discrepancy(corr: pd.DataFrame, fit: Any) -> float:
+    """``log det Sigma - log det S + tr(Sigma^-1 S) - p`` of correlations S and the covariance a fit implies."""
+    names = list(fit.sample.names)
+    S = corr.loc[names, names].to_numpy()
+    Sigma = fit.implied_cov
+    return float(
+        np.linalg.slogdet(Sigma)[1] - np.linalg.slogdet(S)[1] + np.trace(np.linalg.solve(Sigma, S)) - len(names)
+    )

@@ -30,20 +30,21 @@ def refuse_useless(rows: Rows) -> None:
     names, values = rows.names, rows.values
     empty = [x for x, hole in zip(names, np.asarray(rows.holes.all(axis=0))) if hole]
     if empty:
-        raise DataError(f"Columns {listing(empty)} hold no value at all. Drop them.")
+        raise DataError(f"Columns {listing(empty)} hold no value at all. Leave them out.", empty)
     least, most = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
     size = np.maximum(np.abs(least), np.abs(most))
     # Relative to the size of the numbers, so that a constant 0.1 is not saved by rounding.
     constant = [x for x, a, b, m in zip(names, least, most, size) if b / 2 - a / 2 <= 5e-13 * max(m, 1e-300)]
     if constant:
-        raise DataError(f"Constant variables carry no information: {listing(constant)}. Drop them.")
+        raise DataError(f"Constant variables carry no information: {listing(constant)}. Leave them out.", constant)
     seen: dict[bytes, str] = {}
     for name, column in zip(names, values.T):
         twin = seen.setdefault((column + 0.0).tobytes(), name)  # + 0.0: minus zero is zero
         if twin != name:
             raise DataError(
                 f"Columns {twin!r} and {name!r} are identical: perfectly correlated, so the covariance is singular. "
-                "Drop one of them."
+                "Leave one of them out.",
+                [name],
             )
 
 

@@ -76,7 +76,8 @@ def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:
         raise DataError(
             f"Columns {listing(infinite)} hold infinities (or numbers beyond 1e308), which are neither numbers nor "
             "missing values. Find where they come from (a division by zero, a logarithm of zero), or set them to NaN "
-            "if they mean 'missing'."
+            "if they mean 'missing'.",
+            infinite,
         )
     ordered = tuple(isinstance(c.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(c.dtype) for c in columns)
     return Rows(names, frozen(table), ordered)
@@ -206,7 +207,7 @@ def _refuse_others(columns: Mapping[str, pd.Series[Any]]) -> None:
     for name, column in columns.items():
         found.setdefault(_what_it_holds(column), []).append(name)
     parts = [f"Columns {listing(names)} hold {what}. {_HINTS[what]}." for what, names in found.items()]
-    raise DataError(" ".join(parts))
+    raise DataError(" ".join(parts), columns)
 
 
 def _what_it_holds(column: pd.Series[Any]) -> str:

@@ -10,6 +10,7 @@ from unmeasured.graphs.convert import (
 )
 from unmeasured.graphs.cpdag import (
     CPDAG,
+    DAG,
     class_over_groups,
     consistent_extension,
     cpdag_of,
@@ -18,7 +19,6 @@ from unmeasured.graphs.cpdag import (
     markov_members,
     textbook_cpdag_adjacency,
 )
-from unmeasured.graphs.dag import DAG
 from unmeasured.graphs.groups import Failure, LatentGroups, Verdict, is_gnfm, is_one_factor
 from unmeasured.graphs.separation import generic_rank, is_d_separated
 from unmeasured.graphs.variables import Variables

@@ -1,7 +1,7 @@
 """Latent groups, their pure children, and the conditions of the factor models.
 
 Some latents cannot be told apart. Where L1 and L2 cause exactly the same observed variables, the observed
-variables see only the plane the two span, and any turn within that plane fits the data as well. What can be
+variables see only the plane the two span, and any rotation within that plane fits the data as well. What can be
 found is the *group* {L1, L2}: how many dimensions it has, who measures it, which groups cause which::
 
             {L1, L2} ─────────► {L3}
@@ -17,7 +17,7 @@ variables, and the latents fall into groups such that for each group of k latent
 (ii)  who causes one member causes all of them, and who is caused by one is caused by all;
 (iii) no two members are adjacent.
 
-Why 2k: to see whether a group separates others we hold it fixed through two disjoint sets of k surrogates.
+Why 2k: to see whether a group separates others we fix it through two disjoint sets of k surrogates.
 """
 
 from __future__ import annotations
@@ -25,31 +25,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from unmeasured.errors import GraphError, listing, nearest
 from unmeasured.graphs.bitsets import bits, mask_of, row_masks
-from unmeasured.graphs.dag import DAG
+from unmeasured.graphs.protocols import Directed, Graph, Groups
 from unmeasured.graphs.variables import Variables
-
-Groups = tuple[tuple[str, ...], ...]
-
-
-class Graph(Protocol):
-    """What :class:`LatentGroups` asks of a graph; both DAG and CPDAG have it."""
-
-    @property
-    def variables(self) -> Variables:
-        """Names and roles."""
-        ...
-
-    @property
-    def adjacency(self) -> NDArray[np.uint8]:
-        """0 and 1; ``A[i, j]`` is i → j."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -65,6 +45,7 @@ class LatentGroups:
 
     Examples
     --------
+    >>> from unmeasured.graphs import DAG
     >>> edges = [(g, x) for g in ("L1", "L2") for x in ("x1", "x2", "x3", "x4", "x7")]
     >>> edges += [("L3", x) for x in ("x5", "x6", "x7")]
     >>> groups = LatentGroups.of(DAG.from_edges(edges, latents=["L1", "L2", "L3"]))
@@ -83,7 +64,7 @@ class LatentGroups:
         object.__setattr__(self, "groups", ordered_partition(self.graph.variables, self.groups))
 
     @classmethod
-    def of(cls, dag: DAG) -> LatentGroups:
+    def of(cls, dag: Directed) -> LatentGroups:
         """The candidate partition of a DAG: latents with the same observed children together."""
         return cls(dag, dag.groups)
 
@@ -197,10 +178,11 @@ class Failure:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a graph meets a definition; truthy if so, and otherwise with the reasons.
+    """Whether a graph satisfies a definition; truthy if so, and otherwise with the reasons.
 
     Examples
     --------
+    >>> from unmeasured.graphs import DAG
     >>> verdict = is_gnfm(DAG.from_edges([("g", "x1")], latents=["g"]))
     >>> bool(verdict)
     False
@@ -221,7 +203,7 @@ class Verdict:
         return "\n".join([f"Not a {self.definition}:", *(str(failure) for failure in self.failures)])
 
 
-def is_gnfm(dag: DAG, groups: Iterable[Iterable[str]] | None = None) -> Verdict:
+def is_gnfm(dag: Directed, groups: Iterable[Iterable[str]] | None = None) -> Verdict:
     """Whether a DAG is a generalized N factor model (Def. 2), with the reasons if not.
 
     Parameters
@@ -230,7 +212,7 @@ def is_gnfm(dag: DAG, groups: Iterable[Iterable[str]] | None = None) -> Verdict:
         The graph in question.
     groups : iterable of iterables of str, optional
         The partition to judge. Left out: latents with the same observed children form a group, the only
-        partition that can meet the definition (see :attr:`DAG.groups`), so the verdict is about the graph.
+        partition that can satisfy the definition (see :attr:`DAG.groups`), so the verdict is about the graph.
 
     Notes
     -----
@@ -251,7 +233,7 @@ def is_gnfm(dag: DAG, groups: Iterable[Iterable[str]] | None = None) -> Verdict:
     return Verdict("generalized N factor model (Def. 2)", tuple(failures))
 
 
-def is_one_factor(dag: DAG) -> Verdict:
+def is_one_factor(dag: Directed) -> Verdict:
     """Whether a DAG is a one factor model, with the reasons if not.
 
     The paper's definition (after Silva et al., 2003): each measured variable has a single latent parent, and
@@ -280,7 +262,7 @@ def is_one_factor(dag: DAG) -> Verdict:
     return Verdict("one factor model", tuple(failures))
 
 
-def _leaf_failures(dag: DAG) -> Iterator[Failure]:
+def _leaf_failures(dag: Directed) -> Iterator[Failure]:
     """One failure for each edge that starts at an observed variable."""
     latent = dag.variables.latent_mask
     for i in bits(~latent & ((1 << len(dag.names)) - 1)):
@@ -292,7 +274,7 @@ def _leaf_failures(dag: DAG) -> Iterator[Failure]:
             yield Failure("leaf", (), dag.names[i], sentence)
 
 
-def _pure_children_failures(dag: DAG, group: tuple[str, ...]) -> Iterator[Failure]:
+def _pure_children_failures(dag: Directed, group: tuple[str, ...]) -> Iterator[Failure]:
     members = mask_of(dag.variables.index(name) for name in group)
     pure = [x for x in dag.observed if dag.parent_masks[dag.variables.index(x)] == members]
     needed = 2 * len(group)
@@ -302,7 +284,7 @@ def _pure_children_failures(dag: DAG, group: tuple[str, ...]) -> Iterator[Failur
         yield Failure("(i)", group, None, sentence)
 
 
-def uniformity_failures(dag: DAG, group: tuple[str, ...]) -> Iterator[Failure]:
+def uniformity_failures(dag: Directed, group: tuple[str, ...]) -> Iterator[Failure]:
     """Failures of conditions (ii) and (iii) for one group: is it one node, seen from outside?"""
     index = [dag.variables.index(name) for name in group]
     members = mask_of(index)
@@ -317,7 +299,7 @@ def uniformity_failures(dag: DAG, group: tuple[str, ...]) -> Iterator[Failure]:
             yield Failure("(iii)", group, dag.names[i], sentence)
 
 
-def _respectively(dag: DAG, group: tuple[str, ...], verb: str, related: list[int]) -> Iterator[Failure]:
+def _respectively(dag: Directed, group: tuple[str, ...], verb: str, related: list[int]) -> Iterator[Failure]:
     """Failures of condition (ii); ``related`` has, for each member, the outsiders in that relation to it."""
     everyone, anyone = related[0], 0
     for mask in related:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations, count
 
 from unmeasured.errors import GraphError, listing
 from unmeasured.graphs.bitsets import bits
-from unmeasured.graphs.cpdag import CPDAG
-from unmeasured.graphs.dag import DAG
 from unmeasured.graphs.groups import LatentGroups, braces, uniformity_failures
+from unmeasured.graphs.protocols import Directed, Writable
 
 
 def to_lavaan(
-    graph: DAG | CPDAG,
+    graph: Writable,
     *,
-    member: DAG | None = None,
+    member: Directed | None = None,
     anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
     fixed: Mapping[tuple[str, str], float] | None = None,
 ) -> str:
@@ -31,6 +31,7 @@ def to_lavaan(
       are set to zero, ``A ~~ 0*B``.
     - For a group of k > 1 latents the data leave a rotation open; k(k-1)/2 loadings on its first pure
       children are set to zero, ``0*x``, which fixes the rotation and costs no generality.
+    - Residual pairs of the graph are written as covariances, ``x ~~ y``.
     - The only indicator of a latent keeps its residual variance, which lavaan would set to zero.
     - Covariates (see :class:`unmeasured.graphs.Variables`) covary freely, as lavaan has it; one without an effect is
       mentioned with an effect of zero, so that it takes part in the fit. Outcomes are explained by paths, ``y ~ f``.
@@ -51,13 +52,12 @@ def to_lavaan(
     fixed : mapping, optional
         Edges ``(cause, effect)`` whose weight is not estimated but set to this number; a comment lists them.
 
-    Raises
-    ------
-    GraphError
-        When a name is not one R can read.
+    Names that R cannot read, such as ``Need for control``, are adapted (``Need_for_control``); a comment gives the
+    name they stand for, which :func:`unmeasured.fit` reads back.
 
     Examples
     --------
+    >>> from unmeasured.graphs import DAG
     >>> dag = DAG.from_edges(
     ...     [("L1", "L2"), *(("L1", x) for x in ("a", "b")), *(("L2", x) for x in ("c", "d"))],
     ...     latents=["L1", "L2"],
@@ -70,39 +70,55 @@ def to_lavaan(
     # The data do not tell the direction of L1 - L2; written as L1 -> L2.
     L2 ~ L1
     """
-    dag = _member(graph, member)
-    _refuse_names_r_cannot_read(dag.names)
-    model = _LavaanModel(dag, anchors or {}, fixed or {})
-    undirected = list(_undirected_remarks(graph, dag)) if isinstance(graph, CPDAG) else []
+    adapted = _Adapted.of(graph, _member(graph, member))
+    graph, dag = adapted.graph, adapted.member
+    model = _LavaanModel(dag, adapted.groups(anchors), adapted.edges(fixed))
+    undirected = list(_undirected_remarks(graph, dag))
     sections = [
-        [*model.header(), *model.rotation_remarks(), *model.fixed_remarks(), *model.measurement()],
+        [
+            *model.header(),
+            *adapted.remarks(),
+            *model.rotation_remarks(),
+            *model.fixed_remarks(),
+            *model.measurement(),
+        ],
         [*undirected, *model.paths()],
         model.variances(),
-        model.zero_covariances(),
+        [*model.residual_pairs(), *model.zero_covariances()],
     ]
     return "\n\n".join("\n".join(section) for section in sections if section)
 
 
 def to_semopy(
-    graph: DAG | CPDAG,
+    graph: Writable,
     *,
-    member: DAG | None = None,
+    member: Directed | None = None,
     anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
+    markers: Mapping[str, str] | None = None,
 ) -> str:
     """Text for semopy's ``Model``; ``i =~ j`` and ``j ~ i`` read i → j.
 
     The same model as :func:`to_lavaan` writes, in the scale semopy uses: one loading of each latent is 1 and its
     variance free. In a group of several latents that loading is the one on its own anchor, next to the zeros that fix
     the rotation: a triangle with ones on its diagonal and free variances spans the same covariances as one with free
-    diagonal and unit variances. Parameters as in :func:`to_lavaan`.
+    diagonal and unit variances. Parameters as in :func:`to_lavaan`, names too.
+
+    Parameters
+    ----------
+    graph, member, anchors
+        As in :func:`to_lavaan`.
+    markers : mapping, optional
+        For latents that are a group of their own, the indicator whose loading is 1; else the first that is the
+        indicator of no other latent and no other latent's marker.
 
     Raises
     ------
     GraphError
-        When a name is not one that model text can hold, or a latent is measured by latents alone.
+        When a latent is measured by latents alone.
 
     Examples
     --------
+    >>> from unmeasured.graphs import DAG
     >>> dag = DAG.from_edges([(g, x) for g in "AB" for x in ("x1", "x2", "x3", "x4")], latents=["A", "B"])
     >>> print(to_semopy(dag))
     # semopy: Model(text)
@@ -115,40 +131,42 @@ def to_semopy(
     <BLANKLINE>
     A ~~ 0*B
     """
-    dag = _member(graph, member)
-    _refuse_names_r_cannot_read(dag.names)
-    model = _LavaanModel(dag, anchors or {})
+    adapted = _Adapted.of(graph, _member(graph, member))
+    graph, dag = adapted.graph, adapted.member
+    chosen = {adapted.names[latent]: adapted.names[x] for latent, x in (markers or {}).items()}
+    model = _LavaanModel(dag, adapted.groups(anchors), markers=chosen)
     hidden = [name for name, items in model.indicators.items() if items[0] in dag.latents]
     if hidden:
         raise GraphError(
             f"semopy cannot scale {listing(hidden)}: no observed variable measures it. Write it for lavaan."
         )
-    undirected = list(_undirected_remarks(graph, dag)) if isinstance(graph, CPDAG) else []
-    header = ["# semopy: Model(text)", *list(model.header())[1:]]
+    undirected = list(_undirected_remarks(graph, dag))
+    header = ["# semopy: Model(text)", *list(model.header())[1:], *adapted.remarks()]
     sections = [
         [*header, *model.rotation_remarks(), *model.unit_loadings()],
         [*undirected, *model.paths()],
         [*(f"{name} ~~ {name}" for name in model.traced), *model.variances()],
-        model.zero_covariances(),
+        [*model.residual_pairs(), *model.zero_covariances()],
     ]
     return "\n\n".join("\n".join(section) for section in sections if section)
 
 
-def _member(graph: DAG | CPDAG, member: DAG | None) -> DAG:
+def _member(graph: Writable, member: Directed | None) -> Directed:
     if member is not None:
-        if not isinstance(graph, CPDAG) or member.names != graph.names:
+        if not graph.is_class or member.names != graph.names:
             raise GraphError("member goes with a CPDAG and is one of its DAGs, with the same names.")
         return member
-    return graph.member() if isinstance(graph, CPDAG) else graph
+    return graph.member()
 
 
 @dataclass(frozen=True)
 class _LavaanModel:
     """A DAG seen as lavaan sees it: which edges are loadings, which are paths, what would be added."""
 
-    dag: DAG
+    dag: Directed
     anchors: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
     fixed: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    markers: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def traced(self) -> tuple[str, ...]:
@@ -197,7 +215,7 @@ class _LavaanModel:
         }
 
     @cached_property
-    def held(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+    def anchored(self) -> dict[tuple[str, ...], tuple[str, ...]]:
         """For each group whose rotation can be fixed, as many pure children as it has latents."""
         return {
             group: self.anchors.get(group, pure[: len(group)])
@@ -210,7 +228,7 @@ class _LavaanModel:
         """A triangle of zeros: the j-th latent of a group has none of the first j anchors (from 0)."""
         return {
             (latent, child)
-            for group, chosen in self.held.items()
+            for group, chosen in self.anchored.items()
             for j, latent in enumerate(group)
             for child in chosen[:j]
         }
@@ -256,7 +274,7 @@ class _LavaanModel:
     def fixed_remarks(self) -> Iterator[str]:
         if self.fixed:
             edges = ", ".join(f"{cause} -> {effect}" for cause, effect in self.fixed)
-            yield f"# Not determined by the data, so held at an estimate, at no cost in fit: {edges}."
+            yield f"# Not determined by the data, so fixed at an estimate, at no cost in fit: {edges}."
 
     def measurement(self) -> Iterator[str]:
         for latent, children in self.indicators.items():
@@ -269,12 +287,27 @@ class _LavaanModel:
         return f"{self.fixed[cause, effect]!r}*" if (cause, effect) in self.fixed else ""
 
     def unit_loadings(self) -> Iterator[str]:
-        """Each latent with a loading of 1 in front: on its anchor in a group, else on its first indicator."""
-        own = {latent: x for group, chosen in self.held.items() for latent, x in zip(group, chosen, strict=True)}
+        """Each latent with a loading of 1 in front, on its marker."""
         for latent, children in self.indicators.items():
-            first = own.get(latent, children[0])
+            first = self.marker_of[latent]
             rest = [self.term(latent, child) + child for child in children if child != first]
             yield f"{latent} =~ {' + '.join([f'1*{first}', *rest])}"
+
+    @cached_property
+    def marker_of(self) -> dict[str, str]:
+        """For each latent the indicator that gives it its scale, no two the same where that is possible.
+
+        In a group its anchor; else the one asked for, or the first that no other latent has.
+        """
+        chosen = {
+            latent: x for group, anchors in self.anchored.items() for latent, x in zip(group, anchors, strict=True)
+        }
+        chosen |= {latent: x for latent, x in self.markers.items() if latent not in chosen}
+        for latent, children in self.indicators.items():
+            if latent not in chosen:
+                free = [child for child in children if child not in chosen.values()] or list(children)
+                chosen[latent] = next((child for child in free if self.measured.count(child) == 1), free[0])
+        return chosen
 
     def paths(self) -> list[str]:
         lines = [
@@ -296,17 +329,22 @@ class _LavaanModel:
         mentioned = {*self.measured, *self.causes, *self.exogenous, *self.dag.variables.covariates}
         return lines + [f"{name} ~~ {name}" for name in self.dag.observed if name not in mentioned]
 
+    def residual_pairs(self) -> list[str]:
+        """Pairs of items that share more than their causes."""
+        return [f"{a} ~~ {b}" for a, b in self.dag.variables.pairs]
+
     def zero_covariances(self) -> list[str]:
         """Covariances lavaan would free: among exogenous variables, and among final outcomes."""
         pairs = [*combinations(self.exogenous, 2), *combinations(self.outcomes, 2)]
-        return [f"{a} ~~ 0*{b}" for a, b in pairs]
+        free = {frozenset(pair) for pair in self.dag.variables.pairs}
+        return [f"{a} ~~ 0*{b}" for a, b in pairs if {a, b} not in free]
 
 
-def _undirected_remarks(cpdag: CPDAG, member: DAG) -> Iterator[str]:
+def _undirected_remarks(graph: Writable, member: Directed) -> Iterator[str]:
     """One comment for each undirected edge between groups or observed variables."""
-    group = {name: members for members in cpdag.groups for name in members}
+    group = {name: members for members in graph.groups for name in members}
     seen = set()
-    for a, b in cpdag.undirected_edges:
+    for a, b in graph.undirected_edges:
         if not member.has_edge(a, b):
             a, b = b, a
         first, second = group.get(a, (a,)), group.get(b, (b,))
@@ -320,10 +358,60 @@ _R_RESERVED = {"if", "else", "repeat", "while", "function", "for", "in", "next",
 _R_RESERVED |= {"TRUE", "FALSE", "NULL", "Inf", "NaN", "NA"}
 
 
-def _refuse_names_r_cannot_read(names: Iterable[str]) -> None:
-    wrong = [name for name in names if name in _R_RESERVED or not re.fullmatch(r"([^\W\d_]|\.(?!\d))[\w.]*", name)]
-    if wrong:
-        raise GraphError(
-            f"lavaan cannot read these names: {listing(wrong)}. Rename them to letters, digits, dots and "
-            "underscores, beginning with a letter."
-        )
+def readable_names(names: Iterable[str]) -> dict[str, str]:
+    """For each name one that R, lavaan and semopy can read, no two the same; a readable name is its own.
+
+    >>> readable_names(["x1", "Need for control", "Need_for_control", "2nd", "if"])
+    {'x1': 'x1', 'Need for control': 'Need_for_control_2', 'Need_for_control': 'Need_for_control', '2nd': 'v_2nd',
+    'if': 'if_'}
+    """
+    given = list(names)
+    taken = {name for name in given if _is_readable(name)}
+    result = {}
+    for name in given:
+        if _is_readable(name):
+            result[name] = name
+            continue
+        base = re.sub(r"[^\w.]+", "_", name).strip("_") or "v"
+        base = base if _is_readable(base) else f"{base}_" if base in _R_RESERVED else f"v_{base}"
+        result[name] = next(x for x in chain([base], (f"{base}_{k}" for k in count(2))) if x not in taken)
+        taken.add(result[name])
+    return result
+
+
+def _is_readable(name: str) -> bool:
+    return name not in _R_RESERVED and bool(re.fullmatch(r"([^\W\d_]|\.(?!\d))[\w.]*", name))
+
+
+@dataclass(frozen=True)
+class _Adapted:
+    """A graph and a member with names that R can read, and the names they had."""
+
+    graph: Writable
+    member: Directed
+    names: Mapping[str, str]
+
+    @classmethod
+    def of(cls, graph: Writable, member: Directed) -> _Adapted:
+        names = readable_names(member.names)
+        changed = {old: new for old, new in names.items() if old != new}
+        return cls(graph.rename(changed), member.rename(changed), names)
+
+    def groups(
+        self, anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None
+    ) -> dict[tuple[str, ...], tuple[str, ...]]:
+        """Anchors by their new names."""
+        return {
+            tuple(self.names[name] for name in group): tuple(self.names[x] for x in chosen)
+            for group, chosen in (anchors or {}).items()
+        }
+
+    def edges(self, fixed: Mapping[tuple[str, str], float] | None) -> dict[tuple[str, str], float]:
+        """Fixed weights by new names."""
+        return {(self.names[a], self.names[b]): value for (a, b), value in (fixed or {}).items()}
+
+    def remarks(self) -> Iterator[str]:
+        """A comment for each name that had to be adapted, in a form that model text is read back with."""
+        for old, new in self.names.items():
+            if old != new:
+                yield f"# {new} stands for {json.dumps(old, ensure_ascii=False)}"

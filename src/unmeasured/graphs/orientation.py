@@ -77,7 +77,7 @@ def cpdag_of(adjacency: ZeroOne, fixed: NDArray[np.bool_] | None = None) -> Adja
 
     Examples
     --------
-    A chain has no v-structure, so both its edges can be turned; a collider has one:
+    A chain has no v-structure, so both its edges can be reversed; a collider has one:
 
     >>> cpdag_of(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]]))
     array([[0, 1, 0],
@@ -127,7 +127,7 @@ def _close(marks: _Marks, adjacent: list[int], pending: list[tuple[int, int]]) -
 
 
 def _is_compelled(marks: _Marks, adjacent: list[int], a: int, b: int) -> bool:
-    """Whether one of Meek's four rules turns a – b into a → b."""
+    """Whether one of Meek's four rules directs a – b as a → b."""
     into_b = marks.parents[b]
     # Rule 1: c → a – b with c, b not adjacent; else a new v-structure at a.
     if marks.parents[a] & ~adjacent[b]:
@@ -191,7 +191,7 @@ def restricted(adjacency: ZeroOne, arcs: Iterable[tuple[int, int]]) -> Adjacency
     """The members of a class that direct some of its edges as told, or None where there are none.
 
     What follows from the arcs is directed too (Meek 1995, rules 1 to 4), so an edge that is left undirected can be
-    turned either way. The input must be closed under Meek's rules, as that of :func:`all_extensions`.
+    directed either way. The input must be closed under Meek's rules, as that of :func:`all_extensions`.
 
     >>> chain = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
     >>> restricted(chain, [(0, 1)])  # 0 → 1, so 1 → 2: else a v-structure
@@ -218,8 +218,8 @@ def restricted(adjacency: ZeroOne, arcs: Iterable[tuple[int, int]]) -> Adjacency
 def all_extensions(adjacency: ZeroOne) -> Iterator[Adjacency]:
     """All DAGs of the class of a completed PDAG, each once; for small graphs, as they can be d! many.
 
-    The input must be closed under Meek's rules. Then each undirected edge can be turned either way, so we
-    turn the first one both ways, close again, and go on: no branch is a dead end.
+    The input must be closed under Meek's rules. Then each undirected edge can be directed either way, so we
+    direct the first one both ways, close again, and go on: no branch is a dead end.
 
     >>> chain = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
     >>> sum(1 for _ in all_extensions(chain))

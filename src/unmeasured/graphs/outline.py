@@ -59,7 +59,7 @@ class Outline:
         sizes = tuple(len(group) for group in graph.groups)
         others = (*graph.variables.covariates, *graph.variables.outcomes)
         nodes = [*first, *(graph.variables.index(name) for name in others)]
-        indicator = np.isin(observed, graph.variables.indicators)
+        indicator = np.isin(list(observed), graph.variables.indicators)
         causes = A[np.ix_(nodes, items)].astype(bool) & indicator
         between = A[np.ix_(nodes, nodes)].astype(np.uint8)
         if not others:
@@ -207,8 +207,8 @@ class Tally:
             for h in range(g + 1, len(names)):
                 there = bool(marks[g, h] or marks[h, g])
                 # Written as the reference points, or as it mostly points where the reference has no edge.
-                turn = marks[h, g] > marks[g, h] or (not there and self.directed[h, g] > self.directed[g, h])
-                a, b = (h, g) if turn else (g, h)
+                is_reversed = marks[h, g] > marks[g, h] or (not there and self.directed[h, g] > self.directed[g, h])
+                a, b = (h, g) if is_reversed else (g, h)
                 parts = (float(self.directed[a, b]), float(self.directed[b, a]), float(self.undirected[a, b]))
                 if there or sum(parts) > 0:
                     rows.append((names[a], names[b], "path", there, round(sum(parts), 12), *parts))

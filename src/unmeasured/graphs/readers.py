@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from unmeasured.errors import GraphError
-from unmeasured.graphs.cpdag import CPDAG
-from unmeasured.graphs.dag import DAG
-from unmeasured.graphs.groups import Groups
+from unmeasured.graphs.cpdag import CPDAG, DAG
+from unmeasured.graphs.protocols import Groups
 from unmeasured.graphs.variables import Variables
 
 Edge = tuple[str, str, str]  # one variable, the mark between, the other

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 
 from unmeasured.errors import GraphError, listing
 from unmeasured.graphs.bitsets import bits, mask_of
-from unmeasured.graphs.dag import DAG
+from unmeasured.graphs.cpdag import DAG
 
 Names = str | Iterable[str]
 

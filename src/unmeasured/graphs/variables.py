@@ -1,8 +1,11 @@
-"""Node names and roles: observed or latent, and of observed variables covariates and outcomes.
+"""Node names, roles, and pairs of items that share more than their causes in the graph.
 
-Latent is a role, never a prefix of the name. A *covariate* is an observed cause that nothing in the graph causes: a
-model is conditioned on it, and nothing is assumed of its distribution. An *outcome* is an observed effect that measures
-no latent. All other observed variables are indicators.
+Latent is a role, never a prefix of the name. Of observed variables, a *covariate* is a cause that nothing in the graph
+causes: a model is conditioned on it, and nothing is assumed of its distribution. An *outcome* is an effect that
+measures no latent. All other observed variables are indicators.
+
+A residual pair is a covariance of two residuals that the graph has no
+arrow for (similar wording, a common method): it belongs to the variables, and so to every graph of a class.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ class Variables:
         Unique and not empty; the order is the order of rows and columns in every matrix of the graph.
     latent : tuple of bool
         For each name, whether nobody measured it.
+    pairs : tuple of (str, str)
+        Observed variables whose residuals covary, each pair once; kept in the order of the names.
     covariates, outcomes : tuple of str
         Observed variables with these roles, in the order of the names.
 
@@ -38,6 +43,7 @@ class Variables:
 
     names: tuple[str, ...]
     latent: tuple[bool, ...]
+    pairs: tuple[tuple[str, str], ...] = ()
     covariates: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
 
@@ -50,6 +56,8 @@ class Variables:
                 f"{len(self.names)} names but {len(self.latent)} roles; give each name one role, or use "
                 "Variables.of(names, latents)."
             )
+        if self.pairs:
+            object.__setattr__(self, "pairs", self._checked_pairs())
         for role in ("covariates", "outcomes"):
             object.__setattr__(self, role, self._checked_role(role))
         both = set(self.covariates) & set(self.outcomes)
@@ -63,6 +71,18 @@ class Variables:
             if self.is_latent(name):
                 raise GraphError(f"{name!r} is latent; {role} are observed variables.")
         return tuple(name for name in self.names if name in given)
+
+    def _checked_pairs(self) -> tuple[tuple[str, str], ...]:
+        found = set()
+        for pair in self.pairs:
+            a, b = sorted(self.index(name) for name in pair) if len(pair) == 2 else (0, 0)
+            if a == b:
+                raise GraphError(f"A residual pair is two different observed variables; got {tuple(pair)!r}.")
+            latent = [self.names[i] for i in (a, b) if self.latent[i]]
+            if latent:
+                raise GraphError(f"{latent[0]} is latent; residual pairs are pairs of observed variables.")
+            found.add((a, b))
+        return tuple((self.names[a], self.names[b]) for a, b in sorted(found))
 
     @classmethod
     def of(
@@ -81,7 +101,8 @@ class Variables:
                     f"{name!r} is said to be latent but is no variable of this graph{nearest(name, names) or '.'}"
                 )
         members = set(hidden)
-        return cls(names, tuple(name in members for name in names), tuple(covariates), tuple(outcomes))
+        latent = tuple(name in members for name in names)
+        return cls(names, latent, covariates=tuple(covariates), outcomes=tuple(outcomes))
 
     @cached_property
     def latents(self) -> tuple[str, ...]:
@@ -120,7 +141,7 @@ class Variables:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.names, self.latent, self.covariates, self.outcomes))
+        return hash((self.names, self.latent, self.pairs, self.covariates, self.outcomes))
 
     def __hash__(self) -> int:
         # Graphs of one search share one Variables, and each is hashed: worth remembering.
@@ -154,10 +175,19 @@ class Variables:
         """
         for name in names:
             self.index(name)  # refuses what is no variable
+        pairs = tuple((names.get(a, a), names.get(b, b)) for a, b in self.pairs)
         new, covariates, outcomes = (
             tuple(names.get(name, name) for name in given) for given in (self.names, self.covariates, self.outcomes)
         )
-        return Variables(new, self.latent, covariates, outcomes)
+        return Variables(new, self.latent, pairs, covariates, outcomes)
+
+    def with_pairs(self, pairs: Iterable[tuple[str, str]]) -> Variables:
+        """The same variables with these residual pairs, and no others.
+
+        >>> Variables.of(["x", "y"]).with_pairs([("y", "x")]).pairs
+        (('x', 'y'),)
+        """
+        return Variables(self.names, self.latent, tuple(pairs), self.covariates, self.outcomes)
 
     def __len__(self) -> int:
         return len(self.names)

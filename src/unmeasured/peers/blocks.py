@@ -17,15 +17,15 @@ import numpy as np
 from unmeasured.arrays import Floats, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, cpdag_of
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.discovery import nothing_latent, with_isolated
-from unmeasured.search.latent_graph import LatentBic, climbed_graph
+from unmeasured.search.latent_graph import climbed_graph
 from unmeasured.search.model import FactorModel
+from unmeasured.search.score import GroupBic
 from unmeasured.sem.fit import fit_many
-from unmeasured.sem.savings import predicted_graph
 
 # In a population a path is dropped when it is worth less than this, per sample: what fits leave of zero.
-_POPULATION_PRICE = 1e-6
-_EXACT = 12  # groups; the exact search looks at every set of them
+_POPULATION_PENALTY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,6 @@ def best_latent_graph(Phi: Floats, sizes: tuple[int, ...], n_samples: float) -> 
     """
     unit = np.sqrt(np.diag(Phi))
     Phi = Phi / np.outer(unit, unit)
-    n, price = (1.0, _POPULATION_PRICE) if math.isinf(n_samples) else (n_samples, 0.5 * math.log(n_samples))
-    if len(sizes) <= _EXACT:
-        return predicted_graph(Phi, sizes, n, price)[0]
-    return climbed_graph(LatentBic(Phi, sizes, n, price))
+    n, penalty = (1.0, _POPULATION_PENALTY) if math.isinf(n_samples) else (n_samples, 0.5 * math.log(n_samples))
+    score = GroupBic(Phi, sizes, n, penalty)
+    return score.exact()[0] if len(sizes) <= BUDGET.exact_groups else climbed_graph(score)

@@ -21,9 +21,11 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from unmeasured import apa
 from unmeasured.answer.drawing import picture_of, shown_view
 from unmeasured.answer.result import Result
 from unmeasured.answer.words import (
+    PAIRS_HEADING,
     assumptions,
     cautions,
     direction_in_words,
@@ -31,18 +33,17 @@ from unmeasured.answer.words import (
     node,
     number,
     paths_heading,
-    probability,
     replicates_in_words,
     what_is_identified,
 )
 from unmeasured.diagram.picture import Edge, Key, Node, Picture, View, coefficient
 from unmeasured.diagram.style import Look, Paint, edge_paint, node_paint
 from unmeasured.errors import UnmeasuredError
-from unmeasured.remarks import Remark, Severity, by_consequence, distrust
+from unmeasured.remarks import Remark, Severity, by_consequence, distrust, severity_of
 from unmeasured.replicates.result import Stability
 from unmeasured.report.charts import heat_map, largest_residuals, step_charts
 from unmeasured.report.lead import lead
-from unmeasured.report.run import Comparison, Run, model_text
+from unmeasured.report.run import Comparison, Run
 from unmeasured.report.stability import stability_section
 
 # More steps than this are for the trace itself.
@@ -85,9 +86,12 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         levels=_levels(result),
         paths=_paths(run, stability),
         paths_heading=paths_heading(result),
+        pairs=_pairs(result),
+        pairs_heading=PAIRS_HEADING,
         effects=_effects(result),
         reliability=_reliability(result),
         comparison=_comparison(run.comparison) if run.comparison else None,
+        exact=_exact(run.exact, result) if run.exact else None,
         heat_map=Markup(heat_map(result)),
         largest=[(a, b, _signed(value)) for a, b, value in largest_residuals(result)],
         indices_of_change=_changes(result),
@@ -96,12 +100,13 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         n_steps=len(steps),
         steps=steps[-_MOST_STEPS:],
         n_left_out=max(len(steps) - _MOST_STEPS, 0),
-        identified=[sentence for sentence in what_is_identified(result) if sentence != assumptions()],  # stated below
+        # The assumptions are stated below.
+        identified=[sentence for sentence in what_is_identified(result) if sentence != assumptions(result)],
         failed=[_finding(f) for f in result.check.findings if not f.ok],
         passed=[_finding(f) for f in result.check.findings if f.ok],
         remarks=remarks,
         stability=stability_section(result, stability) if stability else "",
-        lavaan=model_text(result),
+        lavaan=result.to_lavaan(),
         paper=_PAPER,
         # "<" would let a name such as "</script>" end the element it stands in.
         diagram=Markup(json.dumps(diagram_data(result, stability), ensure_ascii=False).replace("<", "\\u003c")),
@@ -243,6 +248,13 @@ def _paths(run: Run, stability: Stability | None) -> list[list[Cell]]:
     return rows
 
 
+def _pairs(result: Result) -> list[list[Cell]]:
+    return [
+        [_word(row["item_1"]), _word(row["item_2"]), *(_number(row[key]) for key in ("std", "std_se", "est", "se"))]
+        for row in result.local_dependence.to_dict(orient="records")
+    ]
+
+
 def _levels(result: Result) -> dict[str, Any] | None:
     """Which latent an item belongs to at each level, the level to read first marked."""
     levels: Sequence[pd.Series] = getattr(result, "levels", None) or ()
@@ -296,14 +308,33 @@ def _table_of(frame: pd.DataFrame) -> dict[str, Any] | None:
         return None
     frame = frame.reset_index() if frame.index.name or not isinstance(frame.index, pd.RangeIndex) else frame
     left = [k for k, column in enumerate(frame) if not pd.api.types.is_numeric_dtype(frame[column])]
+    digits = [0 if pd.api.types.is_integer_dtype(frame[column]) else 3 for column in frame]
     rows = [
         [
-            _word("" if value is None else str(value)) if k in left else _number(float(value))
+            _word("" if value is None else str(value)) if k in left else _number(float(value), digits[k])
             for k, value in enumerate(row)
         ]
         for row in frame.itertuples(index=False)
     ]
     return {"heads": [str(column).replace("_", " ") for column in frame], "rows": rows, "left": left}
+
+
+def _exact(exact: Result, answer: Result) -> dict[str, Any]:
+    """The answer of the exact criterion, to be read beside one that tolerates misfit."""
+    sizes = [len(one.graph.latents) for one in (exact, answer)]
+    words = (
+        f"Without tolerance {sizes[0]} latent{'s' * (sizes[0] != 1)} would be reported instead of {sizes[1]}: RMSEA "
+        f"{exact.sem.rmsea:.3f} instead of {answer.sem.rmsea:.3f}, BIC {exact.sem.bic:,.0f} instead of "
+        f"{answer.sem.bic:,.0f}. The exact criterion pays for everything that chance does not explain, also for pairs "
+        "of similar items and habits of answering; use it where you believe that a factor model holds exactly."
+    )
+    return {
+        "words": words,
+        "stopped": exact.stopped,
+        "remarks": [remark for remark in cautions(exact) if severity_of(remark) == Severity.DISTRUST],
+        "groups": [_card(exact, group) for group in exact.graph.groups],
+        "lavaan": exact.to_lavaan(),
+    }
 
 
 def _comparison(compared: Comparison) -> dict[str, Any]:
@@ -318,7 +349,7 @@ def _comparison(compared: Comparison) -> dict[str, Any]:
     ]
     tests = [
         f"{row['smaller']} in {row['larger']}: chi-square {row['chi2']:.2f} on {row['df']} df, "
-        f"p {probability(row['pvalue'], '= ')}"
+        f"p {apa.p_value(row['pvalue'], '= ')}"
         for row in compared.tests
     ]
     return {"rows": rows, "tests": tests, "notes": compared.notes}
@@ -334,7 +365,7 @@ def _number(value: float, digits: int = 3, mark: str = "") -> Cell:
 
 
 def _probability(p: float) -> Cell:
-    return probability(p), 2.0 if math.isnan(p) else p
+    return apa.p_value(p), 2.0 if math.isnan(p) else p
 
 
 # The diagram ------------------------------------------------------------------------------------------------

@@ -14,10 +14,12 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+from sklearn.base import clone
+
 from unmeasured.answer.compare import ModelComparison, compare_models
 from unmeasured.answer.records import checked_type
 from unmeasured.answer.result import Result
-from unmeasured.errors import GraphError, UnmeasuredError
+from unmeasured.errors import SearchStopped, UnmeasuredError
 from unmeasured.files import parsed_json
 from unmeasured.search.base import Search
 from unmeasured.search.trace import Step, Trace
@@ -39,6 +41,9 @@ class About:
     made: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     rows: int | None = None  # of the data, where rows were given
+    na: tuple[float, ...] = ()  # codes for missing answers
+    reversed_items: Mapping[str, float] = field(default_factory=dict)  # the sum of the ends of the scale of each
+    tolerance: float | None = None  # misfit that was tolerated, as an RMSEA
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,7 @@ class Run:
     about: About = About()
     trace: Trace = Trace()  # noqa: RUF009 (an empty tuple)
     comparison: Comparison | None = None
+    exact: Result | None = None  # what the exact criterion finds, where misfit was tolerated and the answers differ
 
     def to_json(self) -> str:
         """The result as JSON, and the rest under "run"."""
@@ -73,6 +79,7 @@ class Run:
             "about": asdict(self.about),
             "trace": [_plain(asdict(step)) for step in self.trace],
             "comparison": compared and {key: [_plain(row) for row in rows] for key, rows in compared.items()},
+            "exact": None if self.exact is None else json.loads(self.exact.to_json()),
         }
         return json.dumps(record, ensure_ascii=False, allow_nan=False)
 
@@ -91,12 +98,19 @@ class Run:
             ) from None
 
 
-def model_text(result: Result) -> str:
-    """The model for lavaan; where lavaan cannot read it, the reason as a comment: a name must not cost the report."""
+def exact_answer(search: Search, seconds: float) -> Result | None:
+    """What the exact criterion finds in so many seconds, beside a fitted search that tolerated misfit.
+
+    None where the answer is exact already, is the same, or where there is no other within that time.
+    """
+    if not getattr(search, "tolerance_", 0.0) or search.stopped_ or not seconds > 0:
+        return None
+    other = clone(search).set_params(tolerance=0, time_limit=seconds, verbose=False)
     try:
-        return result.to_lavaan()
-    except GraphError as error:
-        return f"# {error}\n"
+        found: Result = other.fit(search.sample_).result_
+    except SearchStopped:
+        return None
+    return None if found.graph == search.graph_.with_pairs(()) else found
 
 
 def run_of(
@@ -104,6 +118,7 @@ def run_of(
     *,
     about: About | None = None,
     published: Mapping[str, Any] | None = None,
+    exact: Result | None = None,
 ) -> Run:
     """What there is to report of a fitted search, or of a result alone.
 
@@ -113,6 +128,8 @@ def run_of(
         What is known of the data and the question; versions, the date and what was done to the data are added.
     published
         Models to compare with, by name, as :func:`unmeasured.compare_models` takes them.
+    exact
+        What the exact criterion finds, where misfit was tolerated: :func:`exact_answer`.
     """
     about = about or About()
     trace = Trace()
@@ -121,11 +138,13 @@ def run_of(
             raise UnmeasuredError("The search was not fitted yet, so there is nothing to report. Call its fit first.")
         rows = None if found.sample_.rows is None else len(found.sample_.rows)
         about = replace(about, notes=(*about.notes, *found.sample_.remarks), rows=rows)
+        tolerance = getattr(found, "tolerance_", None)
+        about = replace(about, tolerance=None if tolerance is None else float(tolerance))
         trace = Trace(step for step in found.trace_ if isinstance(step, Step))
         found = found.result_
     about = replace(about, versions=versions(), made=about.made or f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     compared = Comparison.of(compare_models({"found": found, **published})) if published else None
-    return Run(found, about, trace, compared)
+    return Run(found, about, trace, compared, exact)
 
 
 def versions() -> dict[str, str]:
@@ -145,15 +164,17 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, float) and (value != value or abs(value) == float("inf")) else value
 
 
-def _read(kept: Mapping[str, Any]) -> tuple[About, Trace, Comparison | None]:
+def _read(kept: Mapping[str, Any]) -> tuple[About, Trace, Comparison | None, Result | None]:
     about = _about(kept["about"])
+    other = kept.get("exact")  # unknown to earlier versions
+    exact = None if other is None else Result.from_json(json.dumps(other))
     trace = Trace(_step(step) for step in kept["trace"])
     compared = kept["comparison"]
     if compared is None:
-        return about, trace, None
+        return about, trace, None, exact
     numbers = ("chi2", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic")
     rows, tests = ([{**row, **_numbers(row, numbers)} for row in compared[key]] for key in ("rows", "tests"))
-    return about, trace, Comparison(tuple(rows), tuple(tests), _strings(compared["notes"]))
+    return about, trace, Comparison(tuple(rows), tuple(tests), _strings(compared["notes"])), exact
 
 
 def _about(kept: Mapping[str, Any]) -> About:
@@ -165,6 +186,9 @@ def _about(kept: Mapping[str, Any]) -> About:
         notes=_strings(kept["notes"]),
         seconds=seconds,
         rows=None if kept.get("rows") is None else checked_type(int, kept["rows"]),  # unknown to earlier versions
+        na=tuple(float(code) for code in kept.get("na", ())),  # likewise
+        reversed_items={checked_type(str, k): float(v) for k, v in kept.get("reversed_items", {}).items()},  # likewise
+        tolerance=None if kept.get("tolerance") is None else float(kept["tolerance"]),  # likewise
         versions=dict(zip(_strings(versions), _strings(versions.values()), strict=True)),
     )
 

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from unmeasured.answer.result import Result
 from unmeasured.answer.summary import title
-from unmeasured.answer.words import cautions, indices_in_words, node, paths_heading
+from unmeasured.answer.words import cautions, indices_in_words, node, paths_heading, verdict
 from unmeasured.diagram.picture import coefficient
 from unmeasured.remarks import Severity
 
@@ -39,7 +39,7 @@ def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "re
       Speed – Error .20; Speed – AverageQus_Par .50; Error – AverageQus_Par .49
     <BLANKLINE>
     Fit
-      chi-square   45.00 on 23 df, p = 0.004  exact fit is rejected at 5%
+      chi-square   45.00 on 23 df, p = .004   exact fit is rejected at 5%
       RMSEA (90%)  0.069 (0.038 to 0.098)     acceptable, up to .08
       CFI          0.978                      good, from .95
       TLI          0.965                      good, from .95
@@ -54,6 +54,7 @@ def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "re
     return "\n".join(
         [
             *wrap(result.stopped, WIDTH),
+            *wrap(verdict(result), WIDTH),
             f"{title(result)}{took}",
             *_section("What measures what (standardised loadings; * also measures another)", _groups(result)),
             *_section(f"{paths_heading(result)} (→ {_by_whom(result)}, – direction not identified)", _paths(result)),

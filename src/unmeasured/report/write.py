@@ -11,7 +11,7 @@ from unmeasured.answer.result import Result
 from unmeasured.files import csv_text, write_folder
 from unmeasured.replicates.result import Stability
 from unmeasured.report.html import html_page
-from unmeasured.report.run import About, Run, model_text, run_of
+from unmeasured.report.run import About, Run, run_of
 from unmeasured.search.base import Search
 
 PAGE, STABILITY = "report.html", "stability.json"
@@ -28,12 +28,14 @@ def write_report(
     seconds: float | None = None,
     published: Mapping[str, Any] | None = None,
     stability: Stability | None = None,
+    exact: Search | Result | None = None,
 ) -> Path:
     """Write a report of a fitted search, or of a result, into a folder, and return the path of its page.
 
     Beside the page, which needs no network and no other file, are ``result.json``, ``model.lav``, ``diagram.svg`` and
-    ``.png``, ``loadings.csv`` and ``paths.csv``. Files of that name that are there already are
-    replaced, and only once all of the new ones are on the disk: any failure leaves the old report whole.
+    ``.png``, ``loadings.csv``, ``paths.csv`` and, where there are residual pairs, ``pairs.csv``.
+    Files of that name that are there already are replaced, and only once all of the new ones are on the disk: any
+    failure leaves the old report whole.
 
     Parameters
     ----------
@@ -47,6 +49,8 @@ def write_report(
         Models to compare with, by name: lavaan text or anything else :func:`unmeasured.compare_models` takes.
     stability
         What :func:`unmeasured.stability` found: a section of the page, ``stability.csv`` and ``.json`` beside it.
+    exact
+        The answer of ``LGES(tolerance=0)`` to the same data: a second view, where misfit was tolerated.
 
     Examples
     --------
@@ -60,7 +64,8 @@ def write_report(
     >>> folder.cleanup()
     """
     about = About(title=title, data=data, source=source, command=command, seconds=seconds)
-    return write_run(run_of(found, about=about, published=published), folder, stability=stability)
+    other = exact.result_ if isinstance(exact, Search) else exact
+    return write_run(run_of(found, about=about, published=published, exact=other), folder, stability=stability)
 
 
 def report_seconds(n_observed: int, *, is_written: bool) -> float:
@@ -91,13 +96,15 @@ def write_run(
     folder, result = Path(folder), run.result
     contents: dict[str, str | bytes] = {
         "result.json": run.to_json(),
-        "model.lav": model_text(result),
+        "model.lav": result.to_lavaan(),
         "loadings.csv": csv_text(result.loadings),
         "paths.csv": csv_text(result.latent_paths),
     }
     if len(result.direct_effects):
         contents["direct_effects.csv"] = csv_text(result.direct_effects)
     contents |= more or {}
+    if len(result.local_dependence):
+        contents["pairs.csv"] = csv_text(result.local_dependence)
     if stability is not None:
         contents |= {"stability.csv": csv_text(stability.edges), STABILITY: stability.to_json()}
     if with_page:

@@ -1,4 +1,4 @@
-"""What all searches share: scikit-learn's manners on the way in, one answer on the way out.
+"""What all searches share: scikit-learn's conventions on the way in, one answer on the way out.
 
 A search says in ``_search`` how it goes from a :class:`~unmeasured.data.sample.Sample` to a graph, a fit, a trace
 and remarks. Everything else is here, so that every search is used in the same way::
@@ -47,7 +47,7 @@ _FUNCTION = re.compile(r"<function (?:\S+\.)?(\w+) at 0x[0-9a-f]+>")
 
 
 class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """The face of every search; see :class:`unmeasured.LGES` for what its attributes hold."""
+    """The interface of every search; see :class:`unmeasured.LGES` for what its attributes are."""
 
     n_jobs: int
     cor: Cor = "pearson"  # for methods that offer no choice
@@ -75,7 +75,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         Parameters
         ----------
         X : DataFrame, array or Sample
-            One row per sample; a hole is NaN. Options ``cor`` and ``missing`` say what to make of them.
+            One row per sample; a missing value is NaN. Options ``cor`` and ``missing`` say what to make of them.
         y
             Not used; scikit-learn's pipelines pass it.
         """
@@ -244,7 +244,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
 
 def _refuse_other_tables(X: Any, least: int = 2) -> None:
-    """Stop what ``numpy`` would turn into something else without a word, and tables too small for any search."""
+    """Stop what ``numpy`` would make something else of without a word, and tables too small for any search."""
     if hasattr(X, "toarray"):
         raise DataError("The data are a sparse matrix; covariances are dense. Pass X.toarray().")
     dtypes = list(X.dtypes) if isinstance(X, pd.DataFrame) else [getattr(X, "dtype", None)]
@@ -252,7 +252,7 @@ def _refuse_other_tables(X: Any, least: int = 2) -> None:
         raise DataError("Complex data not supported: variables are real numbers. Pass their real and imaginary parts.")
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) != 2:
-        return  # the next door says what a table is
+        return  # who reads it says what a table is
     # The words of these two are scikit-learn's, which its users know and its checks look for.
     if shape[0] < least:
         rows = "a table without rows" if shape[0] == 0 else "one row"

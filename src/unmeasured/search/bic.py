@@ -1,33 +1,38 @@
-"""Past the paper: proposals from closed forms, moves over the measurement model, then the edges between groups."""
+"""The best class by extended BIC: measurement models, the latent graphs of the closest few, and the best of all.
+
+With 20,000 answers every model is rejected, and the score at BIC's penalty has many local optima: whichever detail is
+added first stands in the way of others. At a larger penalty only the large features pay, and going down from there adds
+the details in the order of what they are worth. So with very many rows the search goes on::
+
+    penalty    1  →  as if N were 1000  →  half way on a log scale  →  1
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unmeasured.data.sample import Sample
-from unmeasured.knowledge.rules import Paths
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import in_order_of
 from unmeasured.search.clock import Clock
-from unmeasured.search.discovery import RunnerUp, with_isolated
+from unmeasured.search.discovery import RunnerUp, is_rejected, with_isolated
 from unmeasured.search.guided import paths_of
-from unmeasured.search.latent_edges import EdgeClimb, extension, refine_edges
-from unmeasured.search.latent_graph import LatentBic, latent_class
-from unmeasured.search.model import FactorModel
+from unmeasured.search.latent_graph import LatentTest
+from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, in_order
 from unmeasured.search.refine import Found, Guidance, refine, refine_from
 from unmeasured.search.score import BicScore, LikelihoodScore
-from unmeasured.search.trace import Steps
-from unmeasured.sem.savings import EXACT
+from unmeasured.search.trace import Step, Steps
+from unmeasured.sem.fit import fit_many
 from unmeasured.sem.solve import Check, never
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best class a search found, its extended BIC per sample, the classes it visited, and a fit near it."""
+    """The best class a search found, its extended BIC, the classes it visited, and a fit near it."""
 
     state: State
     value: float
@@ -37,7 +42,7 @@ class Best:
 
 @dataclass(frozen=True)
 class BicSearch:
-    """A sample and what leads the search for its best class, at any price of a dimension."""
+    """A sample and what leads the search for its best class, at any penalty of a dimension."""
 
     sample: Sample
     guidance: Guidance
@@ -49,11 +54,6 @@ class BicSearch:
         """The class with the best extended BIC that was found; None where no latents are better."""
         sample, guidance, clock = self.sample, self.guidance, self.clock
         score = BicScore(sample, penalty=penalty, n_threads=self.n_threads, check=clock.check_measuring)
-        best, visited = None, Visited(sample, self.n_runners, clock.check)
-        # Without latents: independent variables, each with its variance.
-        best_value = 0.5 * sample.log_det_corr - score.price / sample.n * len(sample.names)
-        if guidance.rules is not None and guidance.rules.needs_latents:
-            best_value = -math.inf
         measured = measurement_models(score, guidance, steps, clock)
         tests = [LatentTest(found, score, paths_of(found.model, guidance.rules), clock.check) for found in measured]
         # What the latent graph will save was only predicted so far; the closest few models are put to the test, from
@@ -63,23 +63,29 @@ class BicSearch:
                 clock.connected(number / len(tests))
                 steps.say(f"Latent graph of model {number + 1} of {len(tests)}")
                 test.polish(test.starts[-1])
-            leading = max((test.value for test in tests), default=0.0) - BUDGET.leading / sample.n
+            leading = max((test.value for test in tests), default=0.0) - BUDGET.leading
             for test in tests:
                 if len(test.starts) > 1 and test.value >= leading:
                     test.polish(test.starts[0])
+        visited = Visited(sample, self.n_runners, clock.check)
         for test in tests:
             visited.add(score, test.found.model, test.likelihood)
-            if test.best is not None and test.value > best_value:
-                best, best_value, near = test.best, test.value, test.found
         with clock.ending_a_stage():
             visited.add_untested(score, measured)
-        if best is not None:
-            steps += best.steps
-            return Best(best.state, best_value, visited, near)
+        best = max(tests, key=lambda test: test.value, default=None)
+        if best is not None and best.best is not None and best.value > self._without_latents(score):
+            steps += best.best.steps
+            return Best(best.best.state, best.value, visited, best.found)
         if not clock.stopped or not tests or tests[0].best is not None:
             return None
         # Stopped before the first test: the predicted graph is the best there is.
-        return Best(tests[0].starts[-1], measured[0].value / sample.n, visited, measured[0])
+        return Best(tests[0].starts[-1], measured[0].value, visited, measured[0])
+
+    def _without_latents(self, score: BicScore) -> float:
+        """The score of independent variables, each with its variance; nothing where latents are known."""
+        if self.guidance.rules is not None and self.guidance.rules.needs_latents:
+            return -math.inf
+        return 0.5 * self.sample.n * self.sample.log_det_corr - score.dimension_penalty * len(self.sample.names)
 
 
 def measurement_models(score: BicScore, guidance: Guidance, steps: Steps, clock: Clock) -> list[Found]:
@@ -99,40 +105,48 @@ def measurement_models(score: BicScore, guidance: Guidance, steps: Steps, clock:
     return refine_from(pieces.best.model, score, guidance, steps, clock)
 
 
-def latent_starts(found: Found, score: BicScore, paths: Paths, check: Check) -> list[State]:
-    """Where the search for the latent graph begins: with few groups with all edges; and with the one predicted."""
-    connected, sizes = found.model.state, found.model.sizes
-    if len(sizes) <= EXACT:
-        predicted = connected.along(found.arcs)
-    else:
-        predicted = latent_class(connected, LatentBic(found.latent_cov, sizes, score.sample.n, score.price), check)
-    starts = [connected, predicted] if len(sizes) <= BUDGET.few_groups else [predicted]
-    if not paths.binds:
-        return starts
-    return [s.along(paths.nearest(extension(s.between))) for s in starts]
+def best_from_above(search: BicSearch, penalty: float, steps: Steps) -> Best | None:
+    """The best class found; with so many rows that it is rejected, also by way of larger penalties."""
+    sample, clock = search.sample, search.clock
+    is_asked = may_descend(sample, penalty) and not search.guidance.starts  # with starts it is near an answer already
+    clock.lap(0.0, BUDGET.first_search if is_asked else 1.0)
+    first = search.best(penalty, steps)
+    if first is None or not is_asked:
+        return first
+    (fit,) = fit_many(
+        [with_isolated(first.state.cpdag, sample.names)], sample, n_threads=search.n_threads, check=clock.check
+    )
+    if not is_rejected(fit):
+        return first
+    best, way = first, list[Step]()
+    top = _penalty_of_few_rows(sample.n)
+    stages = [top, math.sqrt(top * penalty), penalty]
+    for done, at in enumerate(stages):
+        if clock.measuring_is_over:
+            return first
+        left = 1.0 - BUDGET.first_search
+        clock.lap(*(BUDGET.first_search + left * part / len(stages) for part in (done, done + 1)))
+        start = model_of_class(with_isolated(best.state.cpdag, sample.names), sample.names)
+        near, lap = replace(search, guidance=replace(search.guidance, starts=[start])), steps.lap()
+        found = near.best(at, lap)
+        if found is None or clock.measuring_is_over:
+            return first
+        best = found
+        way += [replace(step, phase=f"At penalty {at:.3g}: {step.phase}") for step in lap]
+    if best.value <= first.value:
+        return first
+    steps += way
+    return best
 
 
-class LatentTest:
-    """The search for the latent graph of a measurement model, from one start after another."""
+def may_descend(sample: Sample, penalty: float = 1.0) -> bool:
+    """Whether there are rows enough for it, and not so many variables that they are worked on in pieces."""
+    is_far = _penalty_of_few_rows(sample.n) >= BUDGET.far_penalty * penalty
+    return is_far and len(sample.names) <= BUDGET.many_variables
 
-    def __init__(self, found: Found, score: BicScore, paths: Paths, check: Check) -> None:
-        self.found = found
-        self.starts = latent_starts(found, score, paths, check)
-        self.likelihood = LikelihoodScore(score.sample, n_threads=score.n_threads, near=found, check=check)
-        self.best: EdgeClimb | None = None
-        self.value = -math.inf  # extended BIC per sample
-        self._paths = paths
-        self._price = score.price / score.sample.n
-        dimension = score.dimension(found.model) - found.model.state.n_paths
-        self._base = self._price * dimension + score.prior(found.model) / score.sample.n  # of the measurement
 
-    def polish(self, start: State) -> None:
-        """Search from a start; the best of all is kept."""
-        self.likelihood.check()
-        climb = EdgeClimb(start, self.likelihood, self._price, self._base)
-        refine_edges(climb, self.found.latent_cov, self._paths)
-        if climb.value > self.value:
-            self.best, self.value = climb, climb.value
+def _penalty_of_few_rows(n: float) -> float:
+    return math.log(BUDGET.few_rows) / BUDGET.few_rows * n / math.log(n)
 
 
 class Visited:
@@ -140,16 +154,15 @@ class Visited:
 
     def __init__(self, sample: Sample, n_runners: int, check: Check = never) -> None:
         self.sample, self.n_runners, self._check = sample, n_runners, check
-        self._found: list[tuple[float, int, State]] = []  # value per sample, dimension, class
+        self._found: list[tuple[float, int, State]] = []  # score, dimension, class
 
     def add(self, score: BicScore, model: FactorModel, likelihood: LikelihoodScore) -> None:
         """All latent graphs that were fitted with a measurement model."""
-        n = self.sample.n
         base = score.dimension(model) - model.state.n_paths
         for state, value in likelihood.visited if self.n_runners else ():
             assert isinstance(state, State)
             dimension = base + state.n_paths
-            value -= (score.price * dimension + score.prior(model)) / n
+            value = self.sample.n * value - score.dimension_penalty * dimension - score.prior(model)
             self._found.append((value, dimension, state))
 
     def add_untested(self, score: BicScore, tested: Sequence[Found]) -> None:
@@ -166,11 +179,10 @@ class Visited:
 
     def runners_up(self, chosen: State, names: Sequence[str]) -> tuple[RunnerUp, ...]:
         """The closest classes but the one chosen, the best first, over the variables in this order."""
-        n = self.sample.n
         best = next((value for value, _, state in self._found if state == chosen), math.nan)
         others = sorted((entry for entry in self._found if entry[2] != chosen), key=lambda entry: -entry[0])
         return tuple(
-            RunnerUp(with_isolated(in_order_of(state, names)[0].cpdag, names), n * value, n * (best - value), dimension)
+            RunnerUp(with_isolated(in_order_of(state, names)[0].cpdag, names), value, best - value, dimension)
             for value, dimension, state in others[: self.n_runners]
-            if n * (best - value) < BUDGET.rival
+            if best - value < BUDGET.rival
         )

@@ -27,12 +27,46 @@ class Budget:
     few_groups: int = 6
     #: With more groups a variable is offered two of them at once, not three: there are hundreds of triples.
     few_groups_for_triples: int = 12
+    #: Up to so many groups all sets of them are looked at, so that the best graph over them is exact: 4,096 sets, a
+    #: millisecond at every fit. The graph among observed variables is asked for once and may take a tenth of a second.
+    exact_groups: int = 12
+    exact_observed: int = 16
+    #: With more variables the graph among them is not searched: the climb takes longer than it is worth.
+    most_observed_alone: int = 40
 
     # Rises ----------------------------------------------------------------------------------------------------
     #: A total score has to rise by more than the rounding of the fits it is compared with, ...
     least_rise: float = 1e-2
     #: ... which is larger where models of many variables are fitted by EM.
     least_rise_by_em: float = 0.1
+
+    #: Sums of closed forms have to rise by more than their rounding; rises that differ by less than this part are the
+    #: same, so that which direction of an edge is taken is not for rounding to say.
+    least_rise_in_closed_form: float = 1e-9
+    tie: float = 1e-6
+
+    # Fits -----------------------------------------------------------------------------------------------------
+    #: Fits of a search stop once a step is predicted to gain less than this in total log-likelihood: far below any
+    #: difference that decides.
+    fit_gain: float = 1e-3
+    #: Steps that tell which models are in the running, how many of them are, and steps to fit those.
+    quick_steps: int = 12
+    n_in_the_running: int = 12
+    most_steps: int = 60
+    #: How far a fit goes beyond its last step at most: so many times what that step was predicted to gain (9 of 10
+    #: fits), and at least so much for 1,000 rows.
+    reach: float = 40.0
+    least_reach: float = 2.0
+    #: A fit that ends this far below what another start reaches was trapped.
+    trapped: float = 0.5
+    #: Other starts that a fit to a population gets before its misfit is believed.
+    n_population_starts: int = 12
+
+    # Prior ----------------------------------------------------------------------------------------------------
+    #: What part of the logarithm of its choices a variable pays for its first group, and for every further one. The
+    #: usual half for cross-loadings too made real questionnaires fit worse (docs/search-notes.md).
+    first_choice: float = 0.5
+    further_choice: float = 0.25
 
     # Proposals ------------------------------------------------------------------------------------------------
     #: What part of the penalty of a dimension a set of variables is credited with for its rank constraint: strict sets
@@ -79,6 +113,10 @@ class Budget:
     #: score less this: of those that improve one in a hundred is missed.
     trial_rounds: int = 6
     trial_slack: float = 6.0
+    #: With many groups: single groups that are tried with every other one as the parents of a variable, and variables
+    #: between two looks at the clock.
+    n_partners: int = 4
+    n_between_checks: int = 16
     #: Pairs that may become the indicators of a new latent, merges, and other sizes: those with the best predicted
     #: gain.
     n_pairs: int = 8
@@ -100,6 +138,41 @@ class Budget:
     #: most all but 9 were among the first four.
     n_edges: int = 5
     n_edges_many: int = 12
+
+    # Penalties ------------------------------------------------------------------------------------------------
+    #: Where many rows reject the model the search goes on from the penalty that BIC has with so many rows; worth the
+    #: time only if that is so many times the one asked for (docs/search-notes.md: Big Five).
+    few_rows: int = 1000
+    far_penalty: float = 4.0
+    #: The part of the time that the first search takes then, about.
+    first_search: float = 0.5
+
+    # A graph without latents ----------------------------------------------------------------------------------
+    #: A factor model that is rejected is given up only above this RMSEA, where the usual rules of thumb end (Browne and
+    #: Cudeck 1993): 20,000 answers to a questionnaire reject every model, and latents still count.
+    poor_rmsea: float = 0.08
+    #: By how much, in total log-likelihood, the graph among observed variables has to be better: where both describe
+    #: the data the difference says how likely each is; where the factor model is wrong anyway it says less. Factor
+    #: models whose effects are not linear came up to 17, graphs without latents began at 57.
+    margin: float = 1.0
+    margin_if_rejected: float = 25.0
+
+    # Time -----------------------------------------------------------------------------------------------------
+    #: When the measurement model and the latent graph have to be done, as parts of the time limit; the rest is for
+    #: the last fit (``unmeasured bench time-limits``).
+    measured_by: float = 0.65
+    connected_by: float = 0.85
+    #: The part of the limit that a search has, whatever else is to be done.
+    least_part: float = 0.3
+    #: Seconds beyond the limit for a first model, without which there is no answer at all; seconds the last fit may
+    #: take after Ctrl-C, and whatever the limit says.
+    for_first_model: float = 1.0
+    after_interrupt: float = 2.0
+    for_last_fit: float = 0.5
+    #: Before this part of the work is done, the time it took says little about the rest; and the part of the work that
+    #: the measurement model is.
+    telling: float = 0.2
+    measuring: float = 0.9
 
     # Answers --------------------------------------------------------------------------------------------------
     #: Runners-up that are kept, and how far below the best they may be: their weight is then below e^-10.

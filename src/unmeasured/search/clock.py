@@ -21,19 +21,7 @@ from types import FrameType
 from typing import Any
 
 from unmeasured.errors import Stopped, UnmeasuredError
-
-# When the stages have to end, as parts of the time limit.
-_MEASURED, _CONNECTED = 0.65, 0.85
-# The part of the limit that a search has, whatever else is to be done.
-_LEAST = 0.3
-# Seconds beyond the limit for a first model, without which there is no answer at all.
-_FOR_FIRST = 1.0
-# Seconds the last fit may take after Ctrl-C, and whatever the limit says.
-_GRACE, _MOMENT = 2.0, 0.5
-# Before this part of the work is done, the time it took says little about the rest.
-_TELLING = 0.2
-# The part of its time that a search spends on the measurement model where nothing stops it, about.
-_MEASURING = 0.9
+from unmeasured.search.budget import BUDGET
 
 
 class Clock:
@@ -64,11 +52,11 @@ class Clock:
 
     def measured(self, part: float) -> None:
         """That part of the work on the measurement model is done."""
-        self._reached(_MEASURING * part)
+        self._reached(BUDGET.measuring * part)
 
     def connected(self, part: float) -> None:
         """That part of the work on the latent graph is done."""
-        self._reached(_MEASURING + (1.0 - _MEASURING) * part)
+        self._reached(BUDGET.measuring + (1.0 - BUDGET.measuring) * part)
 
     def _reached(self, part: float) -> None:
         begins, ends = self._lap
@@ -83,7 +71,7 @@ class Clock:
         'at most 1.5 min left'
         """
         spent = self.seconds
-        expected = spent * (1.0 - self._done) / self._done if self._done >= _TELLING else math.inf
+        expected = spent * (1.0 - self._done) / self._done if self._done >= BUDGET.telling else math.inf
         limit = self._limit
         allowed = max(limit - spent, 0.0) if limit is not None else math.inf
         if math.isinf(expected) and math.isinf(allowed):
@@ -104,7 +92,7 @@ class Clock:
         if self._said is None or not self._reserved:
             return self._said
         slowness = max(self.seconds / max(time.process_time() - self._cpu, 0.1), 1.0)
-        return max(self._said - self._reserved * slowness, _LEAST * self._said)
+        return max(self._said - self._reserved * slowness, BUDGET.least_part * self._said)
 
     # Ends ---------------------------------------------------------------------------------------------------
 
@@ -127,24 +115,24 @@ class Clock:
 
     def check_first_model(self) -> None:
         """Raise Stopped where the time for a first model is over, which is a little more than there is."""
-        self._check(1.0, _FOR_FIRST)
+        self._check(1.0, BUDGET.for_first_model)
 
     def check_measuring(self) -> None:
         """Raise Stopped where the time for the measurement model is over."""
-        self._check(_MEASURED)
+        self._check(BUDGET.measured_by)
 
     def check(self) -> None:
         """Raise Stopped where the time for the search is over and only the last fit is left to do."""
-        self._check(_CONNECTED)
+        self._check(BUDGET.connected_by)
 
     def check_last_fit(self) -> None:
         """Raise Stopped where all the time is over, or the moments that the last fit has in any case."""
         if self._last_fit is None:
             self._last_fit = self.seconds
         spent = self.seconds - self._last_fit
-        if self._interrupted is not None and spent > _GRACE:
+        if self._interrupted is not None and spent > BUDGET.after_interrupt:
             raise Stopped
-        if spent > _MOMENT:
+        if spent > BUDGET.for_last_fit:
             self._check_limit(1.0)
 
     def _check(self, part: float, more: float = 0.0) -> None:

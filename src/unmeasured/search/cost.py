@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from unmeasured.data.sample import Sample, as_sample
+from unmeasured.search.bic import may_descend
 from unmeasured.search.clock import in_words
-from unmeasured.search.descent import may_descend
 from unmeasured.search.model import FactorModel
 from unmeasured.sem.solve import Problem, solve
 
@@ -26,8 +26,8 @@ _CURVE = (
     (200, 35.0), (300, 150.0),
 )  # fmt: skip
 _WORK = 0.004
-# With so many rows that every model is rejected there is more to find, and the search goes on from higher prices: twice
-# the curve with 10 items of Big Five, nine times with all 25.
+# With so many rows that every model is rejected there is more to find, and the search goes on from larger penalties:
+# twice the curve with 10 items of Big Five, nine times with all 25.
 _MANY_ROWS = 4.0
 # Most searches came out between a third and three times the curve.
 _RANGE = 3.0

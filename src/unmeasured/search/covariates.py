@@ -43,12 +43,12 @@ from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import Discovery, RunnerUp, remarks_on, remarks_on_fit
-from unmeasured.search.latent_edges import EdgeClimb, PredictedGains, extension, refine_edges
+from unmeasured.search.latent_graph import Connected, EdgeMoves, climbed_class, extension
 from unmeasured.search.model import model_of_class
 from unmeasured.search.paper.state import State
 from unmeasured.search.replicability import effective_n
-from unmeasured.search.score import LikelihoodScore
-from unmeasured.search.structural import StructuralFit, StructuralModel, SummedGains, SummedLikelihood, best_allowed
+from unmeasured.search.score import GroupBic, LikelihoodScore
+from unmeasured.search.structural import StructuralFit, StructuralModel, SummedBic, SummedLikelihood, best_allowed
 from unmeasured.search.trace import Step, Trace
 from unmeasured.sem.fit import fit_many
 
@@ -229,7 +229,7 @@ class StructuralSearch:
         self.steps: list[Step] = []
         self.found: list[DirectEffect] = []
         self.likelihood: LikelihoodScore | None = None
-        self.climb: EdgeClimb | None = None
+        self.best: Connected | None = None
         # Whatever ends the search, there is a graph: all edges that may be, then the one predicted.
         self.arcs = model.full(paths)
 
@@ -242,7 +242,7 @@ class StructuralSearch:
         nears = self._with_direct_effects(nears)
         self.model = nears[0].model
         rate, state = self.price / self.n, self.model.state
-        gains = SummedGains(nears, rate) if len(nears) > 1 else PredictedGains(state.groups, nears[0].latent_cov, rate)
+        gains = SummedBic(nears, rate) if len(nears) > 1 else GroupBic(nears[0].latent_cov, self.model.sizes, 1.0, rate)
         self.arcs = best_allowed(self.model, gains, self.paths)
         self.clock.check()
         if len(nears) > 1:
@@ -250,10 +250,9 @@ class StructuralSearch:
         else:
             sample, near = self.samples[0], nears[0]
             self.likelihood = LikelihoodScore(sample, n_threads=self.n_threads, near=near, check=self.clock.check)
-        self.climb = EdgeClimb(state.along(self.arcs), self.likelihood, rate, 0.0)
-        refine_edges(self.climb, nears[0].latent_cov, self.paths, gains)
-        self.steps += self.climb.steps
-        self.arcs = self._member(self.climb.state)
+        self.best = climbed_class(EdgeMoves(self.likelihood, gains, self.paths, rate), state.along(self.arcs))
+        self.steps += self.best.steps
+        self.arcs = self._member(self.best.state)
 
     def _member(self, state: State) -> Marks:
         return extension(self.paths.restricted(state.between))
@@ -308,6 +307,7 @@ class StructuralSearch:
         latents = measured.latents
         of = [*measured.groups, *((x,) for x in model.covariates), *((x,) for x in model.outcomes)]
         variables = Variables.of((*latents, *names), latents, model.covariates, model.outcomes)
+        variables = variables.with_pairs(measured.pairs)
         A = np.zeros((len(variables), len(variables)), dtype=np.uint8)
         place = variables.index
         items = [place(x) for x in measured.observed]
@@ -334,13 +334,11 @@ class StructuralSearch:
         self, n_runners: int, measured: CPDAG, names: Sequence[str], decided: Paths, dimension: int
     ) -> tuple[RunnerUp, ...]:
         """The graphs over the nodes that came closest, with the measurement model that was found."""
-        if not n_runners or self.likelihood is None or self.climb is None:
+        if not n_runners or self.likelihood is None or self.best is None:
             return ()
-        n, chosen = self.n, self.climb.state
-        rate = self.price / n
-        best = self.climb.value
+        n, chosen = self.n, self.best.state
         entries = [
-            (n * (best - (value - rate * state.n_paths)), state)
+            (self.best.value - n * value + self.price * state.n_paths, state)
             for state, value in self.likelihood.visited
             if isinstance(state, State) and state != chosen
         ]
@@ -350,5 +348,5 @@ class StructuralSearch:
             if marks is not None and difference < BUDGET.rival:
                 graph = self.class_of(extension(marks), measured, names, decided)
                 more = state.n_paths - chosen.n_paths
-                runners.append(RunnerUp(graph, n * best - difference, difference, dimension + more))
+                runners.append(RunnerUp(graph, self.best.value - difference, difference, dimension + more))
         return tuple(runners)

@@ -1,7 +1,8 @@
-"""The search held to what is known: where it begins, and which models it may keep.
+"""The search within what is known: where it begins, which models it may keep, and what its answer then is.
 
 Proposals made from the data alone are brought as near as they come to models that the rules allow. The look for a model
-that proved the rules consistent gives starts too, so there always is one.
+that proved the rules consistent gives starts too, so there always is one. Of the class that comes out the members that
+agree are kept, their latents are named, and what the knowledge costs is said.
 """
 
 from __future__ import annotations
@@ -9,11 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+import numpy as np
+
+from unmeasured.errors import ModelError, UnmeasuredError
+from unmeasured.graphs import CPDAG
+from unmeasured.knowledge.known import Knowledge
 from unmeasured.knowledge.rules import Paths, Rules
 from unmeasured.knowledge.satisfy import models, nearest_model
+from unmeasured.knowledge.statements import Statement
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.model import FactorModel
+from unmeasured.search.model import FactorModel, model_of_class
+from unmeasured.search.paper.state import latent_names
 from unmeasured.search.proposals import RankGains, assemble, find_clusters, proposals
+
+# A difference in BIC above this is very strong evidence (Kass and Raftery 1995).
+_VERY_STRONG = 10.0
+# Statements that are told in one remark.
+_MOST_TOLD = 6
+
+NOT_COMPARED = "What the knowledge costs was not computed; price_knowledge=True searches a second time to tell."
+
+
+# Models --------------------------------------------------------------------------------------------------
 
 
 def is_allowed(model: FactorModel, rules: Rules | None) -> bool:
@@ -27,7 +45,7 @@ def paths_of(model: FactorModel, rules: Rules | None) -> Paths:
 
 
 def conformed(candidates: Iterable[tuple[str, FactorModel]], rules: Rules) -> Iterator[tuple[str, FactorModel]]:
-    """Candidates with the items put back where they are known to be; those without room for a known group are gone."""
+    """Candidates with the items put back where they are known to be; those that cannot have a known group are gone."""
     for what, model in candidates:
         near = rules.conform(model.sizes, model.parents)
         if near is not None:
@@ -54,3 +72,96 @@ def _around_groups(gains: RankGains, max_group_size: int, rules: Rules) -> Itera
     found = {tuple(find_clusters(gains, free, rate, max_group_size)[0]) for rate in BUDGET.rates}
     for new in sorted(found):
         yield assemble(gains, [*known, *new], dict(rules.listed))
+
+
+# Answers -------------------------------------------------------------------------------------------------
+
+
+def informed(cpdag: CPDAG, knowledge: Knowledge, rules: Rules) -> tuple[CPDAG, tuple[str, ...]]:
+    """The members of a class that agree with what is known, its groups named; and the names that were given.
+
+    Raises
+    ------
+    ModelError
+        Where none agrees. A search by BIC keeps to the rules and ends in a class that has such members; the paper's
+        rule is not, and its answer is refused.
+    """
+    found = agreeing(cpdag, knowledge, rules)
+    if found is None:
+        broken = "; ".join(map(str, violated(cpdag, knowledge))) or "all of it together"
+        raise ModelError(
+            f"The paper's rule comes to a graph that does not agree with the knowledge given ({broken}), and it cannot "
+            'be made to keep to it. Use criterion="bic" and a finite sample, or take the knowledge back.'
+        )
+    return found
+
+
+def agreeing(cpdag: CPDAG, knowledge: Knowledge, rules: Rules) -> tuple[CPDAG, tuple[str, ...]] | None:
+    """The same; None where no member agrees."""
+    restricted = _restricted(cpdag, rules)
+    if restricted is None:
+        return None
+    places = rules.places(model_of_class(cpdag, cpdag.observed).parents) or ()
+    names: dict[str, str] = {}
+    for group, place in zip(rules.groups, places, strict=True):
+        latents = restricted.groups[place]
+        numbered = [group] if len(latents) == 1 else [f"{group}_{i + 1}" for i in range(len(latents))]
+        names |= dict(zip(latents, knowledge.latents.get(group, numbered), strict=True))
+    others = [latent for latent in restricted.latents if latent not in names]
+    # L1, L2, ... may be taken now; the others keep the same count.
+    names |= dict(zip(others, latent_names((*restricted.observed, *names.values()), len(others)), strict=True))
+    given = tuple(name for old, name in names.items() if old not in others)
+    return restricted.rename(names), given
+
+
+def violated(cpdag: CPDAG, knowledge: Knowledge) -> tuple[Statement, ...]:
+    """The statements that a class does not agree with, each by itself; paths only between groups that are there."""
+    broken = []
+    named = {s.group: s for s in knowledge.statements if s.kind == "group"}
+    for statement in knowledge.statements:
+        about = [s for s in _subjects(statement, named) if s is not statement]
+        ground = Rules.of(about, cpdag.observed)
+        if about and _restricted(cpdag, ground) is None:
+            continue  # the group itself is not there, which is told of the group
+        if _restricted(cpdag, Rules.of([*about, statement], cpdag.observed)) is None:
+            broken.append(statement)
+    return tuple(broken)
+
+
+def cost_in_words(knowledge: Knowledge, with_it: float, without: float, free: CPDAG) -> str:
+    """What knowledge costs in BIC against the search without it, and which statements that search contradicts."""
+    cost = with_it - without
+    if cost < 0.05:
+        return f"The knowledge given costs nothing: without it the search finds nothing better (BIC {without:.1f})."
+    broken = violated(free, knowledge)
+    told = "; ".join(map(str, broken[:_MOST_TOLD]))
+    if len(broken) > _MOST_TOLD:
+        told += f"; and {len(broken) - _MOST_TOLD} more"
+    text = f"The knowledge given costs {cost:.1f} of BIC against the search without it (BIC {without:.1f})"
+    text += f", which contradicts: {told}." if told else "."
+    if cost > _VERY_STRONG:
+        text += f" The data speak against it: a difference above {_VERY_STRONG:g} is very strong evidence."
+    return text
+
+
+def _subjects(statement: Statement, named: dict[str, Statement]) -> list[Statement]:
+    """The groups a statement speaks of."""
+    if statement.is_about_paths:
+        names = {name for arrow in statement.value for name in arrow}
+        return [s for name, s in named.items() if name in names]
+    return [named[statement.group]] if statement.group else []
+
+
+def _restricted(cpdag: CPDAG, rules: Rules) -> CPDAG | None:
+    model = model_of_class(cpdag, cpdag.observed)
+    sizes, parents = model.sizes, model.parents
+    if not rules.allow(sizes, parents):
+        return None
+    first = [cpdag.variables.index(group[0]) for group in cpdag.groups]
+    arcs = rules.paths(sizes, parents).arcs(cpdag.adjacency[np.ix_(first, first)])
+    if arcs is None:
+        return None
+    try:
+        return cpdag.restricted([(cpdag.groups[a][0], cpdag.groups[b][0]) for a, b in arcs])
+    except UnmeasuredError:
+        return None

@@ -1,63 +1,63 @@
-"""A graph over many groups of latents, as if these had been observed with the covariance they are fitted with.
+"""Edges between groups of latents: first in closed form, then by fits of the whole model.
 
-For more groups than an exact search takes. The score is a sum over groups, so a move changes one term, or two where an
-edge is turned. First forwards: edges are added, deleted or turned in a DAG while BIC rises. Where no edge can be added
-any more, every group is independent of those it does not cause given its parents, so nothing is missing; then backwards
-over classes, by the deletions of Algorithm 2, which in the limit of many samples end at the true class (Chickering
-2002).
+**In closed form** the latents are taken as observed with the covariance they are fitted with
+(:class:`~unmeasured.search.score.GroupBic`). Up to twelve groups the best graph is found exactly. With more, a graph is
+climbed to: the score is a sum over groups, so a move changes one term, or two where an arc is reversed. First forwards:
+arcs are added, deleted or reversed in a DAG while BIC rises. Where no arc can be added any more, every group is
+independent of those it does not cause given its parents, so nothing is missing; then backwards over classes, by the
+deletions of Algorithm 2, which in the limit of many samples end at the true class (Chickering 2002).
+
+**By fits** edges are deleted, added or reversed one at a time. That is past the paper, whose backward phase never takes
+a deletion back. Thousands of moves are possible beyond seven groups or so; closed forms say which of them are likely to
+help, and only these are fitted::
+
+    all deletions of Algorithm 2 ──┐
+                                   ├─► predicted gain ──► the best few ──► fits ──► the best, if the score rises
+    all edges to add or reverse ───┘
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, permutations
 
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Marks
 from unmeasured.errors import Stopped
-from unmeasured.graphs import cpdag_of
+from unmeasured.graphs import consistent_extension, cpdag_of
+from unmeasured.graphs.bitsets import mask_of, row_masks, topological_order
+from unmeasured.knowledge.rules import Paths
+from unmeasured.search.budget import BUDGET
+from unmeasured.search.climb import Log, Proposal, climb
 from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
 from unmeasured.search.paper.state import State
-from unmeasured.sem.savings import rough_savings
+from unmeasured.search.score import BicScore, Fitted, GroupBic, LikelihoodScore
+from unmeasured.search.trace import Recorder, Step
 from unmeasured.sem.solve import Check, never
 
-# A total score has to rise by more than rounding.
-_LEAST_RISE = 1e-9
-# Rises that differ by less than this part are the same.
-_TIE = 1e-6
+# In closed form ---------------------------------------------------------------------------------------------------
 
 
-class LatentBic:
-    """Log-likelihood less the price of paths for one group and its parents, with a memory; constants left out."""
+@dataclass(frozen=True, eq=False)
+class Arcs:
+    """A DAG over groups, its score, and by how much that would rise if an arc were added or deleted."""
 
-    def __init__(self, Phi: Floats, sizes: tuple[int, ...], n_samples: float, price: float) -> None:
-        ends = np.cumsum([0, *sizes]).tolist()
-        self.n_groups = len(sizes)
-        self._Phi, self._sizes = Phi, sizes
-        self._columns = [list(range(a, b)) for a, b in pairwise(ends)]
-        self._n_samples, self._price = n_samples, price
-        self._log_det = cache(self._log_det_of)
-
-    def __call__(self, group: int, parents: frozenset[int]) -> float:
-        """The term of one group."""
-        explained = self._log_det(parents | {group}) - self._log_det(parents)
-        n_paths = self._sizes[group] * sum(self._sizes[h] for h in parents)
-        return -0.5 * self._n_samples * explained - self._price * n_paths
-
-    def rough_graph(self) -> Marks:
-        """A graph (G, G) from one look at each pair of groups, in the order they have."""
-        arcs = np.zeros((self.n_groups,) * 2, dtype=np.uint8)
-        rough_savings(self._Phi, np.array(self._sizes), self._n_samples, self._price, arcs)
-        return arcs
-
-    def _log_det_of(self, groups: frozenset[int]) -> float:
-        columns = [i for g in sorted(groups) for i in self._columns[g]]
-        return float(np.linalg.slogdet(self._Phi[np.ix_(columns, columns)])[1]) if columns else 0.0
+    marks: Marks  # (G, G)
+    value: float
+    rises: Floats  # (G, G)
 
 
-def latent_class(state: State, score: LatentBic, check: Check = never) -> State:
+@dataclass(frozen=True, eq=False)
+class Closed:
+    """A class over groups and its score in closed form."""
+
+    state: State
+    value: float
+
+
+def latent_class(state: State, score: GroupBic, check: Check = never) -> State:
     """The state with the class over its groups that is best by ``score``, forwards and backwards.
 
     Where ``check`` says that the time is over, the best so far, or a graph from one look at each pair of groups.
@@ -65,59 +65,72 @@ def latent_class(state: State, score: LatentBic, check: Check = never) -> State:
     try:
         arcs = climbed_graph(score, check=check)
     except Stopped:
-        return replace(state, between=cpdag_of(score.rough_graph()))
-    state = replace(state, between=cpdag_of(arcs))
-    while True:
-        try:
-            check()
-        except Stopped:
-            return state
-        rises = {move: _rise_of_deletion(score, state, move) for move in candidate_deletions(state)}
+        return replace(state, between=cpdag_of(score.rough()[0]))
+
+    def deleted(here: Closed) -> Proposal[Closed] | None:
+        rises = _deletions(score, here.state)
         best = max(rises, key=rises.__getitem__, default=None)
-        if best is None or rises[best] <= _LEAST_RISE:
-            return state
-        state = best.apply(state)
+        if best is None:
+            return None
+        return Proposal("delete an edge", Closed(best.apply(here.state), here.value + rises[best]))
+
+    start = Closed(replace(state, between=cpdag_of(arcs)), 0.0)
+    least_rise = BUDGET.least_rise_in_closed_form
+    return climb(start, [deleted], least_rise=least_rise, check=check, keeps_when_stopped=True).state
 
 
-def _rise_of_deletion(score: LatentBic, state: State, move: DeleteLL) -> float:
-    given = frozenset(move.separating(state))
-    return score(move.second, given) - score(move.second, given | {move.first})
+def _deletions(score: GroupBic, state: State) -> dict[DeleteLL, float]:
+    """The deletions of Algorithm 2, with every set H, and by how much each raises the score."""
+    out, into = row_masks(state.between), row_masks(state.between.T)
+    rises = {}
+    for move in candidate_deletions(state):
+        first, second = move.first, move.second
+        # What separates the two afterwards (:meth:`DeleteLL.separating`), as bits.
+        heads = into[second] & out[second] & (into[first] | out[first])
+        given = heads & ~mask_of(move.H) | into[second] & ~out[second] & ~(1 << first)
+        rises[move] = score.local(second, given) - score.local(second, given | 1 << first)
+    return rises
 
 
-def climbed_graph(score: LatentBic, start: Marks | None = None, check: Check = never) -> Marks:
+def climbed_graph(score: GroupBic, start: Marks | None = None, check: Check = never) -> Marks:
     """The graph (G, G) where no single move raises the score, from a DAG or from no edges.
 
     >>> Phi = 0.8 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))  # a chain
-    >>> arcs = climbed_graph(LatentBic(Phi, (1, 1, 1, 1), 1000.0, 3.45))
+    >>> arcs = climbed_graph(GroupBic(Phi, (1, 1, 1, 1), 1000.0, 3.45))
     >>> np.argwhere(np.triu(arcs | arcs.T)).tolist()
     [[0, 1], [1, 2], [2, 3]]
     """
-    arcs = np.zeros((score.n_groups,) * 2, dtype=np.uint8) if start is None else start.copy()
-    # A move changes the parents of one group, or two, and only what their terms would gain has to be asked again.
+    marks = np.zeros((score.n_groups,) * 2, dtype=np.uint8) if start is None else start.copy()
     columns = []
     for group in range(score.n_groups):
         check()
-        columns.append(_rises(score, arcs, group))
-    rises = np.column_stack(columns)
-    while True:
-        check()
-        toggled, turned = _legal(arcs)
-        options = np.stack([np.where(toggled, rises, -np.inf), np.where(turned, rises + rises.T, -np.inf)], axis=-1)
+        columns.append(_rises(score, marks, group))
+
+    def changed(here: Arcs) -> Proposal[Arcs]:
+        toggled, reversible = _legal(here.marks)
+        toggles = np.where(toggled, here.rises, -np.inf)
+        reversals = np.where(reversible, here.rises + here.rises.T, -np.inf)
+        options = np.stack([toggles, reversals], axis=-1)
         # Both directions of an edge often gain the same; which of them is taken is not for rounding to say.
-        g, h, turn = np.unravel_index(np.argmax(options >= (1.0 - _TIE) * options.max()), options.shape)
-        if options[g, h, turn] <= _LEAST_RISE:
-            return arcs
-        arcs[g, h] ^= 1
-        arcs[h, g] ^= np.uint8(turn)
-        for child in (g, h) if turn else (h,):
-            rises[:, child] = _rises(score, arcs, int(child))
+        g, h, is_reversed = np.unravel_index(np.argmax(options >= (1.0 - BUDGET.tie) * options.max()), options.shape)
+        marks, rises = here.marks.copy(), here.rises.copy()
+        marks[g, h] ^= 1
+        marks[h, g] ^= np.uint8(is_reversed)
+        # The parents of one group change, or of two, and only what their terms would gain has to be asked again.
+        for child in (g, h) if is_reversed else (h,):
+            rises[:, child] = _rises(score, marks, int(child))
+        return Proposal("change an arc", Arcs(marks, here.value + float(options[g, h, is_reversed]), rises))
+
+    # The value counts from the start, so that the rounding of a large sum does not hide a small rise.
+    first = Arcs(marks, 0.0, np.column_stack(columns))
+    return climb(first, [changed], least_rise=BUDGET.least_rise_in_closed_form, check=check).marks
 
 
 def _legal(arcs: Marks) -> tuple[Bools, Bools]:
-    """(G, G) twice: which edges g → h can be added or deleted, and which turned, without making a cycle."""
+    """(G, G) twice: which arcs g → h can be added or deleted, and which reversed, without making a cycle."""
     there = arcs.astype(bool)
     reaches = _reaches(arcs)
-    # Turned: no way from g to h through another child of g.
+    # Reversed: no way from g to h through another child of g.
     detour = there.astype(np.int64) @ reaches.astype(np.int64) > 0
     can_be_added = ~there & ~there.T & ~reaches.T & ~np.eye(len(arcs), dtype=bool)
     return there | can_be_added, there & ~detour
@@ -133,8 +146,187 @@ def _reaches(arcs: Marks) -> Bools:
         reaches = further
 
 
-def _rises(score: LatentBic, arcs: Marks, child: int) -> Floats:
+def _rises(score: GroupBic, arcs: Marks, child: int) -> Floats:
     """(G,) what the term of a group gains if another becomes its parent, or is one no more."""
-    parents = frozenset(np.flatnonzero(arcs[:, child]).tolist())
-    now = score(child, parents)
-    return np.array([0.0 if g == child else score(child, parents ^ {g}) - now for g in range(len(arcs))])
+    parents = mask_of(np.flatnonzero(arcs[:, child]).tolist())
+    now = score.local(child, parents)
+    return np.array([0.0 if g == child else score.local(child, parents ^ 1 << g) - now for g in range(len(arcs))])
+
+
+# By fits ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Connected:
+    """A class over groups, fitted: its log-likelihood per sample, its extended BIC in total, and the steps to it."""
+
+    state: State
+    likelihood: float
+    value: float
+    steps: tuple[Step, ...] = ()
+
+
+class EdgeMoves:
+    """Delete, add or reverse an edge of the latent graph of one measurement model.
+
+    Every class that is proposed has a member that agrees with what is known of ``paths``; the first must have one.
+    """
+
+    def __init__(
+        self, likelihood: LikelihoodScore, predicted: GroupBic, paths: Paths, penalty: float, base: float = 0.0
+    ) -> None:
+        """``penalty`` of a path and ``base``, what the measurement model costs, are per sample, as ``predicted`` is."""
+        self.likelihood, self._predicted, self._paths = likelihood, predicted, paths
+        self._penalty, self._base, self._n = penalty, base, likelihood.sample.n
+
+    @classmethod
+    def of(cls, near: Fitted, score: BicScore, likelihood: LikelihoodScore, paths: Paths) -> EdgeMoves:
+        """Of a measurement model that was fitted."""
+        penalty = score.dimension_penalty / score.sample.n
+        dimension = score.dimension(near.model) - near.model.state.n_paths
+        base = penalty * dimension + score.prior(near.model) / score.sample.n
+        return cls(likelihood, GroupBic(near.latent_cov, near.model.sizes, 1.0, penalty), paths, penalty, base)
+
+    def scored(self, states: Sequence[State]) -> list[Connected]:
+        """Classes with their scores, fitted in one batch."""
+        return [
+            Connected(state, likelihood, self._n * (likelihood - self._penalty * state.n_paths - self._base))
+            for state, likelihood in zip(states, self.likelihood(states).tolist(), strict=True)
+        ]
+
+    def __call__(self, here: Connected) -> Proposal[Connected] | None:
+        """The best of the likeliest moves; with many groups, all that improve together if that is better."""
+        state = here.state
+        moves = [*self._deletions(state), *self._neighbours(state)]
+        if not moves:
+            return None
+        fitted = self.scored([other for _, other in moves])
+        rises = np.array([other.value - here.value for other in fitted])
+        best = int(np.argmax(rises))
+        what, chosen = moves[best][0], fitted[best]
+        if len(state.groups) > BUDGET.exact_groups and rises[best] > BUDGET.least_rise:
+            # One edge at a time would take hundreds of rounds of slow fits.
+            (everything,) = self.scored([_all_that_improve(state, [other for _, other in moves], rises)])
+            if everything.value > chosen.value and self._paths.restricted(everything.state.between) is not None:
+                what, chosen = "all edges that improve", everything
+        reason = (
+            f"log-likelihood {self._n * (chosen.likelihood - here.likelihood):+.2f}, "
+            f"{chosen.state.n_paths - state.n_paths:+d} paths at {self._n * self._penalty:.2f} each"
+        )
+        return Proposal(what, chosen, reason)
+
+    def _deletions(self, state: State) -> list[tuple[str, State]]:
+        """The deletions with the best predicted gains."""
+        gains = _deletions(self._predicted, state)
+        moves = ((move.describe(state), move.apply(state)) for move in sorted(gains, key=lambda move: -gains[move]))
+        possible = (move for move in moves if self._paths.restricted(move[1].between) is not None)
+        return list(islice(possible, _n_predicted(state)))
+
+    def _neighbours(self, state: State) -> Iterator[tuple[str, State]]:
+        """Classes of the graphs that differ from a member by an edge added or reversed: the best predicted gains.
+
+        The member agrees with what is known, and so does a graph that has no forbidden arrow more.
+        """
+        arcs = extension(self._paths.restricted(state.between))
+        forbidden = self._paths.forbidden
+        open_pairs = [pair for pair in permutations(range(len(arcs)), 2) if not arcs[pair] and not forbidden[pair]]
+        parents = row_masks(arcs.T)
+        seen = {state.between.tobytes()}
+        for i, j in sorted(open_pairs, key=lambda pair: -self._gain_of_arc(parents, *pair)):
+            other = arcs.copy()
+            other[i, j], other[j, i] = 1, 0
+            if len(seen) <= _n_predicted(state) and _is_acyclic(other):
+                neighbour = state.along(other)
+                if neighbour.between.tobytes() not in seen:
+                    seen.add(neighbour.between.tobytes())
+                    did = "reverse" if arcs[j, i] else "add"
+                    yield f"{did} an edge: latents of {state.group_name(i)} → {state.group_name(j)}", neighbour
+
+    def _gain_of_arc(self, parents: Sequence[int], i: int, j: int) -> float:
+        """The rise if i → j is added to a graph with these parents, or j → i reversed."""
+        local = self._predicted.local
+        rise = local(j, parents[j] | 1 << i) - local(j, parents[j])
+        if parents[i] >> j & 1:
+            rise += local(i, parents[i] & ~(1 << j)) - local(i, parents[i])
+        return rise
+
+
+class LatentTest:
+    """The search for the latent graph of a measurement model, from one start after another."""
+
+    def __init__(self, found: Fitted, score: BicScore, paths: Paths, check: Check) -> None:
+        self.found = found
+        self.starts = latent_starts(found, score, paths, check)
+        self.likelihood = LikelihoodScore(score.sample, n_threads=score.n_threads, near=found, check=check)
+        self.best: Connected | None = None
+        self._moves = EdgeMoves.of(found, score, self.likelihood, paths)
+
+    @property
+    def value(self) -> float:
+        """Extended BIC of the best class so far, in total."""
+        return -np.inf if self.best is None else self.best.value
+
+    def polish(self, start: State) -> None:
+        """Climb from a start; the best of all is kept, also where the time is over on the way."""
+        self.likelihood.check()
+        end = climbed_class(self._moves, start)
+        if end.value > self.value:
+            self.best = end
+
+
+def climbed_class(moves: EdgeMoves, start: State) -> Connected:
+    """Where moves over the edges of a class lead, by fits; the best so far where the time is over."""
+    steps: list[Step] = []
+    log = Log(Recorder(steps, moves.likelihood), "Edges between latents")
+    (first,) = moves.scored([start])
+    end = climb(
+        first, [moves], least_rise=BUDGET.least_rise, check=moves.likelihood.check, log=log, keeps_when_stopped=True
+    )
+    return replace(end, steps=tuple(steps))
+
+
+def latent_starts(found: Fitted, score: BicScore, paths: Paths, check: Check) -> list[State]:
+    """Where the search for the latent graph begins: with few groups with all edges; and with the one predicted."""
+    connected, sizes = found.model.state, found.model.sizes
+    if len(sizes) <= BUDGET.exact_groups:
+        predicted = connected.along(found.arcs)
+    else:
+        predicted = latent_class(
+            connected, GroupBic(found.latent_cov, sizes, score.sample.n, score.dimension_penalty), check
+        )
+    starts = [connected, predicted] if len(sizes) <= BUDGET.few_groups else [predicted]
+    if not paths.binds:
+        return starts
+    return [s.along(paths.nearest(extension(s.between))) for s in starts]
+
+
+def extension(marks: Marks | None) -> Marks:
+    """A graph of a class that is known to have one."""
+    arcs = None if marks is None else consistent_extension(marks)
+    assert arcs is not None, "a state always has a consistent extension"
+    return arcs
+
+
+def _all_that_improve(state: State, others: Sequence[State], rises: Floats) -> State:
+    """The state after all edges whose change improves the score by itself, as far as they go together."""
+    arcs = extension(state.between)
+    changed = arcs.copy()
+    for i in np.argsort(-rises):
+        if rises[i] <= 0.0:
+            break
+        other = changed.copy()
+        target = extension(others[i].between)
+        differs = (target | target.T) != (arcs | arcs.T)
+        other[differs] = target[differs]
+        if _is_acyclic(other):
+            changed = other
+    return state.along(changed)
+
+
+def _n_predicted(state: State) -> int:
+    """How many deletions are fitted, and how many additions."""
+    return BUDGET.n_edges if len(state.groups) <= BUDGET.few_groups else BUDGET.n_edges_many
+
+
+def _is_acyclic(arcs: Marks) -> bool:
+    return len(topological_order(row_masks(arcs.T), row_masks(arcs))) == len(arcs)

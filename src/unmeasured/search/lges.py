@@ -58,6 +58,9 @@ class LGES(Search):
         How far the population may lie off the model, in units of RMSEA. 0: the exact criterion. "auto": exact where a
         factor model holds; where every one is rejected .05, and the answer is led by the latents that are found again
         in replicates of the data (``docs/questionnaires.md``). With ``knowledge`` or ``moves``, "auto" is exact.
+    residual_pairs : bool
+        Whether a model that is rejected gets covariances between the residuals of items with similar wording or method,
+        where they pay at an extended penalty (``result_.local_dependence``); not with ``tolerance=0``.
     max_group_size : int, optional
         Largest number of latents that may share all their indicators; None: as many as the variables allow.
     covariates : sequence of str
@@ -68,19 +71,22 @@ class LGES(Search):
     knowledge : Knowledge, optional
         What is known before the search: who measures what, how many latents there are, which paths there are. It is
         never violated; what it costs is in the remarks (``docs/knowledge.md``).
+    n_latents : int, optional
+        The number of latents, where it is known: short for ``knowledge=Knowledge(n_latents=...)``, and joined to other
+        knowledge.
     price_knowledge : bool, optional
-        Whether to search a second time, without knowledge, to tell its price; None: where that is cheap.
+        Whether to search a second time, without knowledge, to tell what it costs; None: where that is cheap.
     prune : bool
         Refuse candidates by the closed-form bound without fitting them; the result is the same.
     cor : "auto", "pearson", "polychoric" or "spearman-normal"
         What to make of rows; see :func:`unmeasured.as_sample`.
     missing : "ml", "listwise" or "pairwise"
-        What to do about holes in rows.
+        What to do about missing values in rows.
     n_jobs : int
         Threads for fits, -1 for all cores, or for where ``joblib.parallel_config`` says; the result does not depend on
         it.
     random_state : int
-        Kept for the face of an estimator: the search draws nothing at random, and runs repeat.
+        Kept for the interface of an estimator: the search draws nothing at random, and runs repeat.
     verbose : bool
         Show each step as it is taken, and about how long the search will take.
     moves : sequence of functions
@@ -138,10 +144,12 @@ class LGES(Search):
         delta: float | None = None,
         penalty: float = 1.0,
         tolerance: float | Literal["auto"] = "auto",
+        residual_pairs: bool = True,
         max_group_size: int | None = 3,
         covariates: Sequence[str] = (),
         outcomes: Sequence[str] = (),
         knowledge: Knowledge | None = None,
+        n_latents: int | None = None,
         price_knowledge: bool | None = None,
         prune: bool = True,
         cor: Cor = "auto",
@@ -156,10 +164,12 @@ class LGES(Search):
         self.delta = delta
         self.penalty = penalty
         self.tolerance = tolerance
+        self.residual_pairs = residual_pairs
         self.max_group_size = max_group_size
         self.covariates = covariates
         self.outcomes = outcomes
         self.knowledge = knowledge
+        self.n_latents = n_latents
         self.price_knowledge = price_knowledge
         self.prune = prune
         self.cor = cor
@@ -252,7 +262,7 @@ class LGES(Search):
         options.one_of("missing", self.missing, get_args(Missing))
         options.seed("random_state", self.random_state)
         moves = options.functions("moves", self.moves)
-        price = options.flag("price_knowledge", self.price_knowledge, or_none=True)
+        is_compared = options.flag("price_knowledge", self.price_knowledge, or_none=True)
         if moves and self.criterion == "delta":
             raise UnmeasuredError('moves are for criterion="bic"; the paper\'s rule has its own. Leave them out.')
         clock = self._clock()
@@ -270,7 +280,8 @@ class LGES(Search):
             "starts": starts,
             "n_runners": n_runners,
         }
-        known = _checked_knowledge(self.knowledge)
+        pairs = options.flag("residual_pairs", self.residual_pairs)
+        known = _with_count(_checked_knowledge(self.knowledge), self.n_latents)
         roles = checked_roles(sample, self.covariates, self.outcomes, known)
         if roles or sample.groups:
             _refuse_without_penalty(self.criterion, sample)
@@ -281,13 +292,13 @@ class LGES(Search):
         own = [move for move in moves if not getattr(move, "only_watches", False)]
         about_items = known.about_groups if known else None
         is_exact |= tolerance is None and bool(about_items or own)
-        # Threads of BLAS round differently from run to run, which can turn a search elsewhere; the matrices are small.
+        # Threads of BLAS round differently from run to run, which can lead a search elsewhere; the matrices are small.
         with _libraries().limit(limits=1, user_api="blas"):
 
             def measured(data: Sample, known: Knowledge | None, near: Sequence[CPDAG] = ()) -> Discovery:
-                options = {**checked, "starts": near} if near else checked
+                given = {**checked, "starts": near} if near else checked
                 if is_exact or near:
-                    return _exactly(data, known, price, options)
+                    return _exactly(data, known, is_compared, given)
                 within = Tolerant(
                     data,
                     CLOSE_FIT if tolerance is None else tolerance,
@@ -295,9 +306,10 @@ class LGES(Search):
                     clock,
                     self._n_threads,
                     bool(self.verbose),
+                    bool(pairs),
                 )
                 if known or own:
-                    return within.searched(lambda data: _exactly(data, known, price, checked))
+                    return within.searched(lambda data: _exactly(data, known, is_compared, checked))
                 return discover_within(within, tolerance is None, lambda data: _exactly(data, None, None, checked))
 
             if sample.groups:
@@ -330,10 +342,10 @@ class LGES(Search):
         return Clock(self.time_limit, began, self._reserved)
 
 
-def _exactly(sample: Sample, known: Knowledge | None, price: bool | None, checked: dict[str, Any]) -> Discovery:
+def _exactly(sample: Sample, known: Knowledge | None, is_compared: bool | None, checked: dict[str, Any]) -> Discovery:
     """By the exact criterion, with what is known or without."""
     if known:
-        return discover_knowing(sample, known, price, **checked)
+        return discover_knowing(sample, known, is_compared, **checked)
     return discover(sample, **checked)
 
 
@@ -341,6 +353,18 @@ def _exactly(sample: Sample, known: Knowledge | None, price: bool | None, checke
 def _libraries() -> ThreadpoolController:
     """Those loaded by now, looked for once: BLAS is loaded with numpy."""
     return ThreadpoolController()
+
+
+def _with_count(known: Knowledge | None, n_latents: Any) -> Knowledge | None:
+    """The knowledge with the number of latents that ``n_latents`` says; the two must not disagree."""
+    count = options.whole("n_latents", n_latents, or_none=True)
+    if count is None:
+        return known
+    if known is not None and known.n_latents is not None and known.n_latents != count:
+        raise UnmeasuredError(
+            f"n_latents is {count}, but the knowledge says {known.n_latents!r} latents. Leave one of the two out."
+        )
+    return replace(known or Knowledge(), n_latents=count)
 
 
 def _refuse_without_penalty(criterion: str, sample: Sample) -> None:

@@ -20,22 +20,11 @@ import numpy as np
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.remarks import distrust
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.discovery import Discovery, is_rejected
-from unmeasured.search.latent_graph import LatentBic, climbed_graph
-from unmeasured.search.score import prior_of
+from unmeasured.search.latent_graph import climbed_graph
+from unmeasured.search.score import GroupBic, prior_of
 from unmeasured.sem.fit import Fit, fit_many
-from unmeasured.sem.savings import exact_graph
-
-# A factor model that is rejected is given up only above this RMSEA, where the usual rules of thumb end: 20,000 answers
-# to a questionnaire reject every model, and latents still count.
-_POOR = 0.08
-# By how much, in total log-likelihood, the graph among observed variables has to be better: where both describe the
-# data the difference says how likely each is; where the factor model is wrong anyway it says less. Factor models whose
-# effects are not linear came up to 17, graphs without latents began at 57.
-_MARGIN, _MARGIN_IF_REJECTED = 1.0, 25.0
-# Up to this many variables the best graph is found exactly, in a tenth of a second; beyond the second number a climb
-# takes longer than it is worth.
-_EXACT, _MOST_VARIABLES = 16, 40
 
 
 @dataclass(frozen=True)
@@ -53,16 +42,16 @@ def questioned(found: Discovery, sample: Sample, data: Sample, penalty: float) -
     """
     fit, n = found.fit, len(sample.names)
     rejected = is_rejected(fit)
-    if n > (_MOST_VARIABLES if rejected else _EXACT):
+    if n > (BUDGET.most_observed_alone if rejected else BUDGET.exact_observed):
         return found
     if penalty < 1.0:
-        return found  # at such prices both have too many edges, and which has more of them says nothing of latents
+        return found  # at such penalties both have too many edges, and which has more of them says nothing of latents
     rival = best_rival(data, penalty)
     lead = rival.value - extended_bic(found.cpdag, fit, penalty)
-    if lead < _MARGIN:
+    if lead < BUDGET.margin:
         return found
     better = f"better by {2.0 * lead:.0f} of extended BIC"
-    if rejected and (fit.rmsea <= _POOR or lead < _MARGIN_IF_REJECTED):
+    if rejected and (fit.rmsea <= BUDGET.poor_rmsea or lead < BUDGET.margin_if_rejected):
         remark = (
             f"A graph among the observed variables alone, without latents, describes the data {better}. That need not "
             "mean that there are no latents: neither may be right, and with many rows every small misfit counts. "
@@ -85,14 +74,14 @@ def best_rival(sample: Sample, penalty: float) -> Rival:
     Every edge pays, besides its dimension, half the logarithm of the number of edges it was chosen from.
     """
     n = len(sample.names)
-    price = 0.5 * penalty * (math.log(sample.n) + math.log(n * (n - 1) / 2))
-    if n <= _EXACT:
-        # A copy can be written to, as covariances of latents can: another kind of array would be compiled for anew.
-        arcs, value = exact_graph(sample.corr.copy(), (1,) * n, sample.n, price)
+    of_edge = 0.5 * penalty * (math.log(sample.n) + math.log(n * (n - 1) / 2))
+    # A copy can be written to, as covariances of latents can: another kind of array would be compiled for anew.
+    score = GroupBic(sample.corr.copy(), (1,) * n, sample.n, of_edge)
+    if n <= BUDGET.exact_observed:
+        arcs, value = score.exact()
     else:
-        score = LatentBic(sample.corr, (1,) * n, sample.n, price)
         arcs = climbed_graph(score)
-        value = sum(score(j, frozenset(np.flatnonzero(arcs[:, j]).tolist())) for j in range(n))
+        value = score.total(arcs)
     saturated = -0.5 * sample.n * sample.log_det_corr
     edges = [(sample.names[i], sample.names[j]) for i, j in np.argwhere(arcs).tolist()]
     dag = DAG.from_edges(edges, names=sample.names)

@@ -44,14 +44,13 @@ from unmeasured.search.canonical import in_order_of
 from unmeasured.search.clock import Clock
 from unmeasured.search.covariates import StructuralSearch, known_paths
 from unmeasured.search.discovery import Discovery, remarks_on, remarks_on_fit, with_isolated
-from unmeasured.search.guided import is_allowed
-from unmeasured.search.informed import informed
+from unmeasured.search.guided import informed, is_allowed
 from unmeasured.search.model import FactorModel, model_of_class
-from unmeasured.search.refine import parent_sets
+from unmeasured.search.moves.base import parent_sets
 from unmeasured.search.relocate import latents_of, relocated
 from unmeasured.search.replicability import effective_n
 from unmeasured.search.score import BicScore
-from unmeasured.search.structural import StructuralFit, StructuralModel, SummedGains, best_allowed
+from unmeasured.search.structural import StructuralFit, StructuralModel, SummedBic, best_allowed
 from unmeasured.search.trace import Step, Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.solve import Check, Problem, solve
@@ -134,10 +133,10 @@ class JointScore:
     def _joined(self, model: FactorModel, fits: tuple[StructuralFit, ...]) -> JointFit:
         value = -0.5 * sum(fit.problem.sample.n * fit.discrepancy for fit in fits)
         value -= self.price * self._counted.dimension(model) + self._counted.prior(model)
-        gains, structural = SummedGains(fits, self.price / self.n), fits[0].model
+        gains, structural = SummedBic(fits, self.price / self.n), fits[0].model
         full = structural.full(structural.by_roles)
         arcs = best_allowed(structural, gains, structural.by_roles)
-        saved = self.n * (_total(gains, arcs) - _total(gains, full))
+        saved = self.n * (gains.total(arcs) - gains.total(full))
         return JointFit(model, fits, value + max(saved, 0.0), arcs)
 
     def climb(self, models: Sequence[FactorModel], rules: Rules | None, steps: list[Step]) -> JointFit:
@@ -221,12 +220,6 @@ def _merged(model: FactorModel, a: int, b: int) -> FactorModel:
     parents = tuple(mask & ~(1 << b) | (1 << a if mask & bits else 0) for mask in model.parents)
     sizes = tuple(max(model.sizes[a], model.sizes[b]) if g == a else k for g, k in enumerate(model.sizes))
     return FactorModel(model.observed, sizes, parents).without_group(b)
-
-
-def _total(gains: SummedGains, arcs: Marks) -> float:
-    """The score of a graph over groups of latents, if these were observed."""
-    masks = [sum(1 << int(i) for i in np.flatnonzero(arcs[:, j])) for j in range(len(arcs))]
-    return sum(gains.local(j, mask) for j, mask in enumerate(masks))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ import numpy as np
 from unmeasured.arrays import Bools, Floats
 from unmeasured.errors import Stopped
 from unmeasured.search.budget import BUDGET
+from unmeasured.search.climb import Log, Proposal, climb
 from unmeasured.search.clock import Clock
 from unmeasured.search.model import FactorModel
 from unmeasured.search.proposals import ChanceGains, Cluster, RankGains, assemble, candidate_clusters, find_clusters
@@ -65,18 +66,21 @@ class Pieces:
         """The best measurement model found; None where nothing clusters."""
         for model in self.starts():
             self.regrouped(self.place(self.fitted(model)))
-        while (before := self.best) is not None:
-            self.check()
-            other = self.regrouped(self.place(self.work(before)))
-            # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
-            if other.value <= before.value + BUDGET.least_rise_by_em:
-                self.best = before
-                break
+        if self.best is not None:
+            self.best = climb(self.best, [self.worked], least_rise=BUDGET.least_rise_by_em, check=self.check)
         return self.best
+
+    def worked(self, found: Placed) -> Proposal[Placed] | None:
+        """Work on all pieces, put together and placed anew."""
+        other = self.regrouped(self.place(self.work(found)))
+        # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
+        if self.best is None or other.value <= found.value + BUDGET.least_rise_by_em:
+            return None
+        return Proposal("work on pieces", self.best)  # may have been passed on the way
 
     def starts(self) -> Iterator[FactorModel]:
         """What closed forms find, by strict tests and lenient ones: of real data no constraint holds exactly."""
-        gains = ChanceGains(self.score.sample, self.score.price, self.check)
+        gains = ChanceGains(self.score.sample, self.score.dimension_penalty, self.check)
         yield from self.guidance.starts
         seen = {model.key for model in self.guidance.starts}
         for rate in BUDGET.chance_rates:
@@ -103,7 +107,7 @@ class Pieces:
     def regrouped(self, found: Placed) -> Placed:
         """Variables that no group wants get groups of their own, where that is better."""
         orphans = [j for j, mask in enumerate(found.model.parents) if not mask]
-        gains = ChanceGains(self.score.sample, self.score.price, self.check)
+        gains = ChanceGains(self.score.sample, self.score.dimension_penalty, self.check)
         clusters, _ = find_clusters(gains, orphans, BUDGET.chance_rates[0], self.guidance.max_group_size)
         if not clusters:
             return found
@@ -128,7 +132,7 @@ class Pieces:
         )  # fmt: skip
         value = -0.5 * sample.n * (objective - sample.log_det_corr - len(sample.names))
         n_parents = [mask.bit_count() for mask in model.parents]
-        value -= self.score.price * model.n_parameters
+        value -= self.score.dimension_penalty * model.n_parameters
         value -= self.score.penalty * prior(n_parents, len(model.sizes))
         self.n_fitted += 1
         placed = Placed(model, factors, value)
@@ -145,32 +149,32 @@ class Pieces:
 
     def place(self, found: Placed) -> Placed:
         """Other parents for the variables until that improves nothing."""
-        while True:
-            self.check()
-            best, rise = self.other_parents(found)
-            order = [int(j) for j in np.argsort(-rise) if rise[j] > BUDGET.least_rise_by_em]
+        log = Log(self._recorder, "Whole model")
+        return climb(found, [self.replaced_parents], least_rise=BUDGET.least_rise_by_em, check=self.check, log=log)
+
+    def replaced_parents(self, found: Placed) -> Proposal[Placed] | None:
+        """The parents that closed forms like best, for all variables that gain; for fewer where that is too many."""
+        best, rise = self.other_parents(found)
+        order = [int(j) for j in np.argsort(-rise) if rise[j] > BUDGET.least_rise_by_em]
+        better = self.moved(found, best, order)
+        while better is None and len(order) > 1:  # together they gain less than predicted
+            order = order[: len(order) // 2]
             better = self.moved(found, best, order)
-            while better is None and len(order) > 1:  # together they gain less than predicted
-                order = order[: len(order) // 2]
-                better = self.moved(found, best, order)
-            if better is None:
-                break
-            found = better
-        return found
+        return better
 
     def other_parents(self, found: Placed) -> tuple[Bools, Floats]:
         """(n, G) the parents closed forms like best, and (n,) by how much they would raise the score."""
         model, factors, score = found.model, found.factors, self.score
         n, G = len(model.observed), len(model.sizes)
         current = np.array([[mask >> g & 1 for g in range(G)] for mask in model.parents], dtype=bool)
-        prices = np.array([score.price, *(score.penalty * price for price in priors(n, G))])
+        penalties = np.array([score.dimension_penalty, *(score.penalty * prior for prior in priors(n, G))])
         first = np.concatenate([[0], np.cumsum(model.sizes)])
         return stepwise_relocations(
-            score.sample.corr, factors.loadings, factors.Phi, factors.noise, first, current, prices,
+            score.sample.corr, factors.loadings, factors.Phi, factors.noise, first, current, penalties,
             float(score.sample.n), self.check,
         )  # fmt: skip
 
-    def moved(self, found: Placed, best: Bools, order: Sequence[int]) -> Placed | None:
+    def moved(self, found: Placed, best: Bools, order: Sequence[int]) -> Proposal[Placed] | None:
         """The model with other parents for some variables, as far as it stays valid, if that is better."""
         model = found.model
         for j in order:
@@ -183,10 +187,7 @@ class Pieces:
         if moved.value <= found.value + BUDGET.least_rise_by_em:
             return None
         n_changed = sum(a != b for a, b in zip(model.parents, found.model.parents, strict=True))
-        what = f"other parents for {n_changed} variables"
-        reason = f"the score rises by {moved.value - found.value:.2f}, more than {BUDGET.least_rise_by_em:g}"
-        self._recorder.write("Whole model", what, found.value, moved.value, reason, tolerance=BUDGET.least_rise_by_em)
-        return moved
+        return Proposal(f"other parents for {n_changed} variables", moved)
 
     # Pieces -----------------------------------------------------------------------------------------------
 
@@ -229,7 +230,7 @@ class Pieces:
             n_threads=self.score.n_threads,
             check=self.check,
         )
-        gains = RankGains(score.sample, score.price, self.check)
+        gains = RankGains(score.sample, score.dimension_penalty, self.check)
         self.n_pieces += 1
         phase = f"Piece {self.n_pieces}, {len(part.observed)} variables"
         search = Refinement(score, gains, self.guidance, self.steps, phase=phase)
@@ -282,16 +283,16 @@ def in_order(placed: Placed) -> Fitted:
     """
     model, factors = placed.model, placed.factors
     m = len(factors.Phi)
-    turn, effects = np.zeros((m, m)), np.zeros((m, m + len(model.observed)))
+    basis, effects = np.zeros((m, m)), np.zeros((m, m + len(model.observed)))
     for group in model.groups:
         own, earlier = list(group), list(range(group[0]))
         paths = np.linalg.solve(factors.Phi[np.ix_(earlier, earlier)], factors.Phi[np.ix_(earlier, own)])
         left = factors.Phi[np.ix_(own, own)] - paths.T @ factors.Phi[np.ix_(earlier, own)]
-        turn[np.ix_(own, own)] = np.linalg.cholesky(left)
-        # f = turn z: paths among f become paths among z.
-        z = turn[np.ix_(earlier, earlier)].T @ paths
-        effects[np.ix_(earlier, own)] = np.linalg.solve(turn[np.ix_(own, own)], z.T).T
-    effects[:, m:] = turn.T @ factors.loadings
+        basis[np.ix_(own, own)] = np.linalg.cholesky(left)
+        # f = basis z: paths among f become paths among z.
+        z = basis[np.ix_(earlier, earlier)].T @ paths
+        effects[np.ix_(earlier, own)] = np.linalg.solve(basis[np.ix_(own, own)], z.T).T
+    effects[:, m:] = basis.T @ factors.loadings
     none = np.zeros((len(model.sizes),) * 2, dtype=np.uint8)
     return Fitted(model, placed.value, effects, factors.noise, True, 0.0, none)
 

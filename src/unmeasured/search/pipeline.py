@@ -13,11 +13,12 @@ Each stage is one call in :func:`discover`; what it does is in a module of its o
 canonical order              :mod:`unmeasured.search.canonical`
 proposals                    :mod:`unmeasured.search.proposals`: measurement models from closed forms, no fits
 measurement model            :mod:`unmeasured.search.refine`; with many variables :mod:`unmeasured.search.pieces`
-edges between latents        :mod:`unmeasured.search.latent_graph`, :mod:`unmeasured.search.latent_edges`
-both, the best of several    :mod:`unmeasured.search.bic`; with very many rows :mod:`unmeasured.search.descent`
+edges between latents        :mod:`unmeasured.search.latent_graph`
+both, the best of several    :mod:`unmeasured.search.bic`
 Algorithms 1 and 2           :mod:`unmeasured.search.paper`
-knowledge                    :mod:`unmeasured.search.informed`
+knowledge                    :mod:`unmeasured.search.guided`
 are there latents at all?    :mod:`unmeasured.search.observed`
+the loop of every climb      :mod:`unmeasured.search.climb`
 time limits, Ctrl-C          :mod:`unmeasured.search.clock`
 limits of what is tried      :mod:`unmeasured.search.budget`
 ===========================  =================================================================================
@@ -40,11 +41,10 @@ from unmeasured.knowledge.known import Knowledge
 from unmeasured.knowledge.rules import Rules
 from unmeasured.knowledge.satisfy import rules_of
 from unmeasured.remarks import distrust
-from unmeasured.search.bic import Best, BicSearch
+from unmeasured.search.bic import Best, BicSearch, best_from_above
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical, in_order_of
 from unmeasured.search.clock import Clock
-from unmeasured.search.descent import best_from_above
 from unmeasured.search.discovery import (
     Discovery,
     independent_variables,
@@ -54,7 +54,7 @@ from unmeasured.search.discovery import (
     remarks_on_leftover,
     with_isolated,
 )
-from unmeasured.search.informed import NO_PRICE, agreeing, informed, price_in_words
+from unmeasured.search.guided import NOT_COMPARED, agreeing, cost_in_words, informed
 from unmeasured.search.model import model_of_class
 from unmeasured.search.observed import questioned
 from unmeasured.search.paper.phase1 import run_phase1
@@ -185,8 +185,10 @@ def start_near(cpdag: CPDAG, near: Found, latents: Mapping[str, int]) -> Floats:
     return x
 
 
-def discover_knowing(sample: Sample, knowledge: Knowledge, price: bool | None = None, **options: Any) -> Discovery:
-    """The same with what is known, and with ``price`` what that costs: the search without it is made too.
+def discover_knowing(
+    sample: Sample, knowledge: Knowledge, is_compared: bool | None = None, **options: Any
+) -> Discovery:
+    """The same with what is known, and with ``is_compared`` what that costs: the search without it is made too.
 
     Left out: where that is cheap, without a time limit and with up to 34 variables. Where the search without knowledge
     comes to a better answer that agrees with it, that is the answer.
@@ -196,21 +198,21 @@ def discover_knowing(sample: Sample, knowledge: Knowledge, price: bool | None = 
     if options.get("criterion") == "delta" or math.isinf(sample.n):
         return _remarking(found, told)
     is_cheap = options.get("time_limit") is None and len(sample.names) <= BUDGET.many_variables
-    if found.stopped or not (is_cheap if price is None else price):
-        return _remarking(found, told, NO_PRICE)
+    if found.stopped or not (is_cheap if is_compared is None else is_compared):
+        return _remarking(found, told, NOT_COMPARED)
     try:
         free = discover(sample, **options)
     except SearchStopped:
-        return _remarking(found, told, NO_PRICE)
+        return _remarking(found, told, NOT_COMPARED)
     if free.stopped:
-        return _remarking(found, told, NO_PRICE)
+        return _remarking(found, told, NOT_COMPARED)
     rules = rules_of(knowledge, sample.names, options.get("max_group_size"))
     # Better by more than rounding: the same class in another order of its latents is not.
     if free.fit.bic < found.fit.bic - 1e-3 and (better := agreeing(free.cpdag, knowledge, rules)) is not None:
         cpdag, named = better
         (fit,) = fit_many([cpdag], sample, n_threads=options.get("n_threads"))
         found = replace(free, cpdag=cpdag, fit=fit, named=named)
-    return _remarking(found, told, price_in_words(knowledge, found.fit.bic, free.fit.bic, free.cpdag))
+    return _remarking(found, told, cost_in_words(knowledge, found.fit.bic, free.fit.bic, free.cpdag))
 
 
 def _remarking(found: Discovery, *remarks: str) -> Discovery:
@@ -228,7 +230,7 @@ def by_tolerance(
     steps: list[Step],
     clock: Clock,
 ) -> tuple[State | None, tuple[str, ...]]:
-    """The paper's search, to the letter where its letters hold; and the variables it could not place."""
+    """The paper's search, with the corrections of ``docs/departures.md``; and the variables it could not place."""
     alone = independent_variables(sample)
     linked = [name for name in sample.names if name not in alone]
     if len(linked) < 2:

@@ -27,11 +27,11 @@ Cluster = tuple[int, tuple[int, ...]]  # number of latents, observed variables
 class RankGains:
     """Gains of rank constraints on one sample, with a memory for the seeds that come again and again."""
 
-    def __init__(self, sample: Sample, price: float, check: Check = never) -> None:
+    def __init__(self, sample: Sample, dimension_penalty: float, check: Check = never) -> None:
         self.check = check  # ends the work where the time is over
         self.names = sample.names
         self.n = len(sample.names)
-        self.price = price  # of one dimension, in total log-likelihood
+        self.dimension_penalty = dimension_penalty  # in total log-likelihood
         self._S, self._N = sample.corr, sample.n
         self._P: Floats = np.asarray(np.linalg.inv(sample.corr), dtype=float)
         self.clusters: dict[tuple[tuple[int, ...], float, int], tuple[list[Cluster], list[int]]] = {}
@@ -58,8 +58,8 @@ class RankGains:
         return self._costs[cluster, others, k]
 
     def worth(self, size: int, k: int, rate: float) -> float:
-        """What meeting the constraint is paid: the price of the dimensions it saves."""
-        return rate * self.price * rank_codimension(self.n, size, k)
+        """What the constraint is worth: the penalty of the dimensions it saves."""
+        return rate * self.dimension_penalty * rank_codimension(self.n, size, k)
 
     def kin(self, cluster: Sequence[int], others: Sequence[int], k: int, rate: float) -> list[int]:
         """The variables a cluster may grow by."""
@@ -87,10 +87,10 @@ class RankGains:
 class ChanceGains(RankGains):
     """Gains for many variables: a constraint is paid what chance would cost it, and ``rate`` standard deviations more.
 
-    A constraint on |A| variables saves a dimension for each of the others, so with hundreds of them BIC's price lets
+    A constraint on |A| variables saves a dimension for each of the others, so with hundreds of them BIC's penalty lets
     any set pass; what a wrong constraint costs does not grow with them. And in sparse graphs a latent touches the
     others by way of one, or none: the indicators of both together then have no larger rank than those of that one. So
-    here a set grows by variables that are correlated with it and meet the constraint within it too.
+    here a set grows by variables that are correlated with it and satisfy the constraint within it too.
     """
 
     def kin(self, cluster: Sequence[int], others: Sequence[int], k: int, rate: float) -> list[int]:
@@ -206,46 +206,3 @@ def best_parents(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> int:
             if gain > best:
                 best, parents = gain, sum(1 << g for g in union)
     return parents
-
-
-def rebuilds(model: FactorModel, gains: RankGains, max_group_size: int) -> Iterator[FactorModel]:
-    """The model with two or three of its groups dissolved and their variables clustered anew.
-
-    Variables left over get all new groups as parents; which of them they need is for the score to say.
-    """
-    G = len(model.sizes)
-    seen = {model.key}
-    # Three at once only where that makes few sets.
-    for r in range(2, min(3 if BUDGET.few_groups >= G else 2, G) + 1):
-        for gone in combinations(range(G), r):
-            for other in _rebuilt(model, gains, gone, max_group_size):
-                if other.is_valid and other.key not in seen:
-                    seen.add(other.key)
-                    yield other
-
-
-def splits(model: FactorModel, gains: RankGains, max_group_size: int) -> Iterator[FactorModel]:
-    """The model with one group dissolved and its variables clustered anew."""
-    for g in range(len(model.sizes)):
-        for other in _rebuilt(model, gains, (g,), max_group_size):
-            if other.key != model.key:
-                yield other
-
-
-def _rebuilt(model: FactorModel, gains: RankGains, gone: tuple[int, ...], max_group_size: int) -> Iterator[FactorModel]:
-    mask = sum(1 << g for g in gone)
-    items = [j for j, parents in enumerate(model.parents) if parents & mask and not parents & ~mask]
-    kept = [g for g in range(len(model.sizes)) if g not in gone]
-    old = [(model.sizes[g], model.pure(g)) for g in kept]
-    visited: set[tuple[Cluster, ...]] = set()
-    for rate in BUDGET.rates:
-        new, _ = find_clusters(gains, items, rate, max_group_size)
-        if not new or tuple(new) in visited:
-            continue
-        visited.add(tuple(new))
-        everything_new = ((1 << len(new)) - 1) << len(old)
-        known = {
-            j: sum(1 << i for i, g in enumerate(kept) if parents >> g & 1) | (everything_new if parents & mask else 0)
-            for j, parents in enumerate(model.parents)
-        }
-        yield assemble(gains, [*old, *new], known)

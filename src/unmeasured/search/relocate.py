@@ -1,12 +1,12 @@
 """Other parents for one variable, all of them scored in closed form.
 
-Hold everything but variable j as it is fitted. What the others say of the latents is ``f | x_-j ~ N(B x_-j, V)``, so
+Fix everything but variable j as it is fitted. What the others say of the latents is ``f | x_-j ~ N(B x_-j, V)``, so
 
     x_j | x_-j  ~  N(b' B x_-j,  b' V b + psi)
 
 where b are the loadings of j on the latents of its parents and psi its noise. The best b is the regression of x_j on
 the predicted latents: a system of as many equations as j has latent parents. The log-likelihood that comes out is one
-the model with these parents can reach, so the gain is a lower bound: the others may still move to meet it.
+the model with these parents can reach, so the gain is a lower bound: the others may still adapt.
 
 With few groups all sets of them are looked at (:func:`relocations`). Sixty groups have 36,000 sets of up to three:
 there each variable looks at no parents, at every single group, at the best of these with every other one, and at the
@@ -22,16 +22,15 @@ from typing import NamedTuple
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Ints
+from unmeasured.search.budget import BUDGET
 from unmeasured.sem.kernels import compiled, inner
 from unmeasured.sem.solve import Check, never
 
-# Noise a variable keeps where a regression leaves it less than none (a Heywood case in the making).
+# Residual variance a variable keeps where a regression leaves it less than none (a Heywood case in the making), and at
+# least where a fit has it at its bound. Variables have unit variance, and the bound of fits is below both. Not in the
+# budget: code compiled on disk does not see that another file has changed.
 _LEAST_NOISE = 1e-3
 _LEAST_SHARE = 1e-4
-# Single groups that are tried with every other one.
-_N_PARTNERS = 4
-# Variables between two looks at the clock.
-_AT_ONCE = 16
 
 
 @inner
@@ -218,11 +217,11 @@ def parent_likelihoods(
 @compiled
 def likelihood_rises(
     V: Floats, moment: Floats, cross: Floats, pull: Floats, spread: Floats, scalars: Floats, allowed: Bools,
-    prices: Floats, now: Ints, n_samples: float,
+    penalties: Floats, now: Ints, n_samples: float,
 ) -> float:  # fmt: skip
     """By how much the score would rise if every variable had its best set of parents and nothing else changed.
 
-    As :func:`parent_likelihoods`; ``prices`` (C,) are those of the sets, ``now`` (n,) the set each variable has.
+    As :func:`parent_likelihoods`; ``penalties`` (C,) are those of the sets, ``now`` (n,) the set each variable has.
     """
     n, m = cross.shape
     parents = np.empty(m, dtype=np.int64)
@@ -234,7 +233,9 @@ def likelihood_rises(
         best, present = -np.inf, 0.0
         for c in range(allowed.shape[0]):
             q = gather(allowed[c], parents)
-            value = n_samples * regress(parents[:q], own_moment, own_cross, own_V, scalars[j, 3], A, b)[1] - prices[c]
+            value = (
+                n_samples * regress(parents[:q], own_moment, own_cross, own_V, scalars[j, 3], A, b)[1] - penalties[c]
+            )
             best = max(best, value)
             if c == now[j]:
                 present = value
@@ -281,17 +282,24 @@ def relocated(S: Floats, Loading: Floats, Phi: Floats, noise: Floats, masks: Int
 
 
 def predicted_rise(
-    S: Floats, Loading: Floats, Phi: Floats, noise: Floats, allowed: Bools, prices: Floats, now: Ints, n_samples: float
+    S: Floats,
+    Loading: Floats,
+    Phi: Floats,
+    noise: Floats,
+    allowed: Bools,
+    penalties: Floats,
+    now: Ints,
+    n_samples: float,
 ) -> float:
     """What other parents would add to the score if they did so independently (:func:`likelihood_rises`)."""
     predicted = _in_own_units(S, Loading, Phi, noise, np.sqrt(np.diag(Phi)))
-    return likelihood_rises(*predicted, allowed, prices, now, n_samples)
+    return likelihood_rises(*predicted, allowed, penalties, now, n_samples)
 
 
 def _in_own_units(S: Floats, Loading: Floats, Phi: Floats, noise: Floats, unit: Floats) -> Predictions:
     """A latent whose noise vanishes has a variance without bound: each is measured in its own unit.
 
-    Noise at its bound would leave nothing but rounding of a variable's own share, so it is held above that.
+    Noise at its bound would leave nothing but rounding of a variable's own share, so it is kept above that.
     """
     return predictions(S, Loading * unit[:, None], Phi / (unit[:, None] * unit), np.maximum(noise, _LEAST_SHARE))
 
@@ -305,7 +313,7 @@ def worth(
     V: Floats,
     variance: float,
     n_samples: float,
-    prices: Floats,
+    penalties: Floats,
     A: Floats,
     b: Floats,
 ) -> float:
@@ -319,8 +327,8 @@ def worth(
                 parents[q] = i
                 q += 1
     likelihood = regress(parents[:q], moment, cross, V, variance, A, b)[1]
-    price = prices[0] * q + (prices[1] if n_groups else 0.0) + prices[2] * max(n_groups - 1, 0)
-    return float(n_samples * likelihood - price)
+    penalty = penalties[0] * q + (penalties[1] if n_groups else 0.0) + penalties[2] * max(n_groups - 1, 0)
+    return float(n_samples * likelihood - penalty)
 
 
 @inner
@@ -332,7 +340,8 @@ def best_parents(
     V: Floats,
     variance: float,
     n_samples: float,
-    prices: Floats,
+    penalties: Floats,
+    n_partners: int,
     best: Bools,
 ) -> float:
     """``best`` (G,) becomes the parents of a variable that add most to the score; by how much more than ``current``."""
@@ -342,7 +351,7 @@ def best_parents(
     now, top = -np.inf, -np.inf
     # First the present parents, whole or with one dropped, then no group to begin with, then the best single ones; each
     # as they are (a = -1) or with one group more.
-    for case in range(G + 2 + min(_N_PARTNERS, G)):
+    for case in range(G + 2 + min(n_partners, G)):
         base[:] = False
         if case <= G:
             base[:] = current
@@ -360,7 +369,7 @@ def best_parents(
             trial[:] = base
             if a >= 0:
                 trial[a] = True
-            value = worth(trial, first, moment, cross, V, variance, n_samples, prices, A, b)
+            value = worth(trial, first, moment, cross, V, variance, n_samples, penalties, A, b)
             if case == 0 and a < 0:
                 now = value
             if case == G + 1 and a >= 0:
@@ -374,7 +383,7 @@ def best_parents(
 @compiled
 def all_best_parents(
     V: Floats, moment: Floats, cross: Floats, pull: Floats, spread: Floats, scalars: Floats, current: Bools,
-    first: Ints, n_samples: float, prices: Floats, begin: int, end: int, best: Bools, rise: Floats,
+    first: Ints, n_samples: float, penalties: Floats, n_partners: int, begin: int, end: int, best: Bools, rise: Floats,
 ) -> None:  # fmt: skip
     """:func:`best_parents` of the variables from ``begin`` to ``end``: ``best`` (n, G) and ``rise`` (n,)."""
     m = cross.shape[1]
@@ -382,7 +391,7 @@ def all_best_parents(
     for j in range(begin, end):
         leave_out(j, V, moment, cross, pull, spread, scalars, own_moment, own_cross, own_V)
         rise[j] = best_parents(
-            current[j], first, own_moment, own_cross, own_V, scalars[j, 3], n_samples, prices, best[j]
+            current[j], first, own_moment, own_cross, own_V, scalars[j, 3], n_samples, penalties, n_partners, best[j]
         )
 
 
@@ -393,19 +402,19 @@ def stepwise_relocations(
     noise: Floats,
     first: Ints,
     current: Bools,
-    prices: Floats,
+    penalties: Floats,
     n_samples: float,
     check: Check = never,
 ) -> tuple[Bools, Floats]:
     """(n, G) the parents that closed forms like best for each variable, and (n,) by how much the score would rise.
 
-    Group g has the latents from ``first[g]`` on; ``current`` (n, G) are the parents now. ``prices``: of a latent as a
-    parent, of a first group, and of each further one. Latents have unit variance.
+    Group g has the latents from ``first[g]`` on; ``current`` (n, G) are the parents now. ``penalties``: of a latent as
+    a parent, of a first group, and of each further one. Latents have unit variance.
     """
     best, rise = np.empty_like(current), np.empty(len(S))
     predicted = predictions(S, Loading, Phi, noise)
-    for begin in range(0, len(S), _AT_ONCE):
+    for begin in range(0, len(S), BUDGET.n_between_checks):
         check()
-        end = min(begin + _AT_ONCE, len(S))
-        all_best_parents(*predicted, current, first, n_samples, prices, begin, end, best, rise)
+        end = min(begin + BUDGET.n_between_checks, len(S))
+        all_best_parents(*predicted, current, first, n_samples, penalties, BUDGET.n_partners, begin, end, best, rise)
     return best, rise

@@ -41,7 +41,7 @@ _N_REFINED = 3
 # A level is the highest within this factor of its number of latents, so that two levels tell different things.
 _APART = 1.5
 # Half of what chance leaves has to come back for a partition to be called a level at all.
-_LEAST_AGREEMENT = 0.5
+LEAST_AGREEMENT = 0.5
 # Replicates: their mean has a standard error of about .02 where partitions are unstable. Fewer with many items, where a
 # partition has more pairs to agree on and takes longer.
 _REPLICATES, _LEAST_REPLICATES, _MANY_ITEMS = 30, 10, 60
@@ -122,7 +122,7 @@ def levels_of(found: list[Partition]) -> list[Partition]:
         near = [other for other in usable if 1 / _APART <= other.n_factors / one.n_factors <= _APART]
         is_peak = all(one.agreement >= other.agreement - math.hypot(one.error, other.error) for other in near)
         is_new = not peaks or peaks[-1].n_factors > one.n_factors * _APART
-        if one.agreement >= _LEAST_AGREEMENT and is_peak and is_new:
+        if one.agreement >= LEAST_AGREEMENT and is_peak and is_new:
             peaks.append(one)
     return peaks
 

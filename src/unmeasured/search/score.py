@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -13,26 +14,14 @@ import numpy as np
 from unmeasured.arrays import Floats, Ints, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
+from unmeasured.graphs.bitsets import bits, row_masks
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel
 from unmeasured.sem import kernels
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import Pattern, pattern_of
-from unmeasured.sem.savings import covariance_along, effects_along, predicted_graph
+from unmeasured.sem.savings import best_graph, covariance_along, effects_along, log_dets_of
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve
-
-# Fits of a search stop once a step is predicted to gain less than this in total log-likelihood.
-_SEARCH_GAIN = 1e-3
-# Steps to tell which models are in the running, how many of them are, and steps to fit those.
-_QUICK_STEPS, _IN_THE_RUNNING, _STEPS = 12, 12, 60
-# How far a fit goes beyond its last step at most: so many times what that step was predicted to gain (9 of 10 fits).
-_REACH, _LEAST_REACH = 40.0, 2.0
-# What part of the logarithm of its choices a variable pays for its first group, and for every further one: chosen by
-# measurement (docs/search-notes.md). The usual half for cross-loadings too made real questionnaires fit worse.
-_FIRST_CHOICE, _FURTHER_CHOICE = 0.5, 0.25
-# A fit that ends this far below what another start reaches was trapped.
-_TRAPPED = 0.5
-# Other starts a population fit gets before a misfit is believed.
-_INSISTENCE = 12
 
 
 class Scorable(Protocol):
@@ -96,7 +85,7 @@ class Fitted:
 
     def may_reach(self, value: float, least: float) -> bool:
         """Whether going on with the fit, by ``least`` or what is predicted, could bring the score this far."""
-        return not self.finished and self.value + max(_REACH * self.predicted, least) > value
+        return not self.finished and self.value + max(BUDGET.reach * self.predicted, least) > value
 
     @property
     def loadings(self) -> Floats:
@@ -158,9 +147,9 @@ class LikelihoodScore:
         else:
             # A thousandth of a unit is far below any tolerance. Overfull states end at bounds as a rule, and other
             # starts change them by less than that; insisting on each made the search many times slower.
-            max_steps = 2 * _STEPS if self.near is None else _STEPS
+            max_steps = 2 * BUDGET.most_steps if self.near is None else BUDGET.most_steps
             solutions = solve(
-                problems, starts, gain=_SEARCH_GAIN, max_steps=max_steps, n_threads=self.n_threads, check=self.check
+                problems, starts, gain=BUDGET.fit_gain, max_steps=max_steps, n_threads=self.n_threads, check=self.check
             )
         for key, solution in zip(new, solutions, strict=True):
             # Rounding may put a perfect fit a hair above the saturated model.
@@ -181,7 +170,7 @@ class LikelihoodScore:
     def _insist(self, problems: list[Problem], solutions: list[Solution]) -> list[Solution]:
         """Of a population a model fits perfectly or is wrong; before we call it wrong, other starts have a say."""
         rng = np.random.default_rng(len(problems))
-        for _ in range(_INSISTENCE):
+        for _ in range(BUDGET.n_population_starts):
             doubtful = [b for b, s in enumerate(solutions) if s.discrepancy > 1e-9]
             if not doubtful:
                 break
@@ -197,7 +186,7 @@ class BicScore:
     """Total log-likelihood less ``0.5 penalty log(N)`` for each generic dimension; larger is better.
 
     For measurement models: fitted with all groups connected, and credited with what the best latent graph will save
-    (:mod:`unmeasured.sem.savings`). The constant of the saturated model is left out.
+    (:class:`GroupBic`). The constant of the saturated model is left out.
     """
 
     def __init__(
@@ -206,7 +195,7 @@ class BicScore:
         self.check = check  # ends a batch where the time is over
         self.sample = sample
         self.penalty = penalty
-        self.price = 0.5 * penalty * math.log(sample.n)
+        self.dimension_penalty = 0.5 * penalty * math.log(sample.n)
         self.n_threads = n_threads
         self.n_fitted = 0
         self.n_remembered = 0
@@ -230,8 +219,8 @@ class BicScore:
         # A few steps tell which models are in the running; only those are fitted to the end.
         ranked = sorted(asked, key=lambda key: -self._memory[key].value)
         best = self._memory[ranked[0]].value if ranked else 0.0
-        reach = _LEAST_REACH * max(self.sample.n / 1000.0, 1.0)  # likelihoods are sums over samples
-        open_still = [key for key in ranked[:_IN_THE_RUNNING] if self._memory[key].may_reach(best, reach)]
+        reach = BUDGET.least_reach * max(self.sample.n / 1000.0, 1.0)  # likelihoods are sums over samples
+        open_still = [key for key in ranked[: BUDGET.n_in_the_running] if self._memory[key].may_reach(best, reach)]
         self._go_on([self._open[key] for key in open_still])
         return [self._memory[model.key] for model in models]
 
@@ -243,12 +232,14 @@ class BicScore:
     def _is_new(self, key: Hashable, start: Start | None) -> bool:
         if key not in self._memory:
             return True
-        return key not in self._from_data if start is None else start.least > self._memory[key].value + _TRAPPED
+        return key not in self._from_data if start is None else start.least > self._memory[key].value + BUDGET.trapped
 
     def _fit(self, asks: Sequence[tuple[FactorModel, Start | None]]) -> None:
         """Begin to fit, and remember where that is better than what is remembered."""
         first = [np.full(model.pattern.n_free, np.nan) if start is None else start.x for model, start in asks]
-        for (model, start), solution in zip(asks, self._solve([m for m, _ in asks], first, _QUICK_STEPS), strict=True):
+        for (model, start), solution in zip(
+            asks, self._solve([m for m, _ in asks], first, BUDGET.quick_steps), strict=True
+        ):
             finished = solution.end != kernels.STEP_LIMIT
             fitted = self._fitted(model, solution, finished)
             known = self._memory.get(model.key)
@@ -261,7 +252,9 @@ class BicScore:
 
     def _go_on(self, fits: Sequence[tuple[FactorModel, Solution]]) -> None:
         """Fit to the end."""
-        solutions = self._solve([model for model, _ in fits], [start for _, start in fits], _STEPS - _QUICK_STEPS)
+        solutions = self._solve(
+            [model for model, _ in fits], [start for _, start in fits], BUDGET.most_steps - BUDGET.quick_steps
+        )
         for (model, _), solution in zip(fits, solutions, strict=True):
             self._memory[model.key] = self._fitted(model, solution, True)
             del self._open[model.key]
@@ -271,7 +264,7 @@ class BicScore:
     ) -> list[Solution]:
         problems = [Problem(model.pattern, self.sample) for model in models]
         return solve(
-            problems, starts, gain=_SEARCH_GAIN, max_steps=max_steps, n_threads=self.n_threads, check=self.check
+            problems, starts, gain=BUDGET.fit_gain, max_steps=max_steps, n_threads=self.n_threads, check=self.check
         )
 
     def _fitted(self, model: FactorModel, solution: Solution, finished: bool) -> Fitted:
@@ -279,10 +272,10 @@ class BicScore:
         effects = np.zeros(model.mask.shape)
         effects[model.mask] = solution.x[:-n]
         value = -0.5 * self.sample.n * max(solution.discrepancy, 0.0)
-        value -= self.price * self.dimension(model) + self.prior(model)
+        value -= self.dimension_penalty * self.dimension(model) + self.prior(model)
         predicted = 0.5 * self.sample.n * solution.promised
         fitted = Fitted(model, value, effects, solution.x[-n:], finished, predicted, np.empty((0, 0), np.uint8))
-        arcs, saved = predicted_graph(fitted.latent_cov, model.sizes, self.sample.n, self.price)
+        arcs, saved = GroupBic(fitted.latent_cov, model.sizes, self.sample.n, self.dimension_penalty).predicted()
         return replace(fitted, value=value + saved, arcs=arcs)
 
     def prior(self, model: FactorModel) -> float:
@@ -306,6 +299,111 @@ class BicScore:
         if key not in self._dimensions:
             self._dimensions[key] = jacobian_rank(model.pattern)
         return self._dimensions[key]
+
+
+class GroupBic:
+    """BIC of a graph over groups of latents, as if these had been observed with the covariance they are fitted with.
+
+    A sum over groups: the log-likelihood of a group given its parents, less a penalty for each of its paths; constants
+    are left out. Sets of groups are bits of a number. Variables that were observed are groups of one.
+
+    Parameters
+    ----------
+    Phi : (m, m)
+        Covariance of the latents, group by group.
+    sizes : tuple of int
+        Latents of each group.
+    n_samples, penalty : float
+        How often the log-likelihood per sample counts, and what a path costs; 1 and the penalty per sample give the
+        score per sample.
+
+    Examples
+    --------
+    >>> chain = 0.8 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
+    >>> arcs, _ = GroupBic(chain, (1, 1, 1, 1), 1000.0, 3.45).exact()
+    >>> np.argwhere(np.triu(arcs | arcs.T)).tolist()
+    [[0, 1], [1, 2], [2, 3]]
+    >>> arcs, saved = GroupBic(np.eye(3), (1, 1, 1), 100.0, 2.0).predicted()  # nothing is connected: all paths can go
+    >>> int(arcs.sum()), round(saved, 6)
+    (0, 6.0)
+    """
+
+    def __init__(self, Phi: Floats, sizes: tuple[int, ...], n_samples: float, penalty: float) -> None:
+        self.n_groups = len(sizes)
+        self._Phi, self._sizes = Phi, sizes
+        self._n_samples, self._penalty = n_samples, penalty
+        self._is_exact = len(sizes) <= BUDGET.exact_groups
+        self._known: dict[int, float] = {}
+        self._local: dict[tuple[int, int], float] = {}
+
+    def local(self, group: int, parents: int) -> float:
+        """What a group with these parents contributes; remembered."""
+        if (group, parents) not in self._local:
+            n_paths = self._sizes[group] * sum(self._sizes[g] for g in bits(parents))
+            explained = self._log_det(parents | 1 << group) - self._log_det(parents)
+            self._local[group, parents] = -0.5 * self._n_samples * explained - self._penalty * n_paths
+        return self._local[group, parents]
+
+    def total(self, arcs: Marks) -> float:
+        """The score of a graph (G, G)."""
+        return sum(self.local(g, parents) for g, parents in enumerate(row_masks(arcs.T)))
+
+    def exact(self) -> tuple[Marks, float]:
+        """The best graph (G, G) and its score; time and memory double with every group."""
+        arcs = np.zeros((self.n_groups,) * 2, dtype=np.uint8)
+        sizes = np.array(self._sizes)
+        return arcs, float(best_graph(self._log_dets, sizes, self._n_samples, self._penalty, arcs))
+
+    def predicted(self) -> tuple[Marks, float]:
+        """The graph (G, G) that will do, and by how much the score rises with it above that of all edges.
+
+        With few groups the best there is, with many that of one look at each pair; never below zero.
+        """
+        if not self._is_exact:
+            return self.rough()
+        arcs, best = self.exact()
+        n_paths = (sum(self._sizes) ** 2 - sum(size * size for size in self._sizes)) // 2
+        return arcs, float(best + 0.5 * self._n_samples * self._log_dets[-1] + self._penalty * n_paths)
+
+    def rough(self) -> tuple[Marks, float]:
+        """The same from one look at each pair, in the order of the groups: an edge goes if it costs less than it saves.
+
+        The precision of the groups up to g gives all looks at g: the partial covariance of two of them is the inverse
+        of their block.
+        """
+        arcs = np.zeros((self.n_groups,) * 2, dtype=np.uint8)
+        ends = np.cumsum([0, *self._sizes])
+        total = 0.0
+        for g in range(1, self.n_groups):
+            P = np.linalg.inv(self._Phi[: ends[g + 1], : ends[g + 1]])
+            b = slice(ends[g], ends[g + 1])
+            for h in range(g):
+                a = slice(ends[h], ends[h + 1])
+                both = np.block([[P[a, a], P[a, b]], [P[b, a], P[b, b]]])
+                apart = np.linalg.slogdet(P[a, a])[1] + np.linalg.slogdet(P[b, b])[1]
+                lost = 0.5 * self._n_samples * float(apart - np.linalg.slogdet(both)[1])
+                saved = self._penalty * self._sizes[g] * self._sizes[h] - lost
+                arcs[h, g] = saved <= 0.0
+                total += max(float(saved), 0.0)
+        return arcs, total
+
+    @cached_property
+    def _log_dets(self) -> Floats:
+        """(2^G,) log determinants of the covariance of every set of groups."""
+        return log_dets_of(self._Phi, self._sizes)
+
+    @cached_property
+    def _columns(self) -> list[range]:
+        """The latents of each group."""
+        return [range(a, b) for a, b in pairwise(np.cumsum([0, *self._sizes]).tolist())]
+
+    def _log_det(self, groups: int) -> float:
+        if self._is_exact:
+            return float(self._log_dets[groups])
+        if groups not in self._known:
+            of = [i for g in bits(groups) for i in self._columns[g]]
+            self._known[groups] = float(np.linalg.slogdet(self._Phi[np.ix_(of, of)])[1]) if of else 0.0
+        return self._known[groups]
 
 
 def prior(n_parents: Sequence[int], n_groups: int) -> float:
@@ -335,7 +433,7 @@ def priors(n_observed: int, n_groups: int) -> tuple[float, float]:
     """Of a first group, and of each further one."""
     if not n_groups:
         return 0.0, 0.0
-    return _FIRST_CHOICE * math.log(n_groups), _FURTHER_CHOICE * math.log(n_observed * n_groups)
+    return BUDGET.first_choice * math.log(n_groups), BUDGET.further_choice * math.log(n_observed * n_groups)
 
 
 def default_delta(n_samples: float) -> float:

@@ -19,12 +19,11 @@ from unmeasured.arrays import Bools, Floats, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.graphs.bitsets import row_masks, topological_order
 from unmeasured.knowledge.rules import Paths
-from unmeasured.search.latent_edges import PredictedGains
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import Group, State, latent_names
-from unmeasured.search.score import LikelihoodScore, Scorable
+from unmeasured.search.score import GroupBic, LikelihoodScore, Scorable
 from unmeasured.sem.parameters import Pattern
-from unmeasured.sem.savings import EXACT
 from unmeasured.sem.solve import Check, Problem, never, solve, solve_with_restarts
 
 # Other starts for the fit that all others begin from, where it looks trapped.
@@ -59,6 +58,11 @@ class StructuralModel:
     def n_latents(self) -> int:
         """How many latents there are."""
         return sum(self.measurement.sizes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Variables of each node."""
+        return (*self.measurement.sizes, *(1 for _ in (*self.covariates, *self.outcomes)))
 
     @property
     def n_nodes(self) -> int:
@@ -251,14 +255,15 @@ class StructuralFit:
         return np.where(known, slope[new] ** 2 / (2.0 * np.where(known, left, 1.0)), 0.0)
 
 
-class SummedGains(PredictedGains):
-    """What moves would do to the score of several samples with one graph, each with parameters of its own."""
+class SummedBic(GroupBic):
+    """BIC of one graph for several samples, each with parameters of its own; per sample of all."""
 
     def __init__(self, fits: Sequence[StructuralFit], penalty: float) -> None:
-        groups = fits[0].model.state.groups
-        self._parts = [PredictedGains(groups, fit.latent_cov, penalty) for fit in fits]
-        sizes = np.array([fit.problem.sample.n for fit in fits])
-        self._weights = (sizes / sizes.sum()).tolist()
+        sizes = fits[0].model.sizes
+        super().__init__(fits[0].latent_cov, sizes, 1.0, penalty)
+        self._parts = [GroupBic(fit.latent_cov, sizes, 1.0, penalty) for fit in fits]
+        n = np.array([fit.problem.sample.n for fit in fits])
+        self._weights = (n / n.sum()).tolist()
 
     def local(self, group: int, parents: int) -> float:
         """What a group with these parents contributes to the score, per sample."""
@@ -284,9 +289,9 @@ class SummedLikelihood(LikelihoodScore):
         return np.asarray(values)
 
 
-def best_allowed(model: StructuralModel, predicted: PredictedGains, paths: Paths) -> Marks:
+def best_allowed(model: StructuralModel, predicted: GroupBic, paths: Paths) -> Marks:
     """(K, K) the best graph, if the variables of all nodes were observed: exactly with few nodes, else by climbing."""
-    if model.n_nodes > EXACT:
+    if model.n_nodes > BUDGET.exact_groups:
         return _climbed(model, predicted, paths)
     arcs = paths.required.astype(np.uint8)
     before = list(model.covariate_nodes)
@@ -298,7 +303,7 @@ def best_allowed(model: StructuralModel, predicted: PredictedGains, paths: Paths
 
 
 def _best_layer(
-    predicted: PredictedGains, paths: Paths, before: Sequence[int], layer: Sequence[int]
+    predicted: GroupBic, paths: Paths, before: Sequence[int], layer: Sequence[int]
 ) -> Iterable[tuple[int, list[int]]]:
     """The best parents of every node of a layer among earlier nodes and one another, without a cycle.
 
@@ -329,7 +334,7 @@ def _best_layer(
         yield v, [u for u in range(mask.bit_length()) if mask >> u & 1]
 
 
-def _best_subsets(predicted: PredictedGains, v: int, allowed: Sequence[int], needed: int) -> list[tuple[float, int]]:
+def _best_subsets(predicted: GroupBic, v: int, allowed: Sequence[int], needed: int) -> list[tuple[float, int]]:
     """For every set of allowed parents the best score of its subsets, and that subset as bits of nodes."""
     best: list[tuple[float, int]] = []
     for mask in range(1 << len(allowed)):
@@ -343,7 +348,7 @@ def _best_subsets(predicted: PredictedGains, v: int, allowed: Sequence[int], nee
     return best
 
 
-def _climbed(model: StructuralModel, predicted: PredictedGains, paths: Paths) -> Marks:
+def _climbed(model: StructuralModel, predicted: GroupBic, paths: Paths) -> Marks:
     """The graph where no edge added, deleted or reversed raises the predicted score."""
     arcs = paths.required.astype(np.uint8)
     K = model.n_nodes
@@ -362,9 +367,9 @@ def _climbed(model: StructuralModel, predicted: PredictedGains, paths: Paths) ->
                 elif arcs[b, a]:  # reversed, where no other way leads from b to a
                     if paths.required[b, a] or _detours(arcs, reaches, b, a):
                         continue
-                    rise = predicted.arc(masks, a, b)
+                    rise = _rise_of_arc(predicted, masks, a, b)
                 else:
-                    rise = predicted.arc(masks, a, b)
+                    rise = _rise_of_arc(predicted, masks, a, b)
                 if rise > best:
                     best, move = rise, (a, b)
         if move is None:
@@ -372,6 +377,14 @@ def _climbed(model: StructuralModel, predicted: PredictedGains, paths: Paths) ->
         a, b = move
         arcs[a, b] ^= 1
         arcs[b, a] = 0
+
+
+def _rise_of_arc(predicted: GroupBic, parents: Sequence[int], a: int, b: int) -> float:
+    """The rise if a → b is added, or b → a reversed."""
+    rise = predicted.local(b, parents[b] | 1 << a) - predicted.local(b, parents[b])
+    if parents[a] >> b & 1:
+        rise += predicted.local(a, parents[a] & ~(1 << b)) - predicted.local(a, parents[a])
+    return rise
 
 
 def _reaches(arcs: Marks) -> Bools:

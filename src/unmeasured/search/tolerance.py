@@ -26,29 +26,33 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 
 from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
+from unmeasured.graphs import CPDAG, LatentGroups
 from unmeasured.levels import Level, named_level, strongest_level
 from unmeasured.remarks import distrust
-from unmeasured.search.bic import LatentTest
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical, in_order_of
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import REJECTED, Discovery, is_rejected, remarks_on_fit, with_isolated
 from unmeasured.search.guided import paths_of
+from unmeasured.search.latent_graph import LatentTest
+from unmeasured.search.local_dependence import cost_of_a_pair, pairs_in_words, with_residual_pairs
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
 from unmeasured.search.pipeline import start_near
 from unmeasured.search.refine import Found, Guidance
-from unmeasured.search.replicability import Partition, effective_n, leading, levels_of, partitions
+from unmeasured.search.replicability import LEAST_AGREEMENT, Partition, effective_n, leading, levels_of, partitions
 from unmeasured.search.score import BicScore, priors
 from unmeasured.search.trace import Steps, Trace
-from unmeasured.sem.exploratory import degrees_of_freedom, ml_discrepancy
+from unmeasured.sem.exploratory import degrees_of_freedom, dense_factors, ml_discrepancy, strongest
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
+from unmeasured.sem.parameters import Model
 
 # RMSEA up to which a model is said to fit closely (Browne and Cudeck 1993): what "auto" tolerates where no model holds.
 CLOSE_FIT = 0.05
@@ -114,6 +118,7 @@ class Tolerant:
     clock: Clock
     n_threads: int | None = None
     verbose: bool = False
+    residual_pairs: bool = True
 
     @property
     def n_effective(self) -> float:
@@ -136,7 +141,8 @@ class Tolerant:
                 levels = [*levels, lead]
             state, near = self.refined(data, lead, steps)
             steps.close()
-            return self._answer(data, state, near, levels, lead, Trace(steps))
+            finest_first = sorted(levels, key=lambda level: -level.n_factors)
+            return self._answer(data, state, near, finest_first, lead, Trace(steps))
 
     def fewer_would_do(self, n_latents: int) -> bool:
         """Whether one latent less, without restrictions, describes the data within the tolerance."""
@@ -147,14 +153,82 @@ class Tolerant:
         return misfit - 1.0 / self.sample.n <= self.tolerance**2
 
     def is_simpler(self, found: Discovery, exact: Discovery) -> bool:
-        """Whether an answer fits closely with fewer latents, which come back more often than those of an exact one."""
+        """Whether an answer fits closely with fewer latents, which come back more often than those of an exact one.
+
+        The latents of the exact one stay where as many unrestricted factors put the items together as they do.
+        """
         n_latents = len(exact.cpdag.latents)
         if found.fit.rmsea > self.tolerance or len(found.cpdag.latents) >= n_latents:
             return False
         data = canonical(self.sample)
         (other,) = partitions(data.corr, self.n_effective, numbers=[n_latents])
+        own = strongest_level(exact.cpdag, exact.fit)
+        labels = dict(zip(own.items, own.labels, strict=True))
+        if adjusted_rand_score([labels[name] for name in data.names], other.labels) >= LEAST_AGREEMENT:
+            return False
         lead = found.levels[found.headline]
         return lead.agreement - other.agreement > 2.0 * math.hypot(lead.error, other.error)
+
+    def with_fewer_latents(self, exact: Discovery) -> Discovery | None:
+        """Fewer latents and residual pairs, where the exact criterion prefers them to an exact answer; else None.
+
+        An exact search spends latents on items of similar wording: groups with as few indicators of their own as a
+        group needs. Where there are such, as many latents are tried as eigenvalues are beyond chance (the edge of
+        Marchenko and Pastur); pairs pay the extended penalty.
+        """
+        own = LatentGroups(exact.cpdag, exact.cpdag.groups)
+        if not self.residual_pairs or not any(len(own.pure_children(group)) <= 2 * len(group) for group in own):
+            return None
+        data = canonical(self.sample)
+        p = len(data.names)
+        edge = (1.0 + math.sqrt(p / data.n)) ** 2
+        m = int((np.linalg.eigvalsh(data.corr) > edge).sum())
+        if not 1 <= m < len(exact.cpdag.latents) or degrees_of_freedom(p, m) <= 0:
+            return None
+        lead = Partition(m, strongest(dense_factors(data.corr, m)[0]), math.nan, math.nan)
+        if not lead.is_measurable:
+            return None
+        exactly = replace(self, tolerance=0.0, verbose=False)
+        goal = exactly._criterion(exact.fit)
+        with self.clock.ending_a_stage():
+            model = FactorModel(data.names, (1,) * m, tuple(1 << int(k) for k in lead.labels))
+            (fit,) = fit_many([model.state.cpdag], self.sample, n_threads=self.n_threads, check=self.clock.check)
+            if exactly._criterion(exactly._with_pairs(fit)) < goal:
+                steps = Steps(False, self.clock)
+                state, near = exactly.refined(data, lead, steps)
+                steps.close()
+                found = exactly.with_pairs(exactly._answer(data, state, near, [lead], lead, Trace(steps)), always=True)
+                if exactly._criterion(found.fit) < goal:
+                    return replace(found, levels=(), headline=0)
+        return None
+
+    def _criterion(self, fit: Fit) -> float:
+        """BIC, and what residual pairs cost more for being picked among so many."""
+        graph = fit.graph
+        n_pairs = 0 if isinstance(graph, Model) else len(graph.pairs)
+        p = len(fit.sample.names)
+        more = cost_of_a_pair(p, fit.sample.n, self.penalty) - self.penalty * math.log(fit.sample.n)
+        return fit.bic + (self.penalty - 1.0) * math.log(fit.sample.n) * int(fit.dimension) + n_pairs * more
+
+    def _with_pairs(self, fit: Fit) -> Fit:
+        return with_residual_pairs(
+            fit, self.n_effective, self.penalty, n_threads=self.n_threads, check=self.clock.check
+        )
+
+    def with_pairs(self, found: Discovery, *, always: bool = False) -> Discovery:
+        """The same with residual pairs, where they pay and its model is rejected, or always."""
+        if not self.residual_pairs or found.stopped or not found.cpdag.groups:
+            return found
+        if found.cpdag.pairs or not (always or is_rejected(found.fit)):
+            return found
+        fit = found.fit
+        with self.clock.ending_a_stage():
+            fit = self._with_pairs(fit)
+        if not isinstance(fit.graph, CPDAG) or not fit.graph.pairs:
+            return found
+        remarks = tuple(remark for remark in found.remarks if remark not in remarks_on_fit(found.fit))
+        poor = remarks_on_fit(fit) if len(remarks) < len(found.remarks) else []
+        return replace(found, cpdag=fit.graph, fit=fit, remarks=(*remarks, pairs_in_words(fit), *poor))
 
     def searched(self, search: Callable[[Sample], Discovery]) -> Discovery:
         """The answer of a search that takes the sample for what it is worth, fitted to the sample as it is."""
@@ -179,7 +253,8 @@ class Tolerant:
         pieces = Pieces(score, Guidance(1), steps, clock)
         with clock.ending_a_stage():
             steps.say("Second latents for items")
-            with_cross_loadings(pieces, pieces.fitted(model))
+            pair_cost = cost_of_a_pair(len(sample.names), sample.n, self.penalty) if self.residual_pairs else math.inf
+            with_cross_loadings(pieces, pieces.fitted(model), pair_cost)
         near = in_order(pieces.best or pieces.fitted(model))
         state = near.model.state
         with clock.ending_a_stage():
@@ -202,27 +277,31 @@ class Tolerant:
         if len(sample.names) > BUDGET.many_variables:
             start = start_near(cpdag, near, dict(zip(cpdag.latents, positions, strict=True)))
         (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=self.n_threads, check=clock.check_last_fit)
+        while (cross := _improper_cross_loadings(fit)) and not clock.is_over:
+            cpdag = _without_edges(cpdag, cross)
+            (fit,) = fit_many([cpdag], sample, n_threads=self.n_threads, check=clock.check_last_fit)
         # Latents were numbered as in the partition; they go by the order of their first indicators now.
         name_of = {position: name for name, position in zip(ordered.latents, positions, strict=True)}
         at = [data.names.index(name) for name in sample.names]
         own = Level(sample.names, tuple(name_of[int(lead.labels[j])] for j in at), lead.agreement, lead.error)
-        finest_first = sorted(levels, key=lambda level: -level.n_factors)
         told = tuple(
             own
             if level is lead
             else Level(sample.names, named_level([int(level.labels[j]) for j in at], own.latents), level.agreement)
-            for level in finest_first
+            for level in levels
         )
         # That BIC would rather have every covariance free is what tolerance is about; a bad fit is said all the same.
         poor = remarks_on_fit(fit) if fit.rmsea > _POOR else []
-        remarks = [self._in_words(), _levels_in_words(told, finest_first.index(lead)), *poor]
+        headline = levels.index(lead)
+        remarks = [self._in_words(), _levels_in_words(told, headline)] if self.tolerance else []
+        remarks += poor
         stopped = ""
         if clock.stopped:
             stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
             remarks = [distrust(stopped), *remarks]
         return Discovery(
             cpdag, fit, trace, tuple(remark for remark in remarks if remark), stopped=stopped,
-            interrupted=clock.is_interrupted, levels=told, headline=finest_first.index(lead), tolerance=self.tolerance,
+            interrupted=clock.is_interrupted, levels=told, headline=headline, tolerance=self.tolerance,
         )  # fmt: skip
 
     def _in_words(self) -> str:
@@ -231,6 +310,27 @@ class Tolerant:
             f"worth {self.n_effective:.0f}: what is smaller is not reported. LGES(tolerance=0) reports all that the "
             "exact criterion pays for."
         )
+
+
+def _improper_cross_loadings(fit: Fit) -> list[tuple[str, str]]:
+    """The weaker loading of each item that has two latents and a standardised loading beyond 1."""
+    table = fit.parameters
+    loadings = table[table["op"] == "=~"]
+    beyond = loadings["rhs"][loadings["std"].abs() > 1.0].unique()
+    found = []
+    for item in beyond:
+        rows = loadings[loadings["rhs"] == item]
+        if len(rows) > 1:
+            found.append((str(rows["lhs"].iloc[int(rows["std"].abs().argmin())]), str(item)))
+    return found
+
+
+def _without_edges(cpdag: CPDAG, edges: Sequence[tuple[str, str]]) -> CPDAG:
+    """The same class with fewer loadings."""
+    A = cpdag.adjacency.copy()
+    for latent, item in edges:
+        A[cpdag.variables.index(latent), cpdag.variables.index(item)] = 0
+    return CPDAG(cpdag.variables, A, cpdag.groups, cpdag.known)
 
 
 def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
@@ -246,16 +346,22 @@ def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
     return words + (f" Other levels in result_.levels: {', '.join(others)} latents." if others else "")
 
 
-def with_cross_loadings(pieces: Pieces, found: Placed) -> Placed:
+def with_cross_loadings(pieces: Pieces, found: Placed, pair_cost: float = math.inf) -> Placed:
     """Second latents for items where the score asks for them; every item keeps its first, and has two at most.
 
-    By modification indices in batches, each fitted; a batch that does not raise the score is halved.
+    By modification indices in batches, each fitted; a batch that does not raise the score, or makes a loading larger
+    than 1, is halved. Where one residual pair would explain more than the second latent does, the item is left to it.
     """
     score, n = pieces.score, len(found.model.observed)
-    penalty = score.price + score.penalty * priors(n, len(found.model.sizes))[1]
+    penalty = score.dimension_penalty + score.penalty * priors(n, len(found.model.sizes))[1]
     while True:
         pieces.check()
-        gain = 0.5 * score.sample.n * _modification(score.sample.corr, found) - penalty
+        half, S = 0.5 * score.sample.n, score.sample.corr
+        gain = half * _modification(S, found) - penalty
+        pairs = half * _modification_of_pairs(S, found) - 0.5 * pair_cost
+        measures = found.model.mask[:, len(found.model.sizes) :]  # (G, n): groups of one
+        rival = np.where(measures[:, :, None], pairs[None], -np.inf).max(axis=1)
+        gain[rival > gain] = -np.inf
         best = gain.argmax(axis=0)
         rise = gain[best, np.arange(n)]
         order = [int(j) for j in np.argsort(-rise, kind="stable") if rise[j] > 0]
@@ -269,12 +375,19 @@ def with_cross_loadings(pieces: Pieces, found: Placed) -> Placed:
                 model = other if other.is_valid else model
             if model.key != found.model.key:
                 fitted = pieces.fitted(model, found.factors)
-                better = fitted if fitted.value > found.value else None
+                is_proper = _largest_loading(fitted) <= max(1.0, _largest_loading(found))
+                better = fitted if fitted.value > found.value and is_proper else None
             order = order[: len(order) // 2]
         if better is None:
             break
         found = better
     return found
+
+
+def _largest_loading(found: Placed) -> float:
+    """The largest standardised loading in absolute value, of variables and latents of unit variance."""
+    factors = found.factors
+    return float(np.abs(factors.loadings * np.sqrt(np.diag(factors.Phi))[:, None]).max(initial=0.0))
 
 
 def _modification(S: Floats, found: Placed) -> Floats:
@@ -301,8 +414,22 @@ def _modification(S: Floats, found: Placed) -> Floats:
     return out
 
 
+def _modification_of_pairs(S: Floats, found: Placed) -> Floats:
+    """(n, n) by how much a covariance of two residuals lowers ``log det Sigma + tr(Sigma^-1 S)``, all else as it is."""
+    P = np.linalg.inv(found.factors.implied)
+    unit = np.diag(P)
+    out = (P @ S @ P - P) ** 2 / (np.outer(unit, unit) + P**2)
+    np.fill_diagonal(out, 0.0)
+    return np.asarray(out)
+
+
 def discover_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Discovery]) -> Discovery:
-    """The exact answer where a factor model holds, else what comes back within the tolerance.
+    """The exact answer where a factor model holds, else what comes back within the tolerance, with residual pairs."""
+    return tolerant.with_pairs(_best_within(tolerant, is_auto, exact))
+
+
+def _best_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Discovery]) -> Discovery:
+    """The exact answer or the tolerant one.
 
     Of two answers the tolerant one is taken where
 
@@ -315,6 +442,8 @@ def discover_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample],
         first = exact(tolerant.sample)
         if not first.cpdag.groups or first.stopped:
             return first
+        if (fewer := tolerant.with_fewer_latents(first)) is not None:
+            first = fewer
         is_doubtful = first.fit.df > 0 and first.fit.pvalue < _DOUBTFUL
         if not is_doubtful or not (is_rejected(first.fit) or tolerant.fewer_would_do(len(first.cpdag.latents))):
             return first

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from unmeasured.search.clock import Clock
 
 _BAR = "{n_fmt} steps, {elapsed}{postfix}"
-_ROOM = len("10000 steps, 10:00:00, ")
+_WIDTH_OF_COUNTS = len("10000 steps, 10:00:00, ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Steps(list[Step]):
     def say(self, where: str, doing: str = "") -> None:
         """Show where the search is, how much longer it will take, and what it is doing; cut to one line."""
         told = "; ".join(part for part in (where, self._clock.left(), doing) if part)
-        self._bar.set_postfix_str(told[: get_terminal_size().columns - _ROOM])
+        self._bar.set_postfix_str(told[: get_terminal_size().columns - _WIDTH_OF_COUNTS])
 
     def lap(self) -> Steps:
         """Steps of another search on the same bar."""
@@ -113,7 +113,7 @@ class Steps(list[Step]):
 
 
 class Trace(tuple[Step, ...]):
-    """All steps of a run: a tuple that prints as text and turns into a table."""
+    """All steps of a run: a tuple that prints as text and converts to a table."""
 
     __slots__ = ()
 

@@ -17,12 +17,13 @@ from unmeasured.arrays import Floats, Ints
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.search.model import FactorModel
 from unmeasured.search.relocate import latents_of, predicted_rise, relocations, stepwise_relocations
+from unmeasured.search.score import GroupBic
 from unmeasured.sem import batch
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.exploratory import quartimin
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.rank import rank_shortfall
-from unmeasured.sem.savings import covariance_along, effects_along, predicted_graph
+from unmeasured.sem.savings import covariance_along, effects_along
 from unmeasured.sem.solve import Problem, compilation_announced, n_cores
 
 
@@ -65,7 +66,7 @@ def compile_scores() -> None:
     rank_shortfall(sample.corr, [0, 1], 1)
     Phi, loading = np.empty((1, 1)), np.full((1, len(sample.names)), 0.5)
     covariance_along(np.concatenate([[[0.0]], loading], axis=1), Phi)
-    predicted_graph(Phi, model.sizes, sample.n, 1.0)
+    GroupBic(Phi, model.sizes, sample.n, 1.0).predicted()
     effects = np.concatenate([[[0.0]], loading], axis=1)
     effects_along(effects, Phi, np.zeros((1, 1), dtype=np.uint8), effects.copy())
     fit, masks = (loading, Phi, np.ones(len(sample.names))), np.array([0, 1])

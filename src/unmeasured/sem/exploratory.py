@@ -63,8 +63,8 @@ def quartimin(loadings: Floats) -> Floats:
     """The loadings (p, m) rotated to simple structure, factors free to correlate.
 
     >>> simple = np.array([[0.8, 0], [0.7, 0], [0.6, 0], [0, 0.9], [0, 0.7], [0, 0.5]])
-    >>> turned = quartimin(simple @ np.array([[0.6, 0.8], [-0.8, 0.6]]))
-    >>> np.abs(turned).max(axis=1).round(2).tolist()
+    >>> rotated = quartimin(simple @ np.array([[0.6, 0.8], [-0.8, 0.6]]))
+    >>> np.abs(rotated).max(axis=1).round(2).tolist()
     [0.8, 0.7, 0.6, 0.9, 0.7, 0.5]
     """
     if loadings.shape[1] == 1:

@@ -1,9 +1,9 @@
 """Measurement models with many variables, by expectation and maximisation.
 
 The dense kernels (:mod:`unmeasured.sem.kernels`) take a Newton step over all parameters at once: with m latents all
-connected there are m(m-1)/2 paths, and a step costs the cube of that. Here the latents are imagined (their moments
-given the data: one system of m equations, by Woodbury's identity), and given them every variable is a regression of its
-own:
+connected there are m(m-1)/2 paths, and a step costs the cube of that. Here the E-step gives the
+moments of the latents given the data (one system of m equations, by Woodbury's identity), and in the M-step every
+variable is a regression of its own:
 
     B = W^-1 Lambda / psi,  W = Phi^-1 + Lambda Lambda' / psi     latents predicted from x
     C = B S B' + W^-1                                             their second moments
@@ -61,7 +61,7 @@ def fit_factors(
     now, before = start, np.inf
     members = _by_parents(loads)
     for _ in range(_ROUNDS):
-        value, B, C = _imagined(S, now)
+        value, B, C = _e_step(S, now)
         if before - value < tolerance:
             break
         try:
@@ -73,7 +73,7 @@ def fit_factors(
     return now, value
 
 
-def _imagined(S: Floats, now: Factors) -> tuple[float, Floats, Floats]:
+def _e_step(S: Floats, now: Factors) -> tuple[float, Floats, Floats]:
     """The objective, what predicts the latents (m, n), and their second moments (m, m)."""
     M = now.loadings / now.noise
     W = np.linalg.inv(now.Phi) + M @ now.loadings.T

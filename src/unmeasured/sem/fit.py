@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from unmeasured import apa
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import ModelError, listing
@@ -348,8 +349,8 @@ class Fit(Measures):
         s = self.solution
         went = {
             kernels.CONVERGED: f"converged in {s.steps} steps",
-            kernels.STEP_LIMIT: f"stopped after {s.steps} steps; one more promises {s.promised:.1e} per sample",
-            kernels.STALLED: f"no step improves after {s.steps} steps, yet {s.promised:.1e} per sample is promised",
+            kernels.STEP_LIMIT: f"stopped after {s.steps} steps; one more would gain {s.promised:.1e} per sample",
+            kernels.STALLED: f"no step improves after {s.steps} steps, yet {s.promised:.1e} per sample is predicted",
             kernels.BAD_START: "the covariance implied by the starting values is not positive definite",
         }[s.end]
         if s.end == kernels.STEP_LIMIT and not s.steps:
@@ -813,7 +814,7 @@ class Fit(Measures):
             *robust,
             *([] if math.isnan(self.loglik) else [self._likelihood_line()]),
             "",
-            self.parameters.to_string(index=False, float_format=lambda v: f"{v:.4f}", na_rep=""),
+            apa.table_text(self.parameters),
             *[f"Note: {note}" for note in self.notes],
         ]
         return "\n".join(lines)

@@ -157,11 +157,11 @@ def minimise(
                 theta, value = last, last_value
             return JointSolution(theta, value, True, count, predicted, lower)
         while damping < 1e12:
-            step, hoped = model.step(len(theta), damping)
+            step, gain = model.step(len(theta), damping)
             trial = np.maximum(theta + step, lower)
             trial_value = value_at(trial)
             if trial_value < value:
-                ratio = (value - trial_value) / max(hoped, 1e-300)
+                ratio = (value - trial_value) / max(gain, 1e-300)
                 damping = max(damping * max(1.0 / 3.0, 1.0 - (2.0 * ratio - 1.0) ** 3), 1e-12)
                 growth, theta, value = 2.0, trial, trial_value
                 break

@@ -45,10 +45,11 @@ CONVERGED, STEP_LIMIT, STALLED, BAD_START = 0, 1, 2, 3
 
 # Damping at the start, and the band it moves in. Below 1e-10 it no longer damps; beyond 1e10 no step is left.
 _DAMPING, _DAMPING_LEAST, _DAMPING_MOST = 1e-2, 1e-10, 1e10
-# Once a step promises less than this per sample, the exact Hessian takes over.
+# Once a step is predicted to gain less than this per sample, the exact Hessian takes over.
 _NEAR = 1e-1
-# Below this promise a step is stretched if after the last one it still went down along it by so much of the slope
-# before, and so far at most: where the noise of a latent vanishes, steps of their own length leave three quarters.
+# Below this predicted gain a step is stretched if after the last one it still went down along it by so much of the
+# slope before, and so far at most: where the noise of a latent vanishes, steps of their own length leave three
+# quarters.
 _SLOW, _STILL, _STRETCH = 2e-2, 0.3, 4.0
 
 
@@ -71,7 +72,7 @@ def compiled(function: Function) -> Function:
 def inner(function: Function) -> Function:
     """As :func:`compiled`, for functions that only compiled code calls.
 
-    No door for the interpreter is built, and nothing is kept on disk but within the callers: a copy of its own
+    No way in from the interpreter is built, and nothing is kept on disk but within the callers: a copy of its own
     could be older than what it calls (see :mod:`unmeasured.sem.batch`).
     """
     return cast(Function, numba.njit(**_INNER_FLAGS)(function))
@@ -117,7 +118,7 @@ def cholesky(A: Floats, R: Floats) -> bool:
         # Relative to the diagonal, so that rounding cannot pass as a tiny positive pivot.
         if not R[i, i] > 1e-14 * abs(A[i, i]):
             return False
-        # The root of the reciprocal, which the compiler cannot turn into divisions inside the loop.
+        # The root of the reciprocal, which the compiler cannot replace by divisions inside the loop.
         a = np.sqrt(1.0 / R[i, i])
         between = a * R[i, i - 1]
         pivot = R[i - 1, i - 1] - between * between
@@ -421,13 +422,13 @@ def assign(x: Floats, slot: Ints, fixed: Floats, out: Floats) -> None:
 
 
 @inner
-def hold(A: Floats, diagonal: Floats, held: Bools, damping: float) -> None:
-    """Damp A by a part of the expected Hessian's diagonal, and cut the held parameters out of the system."""
+def fix_bounded(A: Floats, diagonal: Floats, fixed_now: Bools, damping: float) -> None:
+    """Damp A by a part of the expected Hessian's diagonal, and cut the fixed parameters out of the system."""
     p = A.shape[0]
     for i in range(p):
         # The floor lets a parameter that does not move Sigma here (a zero row) pass through.
         A[i, i] += damping * diagonal[i] + 1e-12
-        if held[i]:
+        if fixed_now[i]:
             for j in range(i):
                 A[i, j] = 0.0
             for j in range(i + 1, p):
@@ -503,7 +504,7 @@ def fisher_scoring(
     A, RA = np.empty((p, p)), np.empty((p, p))
     E, V = np.empty((d, n_causes)), np.empty((d, n_causes))
     step, trial = np.empty(p), np.empty(p)
-    held = np.zeros(p, dtype=np.bool_)
+    fixed_now = np.zeros(p, dtype=np.bool_)
     variance, growing, scaled = np.empty(d), np.empty(d), np.zeros(d, dtype=np.bool_)
     for q in range(first.shape[0]):
         scaled[first[q]] = slot2[q] < 0 and first[q] == second[q]
@@ -518,42 +519,42 @@ def fisher_scoring(
     if not np.isfinite(value):
         return value, 0, BAD_START
 
-    promised, damping, growth, stretch = pace
+    predicted, damping, growth, stretch = pace
     if damping == 0.0:
         damping, growth, stretch = _DAMPING, 2.0, 1.0
     fill_tables(S, P, T, C, row, Z, PS, K, Q, D)
     slopes(u, v, w, K, D, gradient, diagonal)
     for iteration in range(1, max_steps + 1):
-        # A variance at its bound that wants to go further is held there for this step.
+        # A variance at its bound that wants to go further is fixed there for this step.
         for i in range(p):
-            held[i] = x[i] <= lower[i] and gradient[i] > 0.0
+            fixed_now[i] = x[i] <= lower[i] and gradient[i] > 0.0
         # Near the optimum the exact Hessian converges faster; where it is not positive definite, Fisher's.
-        newton = promised < _NEAR
+        newton = predicted < _NEAR
         if newton:
             assign(x, slot, fixed, effect)
             assign(x, slot2, fixed2, covariance)
             fill_moves(row, cause[:n_causes], source, target, effect, first, second, covariance, E, V, M)
             exact_hessian(u, v, w, K, Q, D, M, N, A)
-            hold(A, diagonal, held, max(damping, 1e-6))
+            fix_bounded(A, diagonal, fixed_now, max(damping, 1e-6))
             newton = cholesky(A, RA)
         if not newton:
             expected_hessian(u, v, w, K, A)
-            hold(A, diagonal, held, damping)
+            fix_bounded(A, diagonal, fixed_now, damping)
             if not cholesky(A, RA):
                 damping = max(10.0 * damping, 1e-8)
                 pace[1] = damping
                 history[iteration] = value
                 continue
         for i in range(p):
-            step[i] = 0.0 if held[i] else -gradient[i]
+            step[i] = 0.0 if fixed_now[i] else -gradient[i]
         cholesky_solve(RA, step)
-        promised = 0.0
+        predicted = 0.0
         for i in range(p):
-            promised -= 0.5 * gradient[i] * step[i]
+            predicted -= 0.5 * gradient[i] * step[i]
             step[i] *= stretch
             trial[i] = x[i] + step[i]
-        pace[0], pace[1], pace[2] = promised, damping, growth
-        if promised < tolerance and damping <= _DAMPING:
+        pace[0], pace[1], pace[2] = predicted, damping, growth
+        if predicted < tolerance and damping <= _DAMPING:
             return value, iteration - 1, CONVERGED
         bend(x, step, trial, source, target, slot, scaled, variance, growing)
         for i in range(p):
@@ -563,8 +564,8 @@ def fisher_scoring(
         propagate(observed, source, target, effect, first, second, covariance, T, C)
         new = objective(S, observed, C, Sigma, R, P)
         if new < value:
-            # Nielsen's rule: the better the quadratic model foretold the decrease, the less damping.
-            ratio = (value - new) / max(promised, 1e-300)
+            # Nielsen's rule: the better the quadratic model predicted the decrease, the less damping.
+            ratio = (value - new) / max(predicted, 1e-300)
             damping = max(damping * max(1.0 / 9.0, 1.0 - (ratio - 1.0) ** 3), _DAMPING_LEAST)
             damping = min(damping, _DAMPING_MOST)
             growth = 2.0
@@ -580,12 +581,12 @@ def fisher_scoring(
                 after += gradient[i] * step[i]
             # Where it still goes down along the step, the next is to go further.
             stretch = 1.0
-            if promised < _SLOW and after < _STILL * before:
+            if predicted < _SLOW and after < _STILL * before:
                 stretch = min(before / (before - after), _STRETCH)
         else:
             stretch = 1.0
             # Rounding hides decreases below 1e-13 of the objective: there is nothing left to gain.
-            if promised < 1e-13 * (1.0 + abs(value)):
+            if predicted < 1e-13 * (1.0 + abs(value)):
                 return value, iteration - 1, CONVERGED
             damping *= growth
             growth *= 2.0

@@ -211,13 +211,13 @@ def causal_order(names: Sequence[str], edges: Sequence[tuple[int, int]]) -> list
     if len(order) < len(names):
         stuck = [names[i] for i in range(len(names)) if i not in set(order)]
         raise ModelError(
-            f"The model has a cycle among {listing(stuck)}. Only acyclic models can be fitted: drop or turn one path."
+            f"The model has a cycle among {listing(stuck)}. Only models without cycles can be fitted: drop a path."
         )
     return order
 
 
 def model_of(graph: DAG | CPDAG) -> Model:
-    """The linear model of a graph: every edge free, latent noise variances fixed to 1 for scale.
+    """The linear model of a graph: edges and residual pairs free, residual variances of latents fixed to 1.
 
     A CPDAG stands for its consistent extension; all members have the same likelihood. Covariates covary freely, and an
     outcome is explained by paths (``~``), not by loadings.
@@ -233,7 +233,7 @@ def model_of(graph: DAG | CPDAG) -> Model:
     rows.sort(key=lambda p: p.op == "~")  # loadings first, as lavaan lists them; the sort is stable
     rows += [Parameter("~~", x, x) for x in dag.observed]
     rows += [Parameter("~~", x, x, 1.0) for x in dag.latents]
-    rows += [Parameter("~~", x, y) for x, y in combinations(covariates, 2)]
+    rows += [Parameter("~~", a, b) for a, b in (*dag.pairs, *combinations(covariates, 2))]
     return Model(dag.names, dag.latents, tuple(rows), covariates=covariates)
 
 
@@ -274,7 +274,8 @@ def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
     node = np.empty_like(order)
     node[order] = np.arange(len(order))
     source, target = dag.adjacency.nonzero()
-    # The rows of model_of: loadings first, then paths; then the variances, those of latents fixed to 1.
+    # The rows of model_of: loadings, paths, variances (those of latents fixed to 1), residual pairs, pairs of
+    # covariates.
     indicator = np.isin(dag.names, dag.variables.indicators)
     rows = np.argsort(~(latent[source] & indicator[target]), kind="stable")
     slot = np.empty_like(rows)
@@ -283,9 +284,9 @@ def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
     observed, hidden = node[~latent], node[latent]
     variance = np.concatenate([observed, hidden])
     n, m, n_edges = len(observed), len(hidden), len(source)
-    given = [node[dag.variables.index(name)] for name in dag.variables.covariates]
-    covary = np.array(list(combinations(given, 2)), dtype=np.int64).reshape(-1, 2)
-    n_free = n_edges + n
+    covary = [*dag.pairs, *combinations(dag.variables.covariates, 2)]
+    pairs = node[np.array([[dag.variables.index(name) for name in pair] for pair in covary], dtype=np.int64)]
+    pairs = np.sort(pairs.reshape(-1, 2), axis=1)
     return Pattern(
         names=tuple(dag.names[i] for i in dag.topological_order),
         observed=observed,
@@ -293,10 +294,10 @@ def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
         target=node[target[by_source]],
         slot=slot[by_source],
         fixed=np.zeros(n_edges),
-        first=np.concatenate([variance, covary.min(axis=1, initial=dag.adjacency.shape[0])]),
-        second=np.concatenate([variance, covary.max(axis=1, initial=-1)]),
-        slot2=np.concatenate([np.arange(n_edges, n_free), np.full(m, -1), np.arange(n_free, n_free + len(covary))]),
-        fixed2=np.concatenate([np.zeros(n), np.ones(m), np.zeros(len(covary))]),
+        first=np.concatenate([variance, pairs[:, 0]]),
+        second=np.concatenate([variance, pairs[:, 1]]),
+        slot2=np.concatenate([np.arange(n_edges, n_edges + n), np.full(m, -1), n_edges + n + np.arange(len(pairs))]),
+        fixed2=np.concatenate([np.zeros(n), np.ones(m), np.zeros(len(pairs))]),
     )
 
 

@@ -1,11 +1,8 @@
-"""What the latent graph will save: the best graph over the groups if the latents were observed as they are fitted.
+"""Compiled parts of what the latent graph will save: the best graph over groups if the latents had been observed.
 
-A measurement model is fitted with all groups connected and pays for every path between them. Which of those paths the
-data need is decided later, by fits. Here it is foretold from the covariance of the latents alone, so that two
-measurement models with different groups are compared by what they will cost in the end.
-
-With few groups the best graph is found exactly: the best parents of each group among every set of others, then the
-best last group of every set, both by dynamic programming over subsets (Silander and Myllymäki 2006).
+With few groups it is found exactly: the best parents of each group among every set of others, then the best last group
+of every set, both by dynamic programming over subsets (Silander and Myllymäki 2006). The criterion itself is
+:class:`unmeasured.search.score.GroupBic`.
 """
 
 from __future__ import annotations
@@ -17,9 +14,6 @@ import numpy as np
 
 from unmeasured.arrays import Floats, Ints, Marks
 from unmeasured.sem.kernels import compiled
-
-# Up to this many groups all sets of them are looked at; beyond, each path by itself.
-EXACT = 12
 
 
 @compiled
@@ -115,8 +109,8 @@ def log_dets(Phi: Floats, first: Ints, out: Floats) -> None:
 
 
 @compiled
-def best_graph(log_det: Floats, sizes: Ints, n_samples: float, price: float, arcs: Marks) -> float:
-    """The best score of a graph over the groups: log-likelihood less the price of its paths, constants left out.
+def best_graph(log_det: Floats, sizes: Ints, n_samples: float, penalty: float, arcs: Marks) -> float:
+    """The best score of a graph over the groups: log-likelihood less a penalty for each path, constants left out.
 
     ``arcs`` (G, G), zero before, becomes that graph.
     """
@@ -133,7 +127,7 @@ def best_graph(log_det: Floats, sizes: Ints, n_samples: float, price: float, arc
         for mask in range(1 << G):
             if mask & bit:
                 continue
-            score = -0.5 * n_samples * (log_det[mask | bit] - log_det[mask]) - price * sizes[g] * width[mask]
+            score = -0.5 * n_samples * (log_det[mask | bit] - log_det[mask]) - penalty * sizes[g] * width[mask]
             source, rest = mask, mask
             while rest:
                 fewer = mask & ~(rest & -rest)
@@ -160,54 +154,8 @@ def best_graph(log_det: Floats, sizes: Ints, n_samples: float, price: float, arc
     return float(best[(1 << G) - 1])
 
 
-def predicted_graph(Phi: Floats, sizes: tuple[int, ...], n_samples: float, price: float) -> tuple[Marks, float]:
-    """The graph (G, G) over groups that will do, and by how much the score will rise with it; never negative.
-
-    >>> arcs, saved = predicted_graph(np.eye(3), (1, 1, 1), 100.0, 2.0)  # nothing is connected: all paths can go
-    >>> int(arcs.sum()), round(saved, 6)
-    (0, 6.0)
-    """
-    arcs = np.zeros((len(sizes), len(sizes)), dtype=np.uint8)
-    if len(sizes) > EXACT:
-        return arcs, rough_savings(Phi, np.array(sizes), n_samples, price, arcs)
-    log_det = log_dets_of(Phi, sizes)
-    best = best_graph(log_det, np.array(sizes), n_samples, price, arcs)
-    n_paths = (sum(sizes) ** 2 - sum(size * size for size in sizes)) // 2
-    return arcs, float(best + 0.5 * n_samples * log_det[-1] + price * n_paths)
-
-
-def exact_graph(Phi: Floats, sizes: tuple[int, ...], n_samples: float, price: float) -> tuple[Marks, float]:
-    """The best graph (G, G) over groups and its score, as :func:`best_graph` has it; time and memory double with G.
-
-    >>> Phi = 0.8 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))  # a chain
-    >>> arcs, _ = exact_graph(Phi, (1, 1, 1, 1), 1000.0, 3.45)
-    >>> np.argwhere(np.triu(arcs | arcs.T)).tolist()
-    [[0, 1], [1, 2], [2, 3]]
-    """
-    arcs = np.zeros((len(sizes), len(sizes)), dtype=np.uint8)
-    return arcs, float(best_graph(log_dets_of(Phi, sizes), np.array(sizes), n_samples, price, arcs))
-
-
 def log_dets_of(Phi: Floats, sizes: Sequence[int]) -> Floats:
     """(2^G,) log determinant of the covariance of every set of groups, a bit for each group."""
     out = np.empty(1 << len(sizes))
     log_dets(Phi, np.array([0, *accumulate(sizes)]), out)
     return out
-
-
-def rough_savings(Phi: Floats, sizes: Ints, n_samples: float, price: float, arcs: Marks) -> float:
-    """In the order given: each path by itself, given all earlier groups, where that costs less than it saves."""
-    ends = np.concatenate([[0], sizes.cumsum()])
-    total = 0.0
-    for g in range(1, len(sizes)):
-        # The precision of the groups up to g: the partial covariance of two of them is the inverse of their block.
-        P = np.linalg.inv(Phi[: ends[g + 1], : ends[g + 1]])
-        b = slice(ends[g], ends[g + 1])
-        for h in range(g):
-            a = slice(ends[h], ends[h + 1])
-            both = np.block([[P[a, a], P[a, b]], [P[b, a], P[b, b]]])
-            apart = np.linalg.slogdet(P[a, a])[1] + np.linalg.slogdet(P[b, b])[1]
-            saved = price * sizes[g] * sizes[h] - 0.5 * n_samples * float(apart - np.linalg.slogdet(both)[1])
-            arcs[h, g] = saved <= 0.0
-            total += max(float(saved), 0.0)
-    return total

@@ -206,8 +206,8 @@ def solve(
 
     A solution as a start is gone on with as if it had never stopped.
 
-    A search that compares thousands of models may stop each fit once a step promises less than ``gain`` in total
-    log-likelihood, and after ``max_steps`` in any case: models that crawl are those that do not fit.
+    A search that compares thousands of models may stop each fit once a step is predicted to gain less than ``gain``
+    in total log-likelihood, and after ``max_steps`` in any case: models that crawl are those that do not fit.
 
     Most problems end within twenty steps. Those that do not are almost always those where the noise of a
     latent runs to zero: with that variance fixed to 1 for scale, the coefficients run to infinity instead and
@@ -220,11 +220,17 @@ def solve(
     solutions = _solve_all(problems, starts, max_steps, tolerance, n_threads, check, partial)
     slow = [b for b, solution in enumerate(solutions) if solution.end == kernels.STEP_LIMIT and not gain]
     if slow and _goes_on(check, partial):
-        turned = [Rescaled.of(problems[b], solutions[b]) for b in slow]
+        others = [Rescaled.of(problems[b], solutions[b]) for b in slow]
         again = _solve_all(
-            [r.problem for r in turned], [r.x for r in turned], _MAX_STEPS, tolerance, n_threads, check, partial
+            [r.problem for r in others],
+            [r.x for r in others],
+            _MAX_STEPS,
+            tolerance,
+            n_threads,
+            check,
+            partial,
         )
-        for b, rescaled, solution in zip(slow, turned, again, strict=True):
+        for b, rescaled, solution in zip(slow, others, again, strict=True):
             solutions[b] = replace(
                 solution,
                 x=rescaled.back(solution.x),
@@ -251,7 +257,7 @@ class Rescaled:
 
     @classmethod
     def of(cls, problem: Problem, at: Solution) -> Rescaled:
-        """Turn a problem where a run of it ended; the implied covariance at the new x is the same."""
+        """Rescale a problem where a run of it ended; the implied covariance at the new x is the same."""
         pattern = problem.pattern
         slot, fixed = pattern.slot.copy(), pattern.fixed.copy()
         slot2, fixed2 = pattern.slot2.copy(), pattern.fixed2.copy()
@@ -274,8 +280,8 @@ class Rescaled:
             fixed[e] = x[s] * problem.scale[pattern.target[e]]  # fixed values are on the scale of the data
             x[s], lower[s] = fixed2[q], start.LEAST_NOISE * variance[latent]
             swapped.append((latent, e, q))
-        turned = replace(pattern, slot=slot, fixed=fixed, slot2=slot2, fixed2=fixed2)
-        return cls(replace(problem, pattern=turned, lower=lower), x, pattern, tuple(swapped))
+        swapped_pattern = replace(pattern, slot=slot, fixed=fixed, slot2=slot2, fixed2=fixed2)
+        return cls(replace(problem, pattern=swapped_pattern, lower=lower), x, pattern, tuple(swapped))
 
     def back(self, x: Floats) -> Floats:
         """The same point with noise variances fixed again."""

@@ -18,7 +18,7 @@ from unmeasured.levels import Level
 from unmeasured.remarks import distrust
 from unmeasured.report.charts import heat_map, largest_residuals, residual_correlations, step_charts
 from unmeasured.report.html import html_page
-from unmeasured.report.run import About, Run, run_of
+from unmeasured.report.run import About, Run, exact_answer, run_of
 from unmeasured.report.write import write_run
 from unmeasured.search.trace import Step, Trace
 
@@ -112,8 +112,9 @@ def test_names_cannot_break_the_page():
     for tag in ("<b>L", "<i>1", "<u>title"):
         assert tag not in page
     ET.fromstring(heat_map(result))
-    # lavaan has no way to spell such names: the page says so instead of a model.
-    assert "# lavaan cannot read these names" in page
+    # lavaan has no way to spell such names: the model has others, and says whose they are.
+    assert "v_1 stands for" not in page
+    assert "i_1 stands for" in page
 
 
 def test_residuals_are_observed_less_implied(search):
@@ -247,3 +248,49 @@ def test_levels_effects_and_more_are_shown_where_a_result_has_them(search):
     plain = html_page(Run(search.result_))
     assert 'id="levels"' not in plain
     assert 'id="effect-table"' in plain
+
+
+@pytest.fixture(scope="module")
+def tolerant():
+    """A search that tolerates misfit: three factors, and minor ones."""
+    rng = np.random.default_rng(4)
+    factor = np.repeat([0, 1, 2], 4)
+    latents = rng.multivariate_normal(np.zeros(3), np.full((3, 3), 0.3) + 0.7 * np.eye(3), 3000)
+    minor = rng.standard_normal((3000, 30)) @ (rng.standard_normal((30, 12)) * 0.85 ** np.arange(30)[:, None])
+    return um.LGES().fit(0.7 * latents[:, factor] + 0.7 * rng.standard_normal((3000, 12)) + 0.1 * minor)
+
+
+@pytest.fixture(scope="module")
+def wording():
+    """A search among items with shared wording: two factors and four pairs."""
+    rng = np.random.default_rng(5)
+    factor = np.repeat([0, 1], 6)
+    latents = rng.multivariate_normal([0, 0], [[1, 0.3], [0.3, 1]], 3000)
+    residual = rng.standard_normal((3000, 12))
+    for a, b in ((0, 1), (2, 3), (6, 8), (5, 9)):
+        residual[:, a] = 0.7 * residual[:, b] + 0.7 * residual[:, a]
+    return um.LGES().fit(0.7 * latents[:, factor] + 0.7 * residual)
+
+
+def test_the_exact_answer_is_a_second_view(tolerant):
+    assert tolerant.tolerance_ == 0.05
+    exact = exact_answer(tolerant, 60.0)
+    assert exact is not None
+    assert len(exact.graph.latents) > len(tolerant.graph_.latents)
+    run = run_of(tolerant, exact=exact)
+    page = html_page(run)
+    assert f"Without tolerance {len(exact.graph.latents)} latents would be reported instead of 3" in page
+    again = Run.from_json(run.to_json())
+    assert html_page(again) == page
+    assert exact_answer(tolerant, 0.0) is None
+
+
+def test_pairs_are_on_the_page_and_in_a_file_of_their_own(wording, tmp_path):
+    folder = write_run(run_of(wording), tmp_path).parent
+    pairs = pd.read_csv(folder / "pairs.csv")
+    assert set(zip(pairs["item_1"], pairs["item_2"])) == {("x1", "x2"), ("x3", "x4"), ("x7", "x9"), ("x6", "x10")}
+    assert "Similar wording or method" in (folder / "report.html").read_text("utf-8")
+
+
+def test_an_exact_answer_has_no_second_view(search):
+    assert exact_answer(search, 10.0) is None

@@ -14,7 +14,7 @@ import pytest
 import unmeasured as um
 from unmeasured.errors import DataError, ModelError, UnmeasuredError
 from unmeasured.knowledge.rules import Paths
-from unmeasured.search.latent_edges import PredictedGains
+from unmeasured.search.score import GroupBic
 from unmeasured.search.model import FactorModel
 from unmeasured.search.structural import StructuralFit, StructuralModel, best_allowed
 
@@ -187,7 +187,7 @@ def test_the_predicted_graph_is_the_best_that_is_allowed() -> None:
     model = StructuralModel(FactorModel(("a", "b", "c", "d"), (1, 1), (1, 1, 2, 2)), ("x1", "x2"), ("y1", "y2"))
     for _ in range(3):
         M = rng.normal(size=(6, 6)) * 0.4 + np.eye(6)
-        predicted = PredictedGains(model.state.groups, M @ M.T, 0.05)
+        predicted = GroupBic(M @ M.T, model.sizes, 1.0, 0.05)
         forbidden = np.zeros((6, 6), dtype=bool)
         forbidden[2, 0] = True  # x1 does not cause the first group
         required = np.zeros((6, 6), dtype=bool)
@@ -199,11 +199,11 @@ def test_the_predicted_graph_is_the_best_that_is_allowed() -> None:
         assert score(predicted, found) == pytest.approx(best_of_all(predicted, paths), abs=1e-12)
 
 
-def score(predicted: PredictedGains, arcs: Any) -> float:
+def score(predicted: GroupBic, arcs: Any) -> float:
     return sum(predicted.local(j, sum(1 << int(i) for i in np.flatnonzero(arcs[:, j]))) for j in range(len(arcs)))
 
 
-def best_of_all(predicted: PredictedGains, paths: Paths) -> float:
+def best_of_all(predicted: GroupBic, paths: Paths) -> float:
     free = [(i, j) for i, j in combinations(range(6), 2) if not paths.required[i, j] and not paths.required[j, i]]
     choices = [
         [None, *([(i, j)] if not paths.forbidden[i, j] else []), *([(j, i)] if not paths.forbidden[j, i] else [])]

@@ -1,9 +1,8 @@
-"""With very many rows a search also comes down from a higher price, and never ends lower for it."""
+"""With very many rows a search also comes down from a larger penalty, and never ends lower for it."""
 
 import unmeasured as um
-from unmeasured.search.bic import BicSearch
+from unmeasured.search.bic import BicSearch, best_from_above
 from unmeasured.search.clock import Clock
-from unmeasured.search.descent import best_from_above
 from unmeasured.search.model import model_of_class
 from unmeasured.search.refine import Guidance
 from unmeasured.search.trace import Steps
@@ -20,24 +19,24 @@ def search_of(sample, clock=None, **guidance) -> BicSearch:
     return BicSearch(sample, Guidance(3, **guidance), clock or Clock(None))
 
 
-def prices_asked(monkeypatch) -> list[float]:
-    """Where the prices of all searches from now on are written down."""
-    prices: list[float] = []
+def penalties_asked(monkeypatch) -> list[float]:
+    """Where the penalties of all searches from now on are written down."""
+    penalties: list[float] = []
     own = BicSearch.best
 
     def noted(self, penalty, steps):
-        prices.append(penalty)
+        penalties.append(penalty)
         return own(self, penalty, steps)
 
     monkeypatch.setattr(BicSearch, "best", noted)
-    return prices
+    return penalties
 
 
-def test_it_leaves_a_summit_that_the_search_at_one_price_ends_on():
+def test_it_leaves_a_local_optimum_that_the_search_at_one_penalty_ends_at():
     sample, steps = traits("OCE"), Steps()
     first, best = search_of(sample).best(1.0, Steps()), best_from_above(search_of(sample), 1.0, steps)
-    assert sample.n * (best.value - first.value) > 5  # in units of log-likelihood
-    # And by BIC as users know it, without what our prices add.
+    assert best.value - first.value > 5  # in units of log-likelihood
+    # And by BIC as users know it, without what our prior adds.
     bic = [um.fit(found.state.cpdag.member(), sample).bic for found in (first, best)]
     assert bic[1] < bic[0] - 10
     phases = {step.phase.split(":")[0] for step in steps if step.phase.startswith("At penalty")}
@@ -47,17 +46,17 @@ def test_it_leaves_a_summit_that_the_search_at_one_price_ends_on():
 def test_it_goes_up_and_comes_down_where_the_model_is_rejected(monkeypatch):
     sample = traits("EN")
     first = search_of(sample).best(1.0, Steps())
-    prices = prices_asked(monkeypatch)
+    penalties = penalties_asked(monkeypatch)
     best = best_from_above(search_of(sample), 1.0, Steps())
-    assert [round(price, 1) for price in prices] == [1.0, 13.8, 3.7, 1.0]
+    assert [round(penalty, 1) for penalty in penalties] == [1.0, 13.8, 3.7, 1.0]
     assert best.value >= first.value
 
 
 def test_it_stays_where_nothing_calls_for_it(monkeypatch):
-    prices = prices_asked(monkeypatch)
+    penalties = penalties_asked(monkeypatch)
     sample = traits("EN")
     few = um.Sample(sample.names, sample.cov, 1000)
-    found = best_from_above(search_of(few), 1.0, Steps())  # BIC's own price is that of few rows
+    found = best_from_above(search_of(few), 1.0, Steps())  # BIC's own penalty is that of few rows
     best_from_above(search_of(sample), 4.0, Steps())  # near the top already
     start = model_of_class(found.state.cpdag, sample.names)
     best_from_above(search_of(sample, starts=[start]), 1.0, Steps())  # near an answer already
@@ -65,7 +64,7 @@ def test_it_stays_where_nothing_calls_for_it(monkeypatch):
     right = um.simulate.sample(um.simulate.realistic_parameters(truth, 3), 20_000, rng=3)
     # A model that holds is not rejected, however many rows there are.
     best_from_above(search_of(um.as_sample(right)), 1.0, Steps())
-    assert prices == [1.0, 4.0, 1.0, 1.0]
+    assert penalties == [1.0, 4.0, 1.0, 1.0]
 
 
 def test_a_search_out_of_time_keeps_what_it_has():

@@ -99,7 +99,7 @@ def test_a_wrong_pair_is_respected_and_reported_with_its_price():
     assert price(search) == pytest.approx(search.sem_.bic - free.sem_.bic, abs=0.051)
     assert price(search) > 10
     told = " ".join(search.remarks_)
-    assert "which contradicts: odd is measured by x1, x4. The data reject it loudly" in told
+    assert "which contradicts: odd is measured by x1, x4. The data speak against it" in told
 
 
 def test_one_machine_or_another_gives_the_same_and_scikit_learn_copies_it():

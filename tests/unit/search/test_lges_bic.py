@@ -13,13 +13,12 @@ from unmeasured.benchmark import experiment
 from unmeasured.benchmark.attempt import simulated_rows
 from unmeasured.data.sample import Sample
 from unmeasured.search.model import FactorModel
-from unmeasured.search.moves import RESTRUCTURING
+from unmeasured.search.moves import RESTRUCTURING, other_parents
 from unmeasured.search.proposals import RankGains, find_clusters, proposals
 from unmeasured.search.refine import Guidance, Refinement
 from unmeasured.search.relocate import relocations
-from unmeasured.search.score import BicScore, LikelihoodScore
+from unmeasured.search.score import BicScore, GroupBic, LikelihoodScore
 from unmeasured.sem.parameters import pattern_of
-from unmeasured.sem.savings import predicted_graph
 from unmeasured.sem.solve import Problem, solve
 
 
@@ -80,7 +79,7 @@ def test_misfit_is_that_of_a_fit():
     truth, rows = truth_and_rows(3)
     sample = um.as_sample(rows)
     score = BicScore(sample)
-    search = Refinement(score, RankGains(sample, score.price), Guidance(3), [])
+    search = Refinement(score, RankGains(sample, score.dimension_penalty), Guidance(3), [])
     right = model_of_class(truth)
     wrong = FactorModel(sample.names, (1,), (1,) * len(sample.names))
     for model in (right, wrong):
@@ -124,7 +123,7 @@ def test_a_time_limit_returns_the_best_so_far_and_says_so():
 
 def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
     _, rows = truth_and_rows(9, sizes=(1, 1, 1, 1), n_observed=14)
-    monkeypatch.setattr(Refinement, "restructure", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(Refinement, "restructured", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     model = um.LGES().fit(rows)
     assert model.remarks_[0].startswith("Interrupted after")
     assert "best model found so far" in model.remarks_[0]
@@ -165,20 +164,18 @@ def test_a_variable_may_belong_nowhere():
 def restructurings(model, sample):
     """All models a step away from this one: pairs and merges as the search would choose them."""
     score = BicScore(sample)
-    search = Refinement(score, RankGains(sample, score.price), Guidance(3), [])
+    search = Refinement(score, RankGains(sample, score.dimension_penalty), Guidance(3), [])
     (found,) = score([model])
-    here = search._situation(found)
-    return found, search, [(move.name, other) for move in RESTRUCTURING for other in move.candidates(here)]
+    here = search.situation(found)
+    return here, [(move.name, other) for move in RESTRUCTURING for other in move.candidates(here)]
 
 
 def test_every_move_leads_to_a_valid_model():
     truth, rows = truth_and_rows(1, sizes=(1, 2), n_observed=9)
     start = model_of_class(truth)
     assert start.is_valid
-    found, search, others = restructurings(start, Sample.from_rows(rows))
-    table, rise = search._rises(found)
-    changes = [change for some in search._relocated(found, table, rise) for change in some]
-    relocated = [search._applied(found.model, table, change) for change in changes]
+    here, others = restructurings(start, Sample.from_rows(rows))
+    relocated = [candidate.model for batch in other_parents.candidates(here) for candidate in batch]
     assert relocated
     names = {name for name, _ in others}
     assert "resize" in names
@@ -195,7 +192,7 @@ def test_every_move_leads_to_a_valid_model():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_closed_form_relocations_are_likelihoods_a_fit_reaches(seed):
-    """What they promise for other parents, a fit of that model reaches or beats."""
+    """What they predict for other parents, a fit of that model reaches or beats."""
     truth, rows = truth_and_rows(seed, sizes=(1, 1, 2), n_observed=12)
     sample = Sample.from_rows(rows)
     score = BicScore(sample)
@@ -206,11 +203,11 @@ def test_closed_form_relocations_are_likelihoods_a_fit_reaches(seed):
     for j, mask in zip(rng.integers(0, 12, 8).tolist(), rng.integers(1, 8, 8).tolist(), strict=True):
         other = found.model.with_parents(j, mask)
         now = table.likelihoods[j, found.model.parents[j] - 1]
-        promised = found_loglik(found, score) + sample.n * (table.likelihoods[j, mask - 1] - now)
+        bound = found_loglik(found, score) + sample.n * (table.likelihoods[j, mask - 1] - now)
         graph = um.DAG.from_edges(other.member.edges, latents=other.member.latents, names=other.member.names)
         reached = um.fit(graph, rows)
         saturated = -0.5 * sample.n * reached.solution.discrepancy
-        assert saturated > promised - 0.05
+        assert saturated > bound - 0.05
 
 
 def found_loglik(found, score):
@@ -227,13 +224,13 @@ def test_savings_equal_the_best_of_all_graphs(seed):
     A = rng.normal(size=(m, m)) * (rng.random((m, m)) < 0.5) + np.eye(m)
     Phi = A @ A.T + 0.1 * np.eye(m)
     ends = np.cumsum([0, *sizes])
-    N, price = 80.0, 2.2
+    N, penalty = 80.0, 2.2
 
     def local(g, parents):
         of = [i for h in parents for i in range(ends[h], ends[h + 1])]
         both = [*range(ends[g], ends[g + 1]), *of]
         log_det = np.linalg.slogdet(Phi[np.ix_(both, both)])[1] - np.linalg.slogdet(Phi[np.ix_(of, of)])[1]
-        return -0.5 * N * log_det - price * sizes[g] * len(of)
+        return -0.5 * N * log_det - penalty * sizes[g] * len(of)
 
     def best(order):
         return sum(
@@ -244,7 +241,7 @@ def test_savings_equal_the_best_of_all_graphs(seed):
     groups = range(len(sizes))
     connected = sum(local(g, groups[:g]) for g in groups)
     expected = max(map(best, itertools.permutations(groups))) - connected
-    arcs, saved = predicted_graph(Phi, sizes, N, price)
+    arcs, saved = GroupBic(Phi, sizes, N, penalty).predicted()
     assert saved == pytest.approx(expected, abs=1e-8)
     assert sum(local(g, np.flatnonzero(arcs[:, g])) for g in groups) - connected == pytest.approx(saved, abs=1e-8)
 
@@ -275,7 +272,7 @@ def test_the_dimension_of_a_measurement_model_is_exact(seed):
     model = model_of_class(truth)
     sample = Sample.from_rows(um.simulate.sample(truth, 200, rng=rng, parameters="realistic"))
     score = BicScore(sample)
-    for _, other in [("itself", model), *restructurings(model, sample)[2]]:
+    for _, other in [("itself", model), *restructurings(model, sample)[1]]:
         assert score.dimension(other) == um.dimension(other.member)
 
 

@@ -11,13 +11,13 @@ import pytest
 
 import unmeasured as um
 from unmeasured.search.clock import Clock
-from unmeasured.search.latent_graph import LatentBic, latent_class
+from unmeasured.search.latent_graph import latent_class
 from unmeasured.search.model import FactorModel
 from unmeasured.search.pieces import Pieces, first_factors, in_order, nearness, replaced, restricted
 from unmeasured.search.proposals import ChanceGains, RankGains, find_clusters
 from unmeasured.search.refine import Guidance
 from unmeasured.search.relocate import all_best_parents, relocations
-from unmeasured.search.score import BicScore
+from unmeasured.search.score import BicScore, GroupBic
 from unmeasured.sem.factors import fit_factors
 
 
@@ -77,7 +77,7 @@ def test_stepwise_finds_the_best_parents_of_all_sets(seed: int) -> None:
     factors = placed.factors
     table = relocations(sample.corr, factors.loadings, factors.Phi, factors.noise, model.sizes, masks)
     n_latents = (masks[:, None] >> np.arange(4) & 1) @ np.array(model.sizes)
-    worth = sample.n * table.likelihoods - score.price * n_latents
+    worth = sample.n * table.likelihoods - score.dimension_penalty * n_latents
     worth -= score.priors(np.bitwise_count(masks).astype(np.int64), 4)
     now = np.searchsorted(masks, model.parents)
     for j in range(20):
@@ -98,7 +98,7 @@ def test_a_latent_graph_of_a_population_is_the_true_class(seed: int) -> None:
     full = np.linalg.inv(np.eye(len(dag.names)) - parameters.F)
     Phi = (full.T @ parameters.Omega @ full)[np.ix_(position, position)]
     state = model_of_class(dag).state
-    found = latent_class(state, LatentBic(Phi, tuple(map(len, dag.groups)), 1.0, 1e-7))
+    found = latent_class(state, GroupBic(Phi, tuple(map(len, dag.groups)), 1.0, 1e-7))
     assert um.metrics.compare(dag, found.cpdag).shd == 0
 
 

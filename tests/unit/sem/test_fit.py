@@ -136,7 +136,7 @@ def test_summary_holds_the_essentials():
 MISTAKES = {
     "not symmetric": (lambda: fit(cov=CORR.where(np.tril(np.ones((4, 4))) > 0, CORR * 0.9)), "not symmetric: ('a', 'b') is 0.54 but ('b', 'a') is 0.6"),
     "not positive definite": (lambda: fit(cov=CORR.replace({0.4: -0.9, 0.35: 0.9})), "not positive definite (smallest eigenvalue of the correlations -0.6"),
-    "constant": (lambda: fit(cov=CORR.mask((CORR.index.to_numpy()[:, None] == "b") | (CORR.columns == "b"), 0.0)), "The diagonal of the matrix, where variances belong, is zero or negative for 'b'. Drop them if they are constant; else look whether rows and columns are in the same order."),
+    "constant": (lambda: fit(cov=CORR.mask((CORR.index.to_numpy()[:, None] == "b") | (CORR.columns == "b"), 0.0)), "The diagonal of the matrix, where variances belong, is zero or negative for 'b'. Leave them out if they are constant; else look whether rows and columns are in the same order."),
     "missing entries": (lambda: fit(cov=CORR.replace(0.3, np.nan)), "2 missing or infinite entries, the first at ('c', 'd')"),
     "perfect correlation": (lambda: fit(cov=CORR.replace(0.6, 1.0)), "Variables 'a' and 'b' are perfectly correlated"),
     "too few samples": (lambda: fit(n=4), "4 samples are too few for 4 variables"),

@@ -243,7 +243,7 @@ def shortfall_bound(
 
     ``parents`` (n,) is the measurement model and ``cuts`` the answer of :func:`cut_sizes`. The rank of Cov(A, B) is
     the least of ``cuts[X, Y]`` plus the variables of A with a parent outside X plus those of B with one outside Y,
-    over all sets of groups X and Y. The last three arguments are room to work in.
+    over all sets of groups X and Y. The last three arguments are work space.
     """
     full, n_sets = 1 << len(parents), len(cuts)
     for X in range(n_sets):
@@ -351,8 +351,8 @@ class Criterion:
 
     def allowances(self, dimension: Ints, threshold: float) -> Floats:
         """The largest shortfall with which a score still reaches the threshold; negative where none does."""
-        room = (self.saturated - self.charge * dimension - threshold) / self.weight
-        return np.where(room < 0.0, -1.0, np.maximum(room, self.forgiven))
+        slack = (self.saturated - self.charge * dimension - threshold) / self.weight
+        return np.where(slack < 0.0, -1.0, np.maximum(slack, self.forgiven))
 
 
 # ------------------------------------------------------------------------------------------------- the search
@@ -376,7 +376,7 @@ class ExactStep:
     seconds: float
     what: str
     score: float  # of the best class so far
-    n_open: int  # measurement models not yet settled
+    n_open: int  # measurement models not yet decided
     n_fitted: int  # classes fitted so far
 
     def __str__(self) -> str:
@@ -389,9 +389,9 @@ class ExactStep:
 class BranchAndBound:
     """Measurement models best first, their latent graphs bounded, what is left fitted; see the top of this module.
 
-    Models wait in the order of what they promise, the score they could have at best as far as a quick bound can
-    tell. When a model's turn comes, its classes join the heap, each with the score it could have at best. What comes
-    to the top of the heap and promises more than all models that wait is fitted.
+    Models wait in the order of their upper bounds, the score they could have at best as far as a quick bound can
+    tell. When a model comes first, its classes join the heap, each with the score it could have at best. What comes
+    to the top of the heap and is above the bounds of all models that wait is fitted.
     """
 
     def __init__(
@@ -406,24 +406,24 @@ class BranchAndBound:
         self._tables = [measurement_table(n, m, largest, sample.names) for m in range(1, n // 2 + 1)]
         self._first = np.cumsum([0, *map(len, self._tables)])  # models are numbered through all tables
         bounds = [complete_bounds(table, self._ranks) for table in self._tables]
-        promises = np.concatenate([self._promises(t, b) for t, b in zip(self._tables, bounds, strict=True)])
-        self._waiting = np.argsort(-promises, kind="stable")
-        self._promised = promises[self._waiting]
-        self._next = 0  # models that waited before this one are in the heap or settled
+        upper_bounds = np.concatenate([self._upper_bounds(t, b) for t, b in zip(self._tables, bounds, strict=True)])
+        self._waiting = np.argsort(-upper_bounds, kind="stable")
+        self._waiting_bounds = upper_bounds[self._waiting]
+        self._next = 0  # models that waited before this one are in the heap or decided
         self._heap: list[_Entry] = []
         guesses = [criterion.scores(b, t.most_dimensions()) for t, b in zip(self._tables, bounds, strict=True)]
         self._guesses = np.argsort(-np.concatenate(guesses), kind="stable")[: max(_BATCH, n_best)].tolist()
         self._expanded: set[int] = set()
 
-    def _promises(self, table: MeasurementTable, bound: Floats) -> Floats:
+    def _upper_bounds(self, table: MeasurementTable, bound: Floats) -> Floats:
         """(B,) the best score over the ways to divide the groups into parts that no edge joins."""
         if not self.bounding:
             return np.full(len(table), math.inf)
-        promise = np.full(len(table), -math.inf)
+        best = np.full(len(table), -math.inf)
         for parts in partitions_of_groups(table.n_groups):
             shortfall = np.maximum(bound, independence_bounds(table, self._ranks, parts))
-            promise = np.maximum(promise, self.criterion.scores(shortfall, table.least_dimensions(parts)))
-        return promise
+            best = np.maximum(best, self.criterion.scores(shortfall, table.least_dimensions(parts)))
+        return best
 
     @property
     def n_models(self) -> int:
@@ -439,14 +439,14 @@ class BranchAndBound:
     @property
     def ceiling(self) -> float:
         """The largest score that a class not yet fitted could have."""
-        return max(self._waiting_promise, self._heap[0].promise if self._heap else -math.inf)
+        return max(self._best_waiting, self._heap[0].upper_bound if self._heap else -math.inf)
 
     @property
-    def _waiting_promise(self) -> float:
-        return float(self._promised[self._next]) if self._next < self.n_models else -math.inf
+    def _best_waiting(self) -> float:
+        return float(self._waiting_bounds[self._next]) if self._next < self.n_models else -math.inf
 
     @property
-    def is_settled(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether no class that is left could enter the list of the best."""
         return self.ceiling < self.threshold or self.ceiling == -math.inf
 
@@ -461,12 +461,12 @@ class BranchAndBound:
         return int(np.array(per_table)[tables] @ counts) + len(self._open_entries())
 
     def _open_waiting(self) -> Ints:
-        end = int(np.searchsorted(-self._promised, -self.threshold, side="right"))
+        end = int(np.searchsorted(-self._waiting_bounds, -self.threshold, side="right"))
         waiting = self._waiting[self._next : max(end, self._next)]
         return waiting[~np.isin(waiting, list(self._expanded))]
 
     def _open_entries(self) -> list[_Entry]:
-        return [entry for entry in self._heap if entry.promise >= self.threshold]
+        return [entry for entry in self._heap if entry.upper_bound >= self.threshold]
 
     def _table_of(self, model: Ints | int) -> Ints:
         """The table in which a model stands."""
@@ -491,8 +491,8 @@ class BranchAndBound:
         """Bound models until a batch of classes has come to the top, and fit it; or fit the top as it is."""
         batch: list[_Entry] = []
         try:
-            while len(batch) < _BATCH and not self.is_settled and time.monotonic() <= deadline:
-                if self._heap and (not expand or self._heap[0].promise >= self._waiting_promise):
+            while len(batch) < _BATCH and not self.is_complete and time.monotonic() <= deadline:
+                if self._heap and (not expand or self._heap[0].upper_bound >= self._best_waiting):
                     batch.append(heapq.heappop(self._heap))
                 elif expand:
                     self._expand(int(self._waiting[self._next]))
@@ -518,10 +518,10 @@ class BranchAndBound:
         dimension = dimensions(measurement)
         allowances = self.criterion.allowances(dimension, self.threshold)
         bounds = self._class_bounds(measurement, allowances)
-        promises = self.criterion.scores(bounds, dimension)
+        upper_bounds = self.criterion.scores(bounds, dimension)
         for c in np.flatnonzero(bounds <= allowances).tolist():
             if c or model not in self._guesses:  # the complete graphs of the first models are fitted
-                heapq.heappush(self._heap, _Entry(-float(promises[c]), model, c, measurement, int(dimension[c])))
+                heapq.heappush(self._heap, _Entry(-float(upper_bounds[c]), model, c, measurement, int(dimension[c])))
 
     def _class_bounds(self, measurement: FactorModel, allowances: Floats) -> Floats:
         if not self.bounding:
@@ -547,17 +547,17 @@ class BranchAndBound:
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Entry:
-    """A class in the heap, which gives out the smallest: the best promise, then the first model and class."""
+    """A class in the heap, which gives out the smallest: the best bound, then the first model and class."""
 
-    minus_promise: float
+    minus_bound: float
     model: int
     number: int  # among latent_classes
     measurement: FactorModel = field(compare=False)
     dimension: int = field(compare=False)
 
     @property
-    def promise(self) -> float:
-        return -self.minus_promise
+    def upper_bound(self) -> float:
+        return -self.minus_bound
 
     @property
     def latent_graph(self) -> tuple[int, ...]:
@@ -587,11 +587,11 @@ class ExactSearch(Search):
     cor : "auto", "pearson", "polychoric" or "spearman-normal"
         What to make of rows; see :func:`unmeasured.as_sample`.
     missing : "ml", "listwise" or "pairwise"
-        What to do about holes in rows.
+        What to do about missing values in rows.
     n_jobs : int
         Threads for fits, -1 for all cores; the result does not depend on it.
     verbose : bool
-        Show a progress bar: the part of the measurement models that is settled.
+        Show a progress bar: the part of the measurement models that is decided.
 
     Attributes
     ----------
@@ -686,20 +686,20 @@ class ExactSearch(Search):
         self._keep(search, trace, why)
 
     def _run(self, search: BranchAndBound, started: float) -> tuple[list[ExactStep], str]:
-        """Step until all is settled; the reason if it is not."""
+        """Step until all is decided; the reason if it is not."""
         deadline = math.inf if self.time_limit is None else started + self.time_limit
         trace: list[ExactStep] = []
         with tqdm(total=search.n_models, disable=not self.verbose, unit="model", desc="exact search") as bar:
             try:
                 search.start()
                 _record(trace, search, time.monotonic() - started)
-                while not search.is_settled:
+                while not search.is_complete:
                     search.step(deadline)
                     _record(trace, search, time.monotonic() - started)
                     if self.verbose:
                         bar.set_postfix(best=f"{search.best[0].score:.2f}", fitted=search.n_fitted, refresh=False)
                         bar.update(search.n_models - search.open_models() - bar.n)
-                    if time.monotonic() > deadline and not search.is_settled:
+                    if time.monotonic() > deadline and not search.is_complete:
                         return trace, f"the time limit of {self.time_limit:g} s was reached"
             except KeyboardInterrupt:
                 if not search.best:
@@ -708,7 +708,7 @@ class ExactSearch(Search):
         return trace, ""
 
     def _keep(self, search: BranchAndBound, trace: list[ExactStep], why: str) -> None:
-        """Turn what was found into attributes."""
+        """Make attributes of what was found."""
         best = search.best[0]
         self.graph_ = best.model.cpdag(best.latent_graph)
         self.sem_ = best.fit
@@ -777,8 +777,8 @@ def _record(trace: list[ExactStep], search: BranchAndBound, seconds: float) -> N
     score = search.best[0].score
     if not trace or score > trace[-1].score:
         what = "a better class" if trace else "the first classes"
-    elif search.is_settled:
-        what = "all classes settled"
+    elif search.is_complete:
+        what = "all classes decided"
     else:
         return
     trace.append(ExactStep(seconds, what, score, search.open_models(), search.n_fitted))

@@ -361,9 +361,9 @@ def _all_dags(m: int) -> Iterator[tuple[int, ...]]:
     pairs = list(combinations(range(m), 2))
     for kinds in product((None, False, True), repeat=len(pairs)):
         children = [0] * m
-        for (a, b), turned in zip(pairs, kinds):
-            if turned is not None:
-                children[b if turned else a] |= 1 << (a if turned else b)
+        for (a, b), is_reversed in zip(pairs, kinds):
+            if is_reversed is not None:
+                children[b if is_reversed else a] |= 1 << (a if is_reversed else b)
         if len(topological_order(_parents(children), children)) == m:
             yield tuple(children)
 

@@ -1,11 +1,12 @@
-"""Moves over the groups of a measurement model, a file each.
+"""Moves over a measurement model, a file each.
 
-To add one, write a file with a ``MOVE`` (:class:`~unmeasured.search.moves.base.Move`) and name it here. A user's own
-moves are functions from a model to others, given as ``um.LGES(moves=[...])``.
+*Other parents* is made until it improves nothing; then the moves over groups are tried together, *rebuild* last. To add
+one, write a file with a ``MOVE`` (:class:`~unmeasured.search.moves.base.Move`) and name it here. A user's own moves are
+functions from a model to others, given as ``um.LGES(moves=[...])``.
 """
 
-from unmeasured.search.moves import absorb, dissolve, exchange, expel, merge, new_latent, resize, split
-from unmeasured.search.moves.base import Change, Move, Situation
+from unmeasured.search.moves import absorb, dissolve, exchange, expel, merge, new_latent, rebuild, resize, split
+from unmeasured.search.moves.base import Candidate, Change, ClosedForms, Move, Situation
 
 RESTRUCTURING: tuple[Move, ...] = (
     absorb.MOVE,
@@ -17,5 +18,6 @@ RESTRUCTURING: tuple[Move, ...] = (
     exchange.MOVE,
     dissolve.MOVE,
 )
+REBUILDING: tuple[Move, ...] = (rebuild.MOVE,)
 
-__all__ = ["RESTRUCTURING", "Change", "Move", "Situation"]
+__all__ = ["REBUILDING", "RESTRUCTURING", "Candidate", "Change", "ClosedForms", "Move", "Situation"]

@@ -2,21 +2,80 @@
 
 A move proposes; it neither fits nor decides. Its candidates may be invalid: those are dropped, as are those that
 contradict knowledge. Of each kind the few with the best predicted gain are fitted, the best of these get other parents
-for their variables, and the best of all is taken if the score rises (:mod:`unmeasured.search.refine`).
+for their variables (:mod:`unmeasured.search.refine`), and the best of all is taken if the score rises
+(:mod:`unmeasured.search.climb`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import NamedTuple
 
-from unmeasured.arrays import Floats
+import numpy as np
+
+from unmeasured.arrays import Bools, Floats, Ints
+from unmeasured.knowledge.rules import Rules
+from unmeasured.search.budget import BUDGET
+from unmeasured.search.guided import is_allowed
 from unmeasured.search.model import FactorModel
 from unmeasured.search.proposals import RankGains
-from unmeasured.search.relocate import Relocations
-from unmeasured.search.score import Fitted
+from unmeasured.search.relocate import Relocations, latents_of, predicted_rise, relocated
+from unmeasured.search.score import BicScore, Fitted, Start
 
 Change = list[tuple[int, int]]  # variables and the column of their new parents in a table of relocations
+
+
+class ClosedForms:
+    """What closed forms say of fitted models: gains of rank constraints, and other parents for variables."""
+
+    def __init__(self, score: BicScore, gains: RankGains) -> None:
+        self.score, self.gains = score, gains
+        self._choices: dict[Hashable, tuple[Ints, Bools, Floats]] = {}  # made once
+
+    def rises(self, found: Fitted) -> tuple[Relocations, Floats]:
+        """Sets of parents, and (n, C) by how much each would raise the score at least."""
+        model, sample = found.model, self.score.sample
+        masks, allowed, penalties = self.choices(model, BUDGET.max_parents)
+        table = relocated(sample.corr, found.loadings, found.latent_cov, found.noise, masks, allowed)
+        value = sample.n * table.likelihoods - penalties
+        now = np.arange(len(model.parents)), np.searchsorted(masks, model.parents)
+        rise = value - value[now][:, None]
+        rise[now] = -np.inf
+        return table, rise
+
+    def predicted_score(self, found: Fitted) -> float:
+        """The score, and what other parents, up to two groups at once, add to it if they do so independently."""
+        model, sample = found.model, self.score.sample
+        masks, allowed, penalties = self.choices(model, 2)
+        now = np.searchsorted(masks, model.parents)
+        fit = found.loadings, found.latent_cov, found.noise
+        return found.value + predicted_rise(sample.corr, *fit, allowed, penalties, now, sample.n)
+
+    def choices(self, model: FactorModel, most: int) -> tuple[Ints, Bools, Floats]:
+        """Sets of parents worth a look (C,), their latents (C, m) and their penalties (C,)."""
+        key = most, model.sizes, frozenset(model.parents)
+        if key not in self._choices:
+            masks = parent_sets(most, len(model.sizes), key[2])
+            allowed = latents_of(masks, model.sizes)
+            priors = self.score.priors(np.bitwise_count(masks).astype(np.int64), len(model.sizes))
+            self._choices[key] = masks, allowed, self.score.dimension_penalty * allowed.sum(axis=1) + priors
+        return self._choices[key]
+
+
+def parent_sets(most: int, n_groups: int, in_use: Iterable[int]) -> Ints:
+    """Sets of groups as bits, in order: none, up to so many groups, those in use with one more or less.
+
+    >>> parent_sets(1, 3, [0b011]).tolist()
+    [0, 1, 2, 3, 4, 7]
+    """
+    most = min(most if n_groups <= BUDGET.few_groups_for_triples else 2, n_groups)
+    masks = {sum(1 << g for g in some) for r in range(most + 1) for some in combinations(range(n_groups), r)}
+    for mask in in_use:
+        masks |= {mask, *(mask ^ 1 << g for g in range(n_groups))}
+    return np.array(sorted(masks), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,20 +83,47 @@ class Situation:
     """What a move may look at: a fitted model, closed forms, and limits."""
 
     found: Fitted
-    gains: RankGains  # of rank constraints: what a set of variables gains as the indicators of k latents
-    corr: Floats  # (n, n) of the observed variables
+    forms: ClosedForms
     max_group_size: int
-    relocations: Relocations  # other parents for every variable, scored in closed form
-    rise: Floats  # (n, C) by how much each of them would raise the score at least
+    rules: Rules | None = None  # what is known
 
     @property
     def model(self) -> FactorModel:
         """The present model."""
         return self.found.model
 
+    @property
+    def gains(self) -> RankGains:
+        """What a set of variables gains as the indicators of k latents."""
+        return self.forms.gains
+
+    @property
+    def corr(self) -> Floats:
+        """(n, n) of the observed variables."""
+        return self.forms.score.sample.corr
+
+    @cached_property
+    def _rises(self) -> tuple[Relocations, Floats]:
+        return self.forms.rises(self.found)
+
+    @property
+    def relocations(self) -> Relocations:
+        """Other parents for every variable, scored in closed form."""
+        return self._rises[0]
+
+    @property
+    def rise(self) -> Floats:
+        """(n, C) by how much each of them would raise the score at least."""
+        return self._rises[1]
+
     def predicted_gain(self, change: Change) -> float:
         """What other parents for some variables gain, if they do so independently."""
         return sum(float(self.rise[j, c]) for j, c in change)
+
+    @property
+    def predicted_score(self) -> float:
+        """The score, and what the best other parents of all variables add to it if they do so independently."""
+        return self.found.value + float(np.maximum(self.rise.max(axis=1), 0.0).sum())
 
     def applied(self, change: Change) -> FactorModel:
         """The model with other parents for some variables."""
@@ -45,6 +131,17 @@ class Situation:
         for j, c in change:
             model = model.with_parents(j, int(self.relocations.masks[c]))
         return model
+
+    def allows(self, model: FactorModel) -> bool:
+        """Whether a model is valid and agrees with what is known."""
+        return is_allowed(model, self.rules)
+
+
+class Candidate(NamedTuple):
+    """A model to fit, and where its fit begins."""
+
+    model: FactorModel
+    start: Start
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,16 @@ from collections.abc import Iterator
 
 from unmeasured.search.model import FactorModel
 from unmeasured.search.moves.base import Move, Situation
-from unmeasured.search.proposals import splits
+from unmeasured.search.moves.rebuild import rebuilt
 
 
 def candidates(situation: Situation) -> Iterator[FactorModel]:
     """What closed forms find among the variables of each group."""
-    yield from splits(situation.model, situation.gains, situation.max_group_size)
+    model = situation.model
+    for g in range(model.n_groups):
+        for other in rebuilt(model, situation.gains, (g,), situation.max_group_size):
+            if other.key != model.key:
+                yield other
 
 
 MOVE = Move("split", candidates)

@@ -1,6 +1,6 @@
 """Algorithm 1: how many latents there are, and who measures them.
 
-The box of the paper, line by line; where it is mended the comment says so, and ``docs/departures.md`` why.
+The box of the paper, line by line; where it is corrected the comment says so, and ``docs/departures.md`` why.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def run_phase1(
     phase = Phase(start, score, delta, prune)  # line 3
     open_items = list(range(len(start.observed)))  # X_t
     k = 1
-    # Line 4 ends the loop once k > |X_t| / 2, and so never tests a common child left alone in X_t. Mended: the
+    # Line 4 ends the loop once k > |X_t| / 2, and so never tests a common child left alone in X_t. Corrected: the
     # common-child test goes on while X_t is not empty and k is at most |L_d|.
     try:
         while open_items and (2 * k <= len(open_items) or k <= n_claimed(phase.state)):
@@ -88,7 +88,7 @@ def n_claimed(state: State) -> int:
 def candidate_parents(state: State, k: int) -> Iterator[Group]:
     """Sets L_i of k latents out of groups already found.
 
-    Line 5 takes any subset of L_d. Mended: only unions of whole groups, since the likelihood cannot refuse a set
+    Line 5 takes any subset of L_d. Corrected: only unions of whole groups, since the likelihood cannot refuse a set
     that cuts a group: a rotation inside the group makes the missing latent superfluous.
     """
     for r in range(1, len(state.groups) + 1):

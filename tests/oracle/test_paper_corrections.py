@@ -1,4 +1,4 @@
-"""Places where the paper's algorithms do not hold as printed: a counter-example each, and the mended version."""
+"""Places where the paper's algorithms do not hold as printed: a counter-example each, and the corrected version."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ THREE = um.DAG.from_edges(
 def test_a_common_child_left_alone_is_never_tested_by_the_printed_loop(monkeypatch):
     """Line 4 stops at k = 2 > |X_t| / 2 with x still open, so x keeps L3 as a parent."""
     parameters = strong_parameters(THREE)
-    mended = lges(parameters)
-    assert um.metrics.compare(THREE, mended.graph_).shd == 0
+    corrected = lges(parameters)
+    assert um.metrics.compare(THREE, corrected.graph_).shd == 0
 
     monkeypatch.setattr(phase1, "n_claimed", lambda state: 0)  # the condition as printed: k <= |X_t| / 2 alone
     printed = lges(parameters)

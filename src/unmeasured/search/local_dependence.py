@@ -1,0 +1,135 @@
+"""Local dependence: pairs of items that share more than their latents.
+
+Two items with the same words, or asked in the same way, go together beyond what they measure. A search that cannot say
+so spends latents on them. Here a model that was found gets covariances of residuals, ``x1 ~~ x2``, where they pay::
+
+    fit ──► modification index of every pair ──► the stronger half, no item twice ──► fit again ──► ... none pays
+        ──► pairs whose Wald test no longer pays are taken out
+
+There are q = p(p-1)/2 pairs, so each has to pay for having been picked among so many (extended BIC; Chen and Chen
+2008): twice the log-likelihood has to rise by ``log N_eff + 2 log q``. With 25 items and N_eff = 364 that is a partial
+correlation of about .2 that the latents leave unexplained.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from unmeasured.arrays import Floats
+from unmeasured.graphs import CPDAG
+from unmeasured.sem.fit import Fit, fit_many
+from unmeasured.sem.solve import Check, never
+
+Pair = tuple[str, str]
+# Pairs that a remark names; all are in the result.
+_SHOWN = 5
+
+
+def cost_of_a_pair(n_items: int, n_effective: float, penalty: float = 1.0) -> float:
+    """By how much twice the log-likelihood has to rise for one pair.
+
+    >>> round(cost_of_a_pair(25, 364), 1)
+    17.3
+    """
+    return penalty * (math.log(n_effective) + 2.0 * math.log(max(n_items * (n_items - 1) // 2, 1)))
+
+
+def with_residual_pairs(
+    fit: Fit, n_effective: float, penalty: float = 1.0, *, n_threads: int | None = None, check: Check = never
+) -> Fit:
+    """The fit of a class with the residual pairs that pay at N_eff; the same fit where none does.
+
+    A pair that would make the fit improper is not taken.
+    """
+    graph = fit.graph
+    if not isinstance(graph, CPDAG) or math.isinf(fit.sample.n) or not fit.converged or fit.df <= 0:
+        return fit
+    cost = cost_of_a_pair(len(graph.observed), n_effective, penalty)
+    while True:
+        check()
+        chosen = _strongest(_indices_of_pairs(fit), cost * fit.sample.n / n_effective)
+        better = None
+        while chosen and better is None:
+            trial = _fitted(fit, chosen, n_threads, check)
+            rise = n_effective * (fit.solution.discrepancy - trial.solution.discrepancy)
+            is_proper = trial.converged and (trial.admissible or not fit.admissible)
+            better = trial if is_proper and rise > cost * len(chosen) else None
+            chosen = chosen[: len(chosen) // 2]
+        if better is None:
+            return _without_superfluous(fit, cost * fit.sample.n / n_effective, n_threads, check)
+        fit = better
+
+
+def _without_superfluous(fit: Fit, least: float, n_threads: int | None, check: Check) -> Fit:
+    """The fit without pairs that have stopped paying since others came in: by their Wald tests, one at a time."""
+    while True:
+        graph = fit.graph
+        assert isinstance(graph, CPDAG)
+        table = fit.parameters
+        rows = table[(table["op"] == "~~") & (table["lhs"] != table["rhs"])]
+        weak = rows[rows["z"] ** 2 < least].sort_values("z", key=np.abs, kind="stable")
+        if not len(weak):
+            return fit
+        check()
+        gone = {weak["lhs"].iloc[0], weak["rhs"].iloc[0]}
+        left = graph.with_pairs([pair for pair in graph.pairs if set(pair) != gone])
+        start = _start(fit.solution.x, graph, left)
+        (fit,) = fit_many([left], fit.sample, starts=[start], n_restarts=0, n_threads=n_threads, check=check)
+
+
+def pairs_in_words(fit: Fit) -> str:
+    """The residual pairs of a fit with their correlations, the strongest first."""
+    table = residual_correlations(fit.parameters)
+    shown = [f"{a} and {b} ({r:.2f})" for a, b, r in zip(table["item_1"], table["item_2"], table["std"], strict=True)]
+    more = f" and {len(shown) - _SHOWN} more (result_.local_dependence)" if len(shown) > _SHOWN else ""
+    return (
+        f"Similar wording or method: {len(shown)} pair{'s' if len(shown) > 1 else ''} of items share more than their "
+        f"latents explain, by residual correlation: {', '.join(shown[:_SHOWN])}{more}."
+    )
+
+
+def residual_correlations(table: pd.DataFrame) -> pd.DataFrame:
+    """One row per residual pair of a table of parameters, the strongest first: ``item_1 item_2 est se ... std``."""
+    rows = table[(table["op"] == "~~") & (table["lhs"] != table["rhs"])].drop(columns="op")
+    rows = rows.rename(columns={"lhs": "item_1", "rhs": "item_2"})
+    return rows.sort_values("std", key=lambda r: -r.abs(), kind="stable", ignore_index=True)
+
+
+def _indices_of_pairs(fit: Fit) -> pd.DataFrame:
+    table = fit.modification_indices()
+    observed = set(fit.sample.names)
+    is_pair = (table["op"] == "~~") & table["lhs"].isin(observed) & table["rhs"].isin(observed)
+    return table[is_pair & (table["lhs"] != table["rhs"])]
+
+
+def _strongest(table: pd.DataFrame, least: float) -> list[Pair]:
+    """The stronger half of the pairs that pay, strongest first, no item in two of them."""
+    paying = table[table["mi"] > least]
+    chosen: list[Pair] = []
+    used: set[str] = set()
+    for a, b in zip(paying["lhs"], paying["rhs"], strict=True):
+        if len(chosen) < max(1, math.ceil(len(paying) / 2)) and not used & {a, b}:
+            chosen.append((a, b))
+            used |= {a, b}
+    return chosen
+
+
+def _fitted(fit: Fit, more: Sequence[Pair], n_threads: int | None, check: Check) -> Fit:
+    """The same class with more pairs, started where the fit ended."""
+    graph = fit.graph
+    assert isinstance(graph, CPDAG)
+    wider = graph.with_pairs([*graph.pairs, *more])
+    start = _start(fit.solution.x, graph, wider)
+    (found,) = fit_many([wider], fit.sample, starts=[start], n_restarts=0, n_threads=n_threads, check=check)
+    return found
+
+
+def _start(x: Floats, graph: CPDAG, wider: CPDAG) -> Floats:
+    """Estimates of the fit, new pairs at zero; pairs come last among the parameters."""
+    n_before = len(x) - len(graph.pairs)
+    known = dict(zip(graph.pairs, x[n_before:], strict=True))
+    return np.concatenate([x[:n_before], [known.get(pair, 0.0) for pair in wider.pairs]])

@@ -1,0 +1,53 @@
+"""Rebuild: two or three groups are dissolved and their variables are clustered anew.
+
+For groups that are wrong together, where no change of one of them improves. The most work of all moves, so it comes
+last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from unmeasured.search.budget import BUDGET
+from unmeasured.search.model import FactorModel
+from unmeasured.search.moves.base import Move, Situation
+from unmeasured.search.proposals import Cluster, RankGains, assemble, find_clusters
+
+
+def candidates(situation: Situation) -> Iterator[FactorModel]:
+    """What closed forms find among the variables of every pair of groups, with few groups of every three."""
+    model, G = situation.model, situation.model.n_groups
+    seen = {model.key}
+    for r in range(2, min(3 if BUDGET.few_groups >= G else 2, G) + 1):
+        for gone in combinations(range(G), r):
+            for other in rebuilt(model, situation.gains, gone, situation.max_group_size):
+                if other.is_valid and other.key not in seen:
+                    seen.add(other.key)
+                    yield other
+
+
+def rebuilt(model: FactorModel, gains: RankGains, gone: tuple[int, ...], max_group_size: int) -> Iterator[FactorModel]:
+    """The model with some of its groups dissolved and their variables clustered anew, at each rate.
+
+    Variables left over get all new groups as parents; which of them they need is for the score to say.
+    """
+    mask = sum(1 << g for g in gone)
+    items = [j for j, parents in enumerate(model.parents) if parents & mask and not parents & ~mask]
+    kept = [g for g in range(len(model.sizes)) if g not in gone]
+    old = [(model.sizes[g], model.pure(g)) for g in kept]
+    visited: set[tuple[Cluster, ...]] = set()
+    for rate in BUDGET.rates:
+        new, _ = find_clusters(gains, items, rate, max_group_size)
+        if not new or tuple(new) in visited:
+            continue
+        visited.add(tuple(new))
+        everything_new = ((1 << len(new)) - 1) << len(old)
+        known = {
+            j: sum(1 << i for i, g in enumerate(kept) if parents >> g & 1) | (everything_new if parents & mask else 0)
+            for j, parents in enumerate(model.parents)
+        }
+        yield assemble(gains, [*old, *new], known)
+
+
+MOVE = Move("rebuild", candidates)

@@ -1,0 +1,158 @@
+"""Residual pairs: in graphs, in fits, and bought by a search."""
+
+import math
+
+import numpy as np
+import pytest
+
+import unmeasured as um
+from unmeasured.errors import GraphError
+from unmeasured.graphs.convert import from_json, to_json
+from unmeasured.search.local_dependence import cost_of_a_pair, with_residual_pairs
+from unmeasured.sem.fit import fit_many
+
+DEMOCRACY = {"ind60": ["x1", "x2", "x3"], "dem60": ["y1", "y2", "y3", "y4"], "dem65": ["y5", "y6", "y7", "y8"]}
+# lavaan 0.6-14, standardizedSolution(sem(..., std.lv = TRUE)) of Bollen's model: residual correlation, standard error
+LAVAAN = {
+    ("y1", "y5"): (0.296, 0.140),
+    ("y2", "y4"): (0.273, 0.120),
+    ("y2", "y6"): (0.356, 0.097),
+    ("y3", "y7"): (0.191, 0.133),
+    ("y4", "y8"): (0.109, 0.131),
+    ("y6", "y8"): (0.338, 0.110),
+}
+
+
+def bollen():
+    edges = [(latent, x) for latent, items in DEMOCRACY.items() for x in items]
+    edges += [("ind60", "dem60"), ("ind60", "dem65"), ("dem60", "dem65")]
+    return um.DAG.from_edges(edges, latents=list(DEMOCRACY)).with_pairs([(b, a) for a, b in LAVAAN])
+
+
+def with_wording(rng, n, pairs, size=0.5, p=12):
+    """Rows of three correlated factors with four items each; items of a pair share part of their residuals."""
+    factor = np.repeat(np.arange(3), p // 3)
+    latents = rng.multivariate_normal(np.zeros(3), np.full((3, 3), 0.3) + 0.7 * np.eye(3), n)
+    residual = rng.standard_normal((n, p))
+    for a, b in pairs:
+        shared = rng.standard_normal(n)
+        for j in (a, b):
+            residual[:, j] = math.sqrt(size) * shared + math.sqrt(1 - size) * residual[:, j]
+    return 0.7 * latents[:, factor] + math.sqrt(0.51) * residual
+
+
+# Graphs -----------------------------------------------------------------------------------------------------
+
+
+def test_pairs_belong_to_every_member_of_a_class():
+    dag = bollen()
+    assert dag.pairs == tuple(sorted(LAVAAN, key=lambda pair: [dag.names.index(x) for x in pair]))
+    assert dag.cpdag().pairs == dag.pairs
+    assert {member.pairs for member in dag.cpdag().members()} == {dag.pairs}
+    assert dag != dag.with_pairs(())
+    assert dag.with_pairs(()).pairs == ()
+
+
+def test_pairs_survive_json_and_new_names():
+    dag = bollen()
+    for graph in (dag, dag.cpdag()):
+        assert from_json(to_json(graph)) == graph
+    assert ("why1", "y5") in dag.rename({"y1": "why1"}).pairs
+
+
+@pytest.mark.parametrize("pair", [("y1", "y1"), ("dem60", "y1"), ("y1", "nobody"), ("y1", "y2", "y3")])
+def test_what_is_no_pair_is_refused(pair):
+    with pytest.raises(GraphError):
+        bollen().with_pairs([pair])
+
+
+def test_pairs_in_model_text_are_read_back_with_the_same_fit():
+    data = um.datasets.load("political_democracy")
+    dag = bollen()
+    fit = um.fit(dag, cov=data.frame(), n_samples=data.n_samples)
+    again = um.fit(dag.to_lavaan(), cov=data.frame(), n_samples=data.n_samples, scale_latents="variance")
+    assert "y2 ~~ y6" in dag.to_lavaan()
+    assert (again.chi2, again.df) == (pytest.approx(fit.chi2, abs=1e-6), fit.df)
+    assert "y2 ~~ y6" in dag.to_semopy()
+
+
+# Fits -------------------------------------------------------------------------------------------------------
+
+
+def test_the_fit_with_pairs_is_lavaans():
+    data = um.datasets.load("political_democracy")
+    dag = bollen()
+    fit = um.fit(dag.cpdag(), cov=data.frame(), n_samples=data.n_samples)
+    assert (round(fit.chi2, 3), fit.df) == (38.125, 35)
+    result = um.Result(dag.cpdag(), fit)
+    table = result.local_dependence.set_index(["item_1", "item_2"])
+    assert {tuple(sorted(pair)) for pair in table.index} == set(LAVAAN)
+    for (a, b), row in table.iterrows():
+        r, se = LAVAAN[tuple(sorted((a, b)))]
+        assert row["std"] == pytest.approx(r, abs=6e-4)
+        assert row["std_se"] == pytest.approx(se, abs=6e-4)
+
+
+def test_the_answer_with_pairs_comes_back_from_its_file_and_under_new_names():
+    data = um.datasets.load("political_democracy")
+    fit = um.fit(bollen().cpdag(), cov=data.frame(), n_samples=data.n_samples)
+    result = um.Result(bollen().cpdag(), fit)
+    again = um.Result.from_json(result.to_json())
+    assert again.graph == result.graph
+    assert again.local_dependence.equals(result.local_dependence)
+    renamed = result.rename({"ind60": "industry"})
+    assert renamed.sem.chi2 == pytest.approx(fit.chi2)
+    assert "y2 ~~ y6" in renamed.to_lavaan()
+    assert "y2 ~~ y6" in result.summary()
+    assert "Similar wording or method" in result._repr_html_()
+
+
+# Search -----------------------------------------------------------------------------------------------------
+
+
+def test_pairs_are_found_where_they_are():
+    rows = with_wording(np.random.default_rng(3), 2000, [(0, 1), (2, 7)])
+    found = um.LGES(tolerance=0.05).fit(rows)
+    assert found.graph_.pairs == (("x1", "x2"), ("x3", "x8"))
+    assert [len(group) for group in found.groups_] == [1, 1, 1]
+    assert any("Similar wording" in remark for remark in found.remarks_)
+    table = found.result_.local_dependence
+    assert set(table["std"].round(1)) == {0.5}
+    without = um.LGES(tolerance=0.05, residual_pairs=False).fit(rows)
+    assert without.graph_.pairs == ()
+    assert without.sem_.chi2 > found.sem_.chi2 + 200
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_latents_are_not_spent_on_similar_wording(seed):
+    """The exact criterion with pairs prefers three latents and the pairs to a latent for each pair."""
+    truth = [(0, 1), (2, 7), (8, 9)]
+    rows = with_wording(np.random.default_rng(seed), 3000, truth)
+    found = um.LGES().fit(rows)
+    assert found.groups_ == (("L1",), ("L2",), ("L3",))
+    assert set(found.graph_.pairs) == {(f"x{a + 1}", f"x{b + 1}") for a, b in truth}
+    assert found.sem_.bic < um.LGES(tolerance=0).fit(rows).sem_.bic
+
+
+def test_no_pairs_where_there_are_none():
+    bought = 0
+    for seed in range(20):
+        rows = with_wording(np.random.default_rng(seed), 500, [])
+        edges = [(f"L{k // 4 + 1}", f"x{k + 1}") for k in range(12)]
+        edges += [("L1", "L2"), ("L1", "L3"), ("L2", "L3")]
+        graph = um.DAG.from_edges(edges, latents=["L1", "L2", "L3"]).cpdag()
+        (fit,) = fit_many([graph], um.as_sample(rows))
+        bought += len(with_residual_pairs(fit, 500).graph.pairs)
+    assert bought == 0
+
+
+def test_a_pair_pays_for_having_been_picked_among_many():
+    assert cost_of_a_pair(25, 364) == pytest.approx(math.log(364) + 2 * math.log(300))
+    assert cost_of_a_pair(50, 364) > cost_of_a_pair(25, 364)
+
+
+def test_a_population_has_no_pairs_to_buy():
+    truth = um.simulate.random_gnfm(n_latents=2, n_observed=8, rng=1)
+    cov = um.simulate.realistic_parameters(truth, np.random.default_rng(1)).cov()
+    found = um.LGES(tolerance=0.05).fit_cov(cov, math.inf)
+    assert found.graph_.pairs == ()
