@@ -233,7 +233,7 @@ class Result:
         >>> rows["q3"] += 0.03 * age
         >>> um.LGES(covariates=["age"]).fit(rows).result_.direct_effects[["covariate", "item", "est"]].round(3)
           covariate item    est
-        0       age   q3  0.029
+        0       age   q3  0.032
         """
         rows = self.parameters[self._is_direct].reset_index(drop=True)
         columns = ["covariate", "item", "est", "se", "z", "pvalue", "std", "std_se"]

@@ -14,8 +14,8 @@ import pytest
 import unmeasured as um
 from unmeasured.errors import DataError, ModelError, UnmeasuredError
 from unmeasured.knowledge.rules import Paths
-from unmeasured.search.score import GroupBic
 from unmeasured.search.model import FactorModel
+from unmeasured.search.score import GroupBic
 from unmeasured.search.structural import StructuralFit, StructuralModel, best_allowed
 
 X, Y = ["age", "female"], ["sick", "pay"]
