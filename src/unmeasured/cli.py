@@ -150,6 +150,18 @@ ToleranceOption = Annotated[
     typer.Option(help="Misfit that is tolerated, as an RMSEA; 0 for none, auto for .05 where every model is rejected."),
 ]
 GroupSizeOption = Annotated[int, typer.Option(help="Most latents that may share all their indicators.")]
+CovariatesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--covariates", help="Observed causes, such as 'age,female': by name or pattern; docs/covariates.md has more."
+    ),
+]
+OutcomesOption = Annotated[
+    list[str] | None, typer.Option("--outcomes", help="Observed effects that measure no latent, such as 'sick_days'.")
+]
+GroupsOption = Annotated[
+    str | None, typer.Option("--groups", help="A column with groups of people: one structure, parameters of each.")
+]
 PublishedOption = Annotated[
     list[Path] | None, typer.Option("--published", help="A model to compare with, as a file; may be given again.")
 ]
@@ -173,6 +185,9 @@ def discover(
     penalty: PenaltyOption = 1.0,
     tolerance: ToleranceOption = "auto",
     max_group_size: GroupSizeOption = 3,
+    covariates: CovariatesOption = None,
+    outcomes: OutcomesOption = None,
+    groups: GroupsOption = None,
     n_latents: Annotated[
         int | None, typer.Option(help="The number of latents, where it is known; other knowledge: --knowledge.")
     ] = None,
@@ -196,22 +211,28 @@ def discover(
 ) -> None:
     """Find the latent variables behind a file, what measures them, and how they cause one another.
 
-    Example: unmeasured discover answers.csv --columns 'q*' --cor auto --out report
+    Example: unmeasured discover answers.csv --columns 'q*' --covariates age,female --outcomes sick_days --out report
     """
     from unmeasured.report.run import About
     from unmeasured.report.write import report_seconds
 
     began = time.monotonic()
+    known = None if knowledge is None else um.Knowledge.read(knowledge)
+    asked = Asked.of(covariates, outcomes, known, groups)
     try:
         how = Preparing.of(exclude, na, reverse, sheet)
-        sample, others_rows, made = _parts(file, columns, n, cor, missing, header, how, confirm, confirm_by, seed)
+        sample, others_rows, made = _parts(
+            file, columns, n, cor, missing, header, how, asked, confirm, confirm_by, seed
+        )
     except KeyboardInterrupt:
         raise Interrupted(_NOTHING_YET) from None
     search = um.LGES(
         penalty=penalty,
         tolerance=_tolerance(tolerance),
         max_group_size=max_group_size,
-        knowledge=None if knowledge is None else um.Knowledge.read(knowledge),
+        covariates=sample.covariates,
+        outcomes=sample.outcomes,
+        knowledge=known,
         n_latents=n_latents,
         n_jobs=n_jobs,
         random_state=seed,
@@ -231,7 +252,17 @@ def discover(
         notes = (*run.about.notes, *confirmed.sentences)
         run = replace(run, result=confirmed.result, about=replace(run.about, notes=notes))
         _say("\n".join(["Confirmed in other rows", *(f"  - {x}" for x in confirmed.sentences), ""]), quiet or as_json)
-    _finish(run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit)
+    shared = _shared(run, sample) if groups is not None and run.result.graph.latents else None
+    _finish(
+        run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit, shared=shared
+    )
+
+
+def _shared(run: Run, sample: um.Sample) -> um.Invariance:
+    """What the groups of people share of what was found."""
+    import pandas as pd
+
+    return um.invariance(run.result, pd.DataFrame(sample.rows, columns=list(sample.names)), groups=list(sample.groups))
 
 
 def _tolerance(text: str) -> Any:
@@ -250,6 +281,7 @@ def _parts(
     missing: str,
     header: bool | None,
     how: Preparing,
+    asked: Asked,
     share: float | None,
     by: str | None,
     seed: int,
@@ -258,16 +290,51 @@ def _parts(
     if share is None:
         if by is not None:
             raise um.UnmeasuredError("--confirm-by says how --confirm splits the rows. Give --confirm 0.5 with it.")
-        made = _table(file, columns, n, header, how)
-        return _as_sample(made, n, cor, missing), None, made
+        made = _table(file, columns, n, header, how, asked=asked)
+        return _as_sample(made, n, cor, missing, asked), None, made
+    if asked.groups is not None:
+        raise um.DataError("--confirm and --groups do not go together yet. Leave one of them out.")
     if n is not None:
         raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
-    made = _table(file, columns, n, header, how, keep=by)
+    made = _table(file, columns, n, header, how, keep=by, asked=asked)
     first, second = (
-        _as_sample(replace(made, frame=part.drop(columns=[by] if by else [])), None, cor, missing)
+        _as_sample(replace(made, frame=part.drop(columns=[by] if by else [])), None, cor, missing, asked)
         for part in um.split_rows(made.frame, share, by=by, rng=seed)
     )
     return first, second, made
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Columns that are no items, as the command line and a file of knowledge name them: by name or pattern."""
+
+    covariates: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    groups: str | None = None  # the column of groups of people
+
+    @classmethod
+    def of(
+        cls,
+        covariates: list[str] | None,
+        outcomes: list[str] | None,
+        known: um.Knowledge | None = None,
+        groups: str | None = None,
+    ) -> Asked:
+        """From the options; knowledge may name covariates and outcomes too."""
+        return cls(
+            (*(covariates or ()), *getattr(known, "covariates", ())),
+            (*(outcomes or ()), *getattr(known, "outcomes", ())),
+            groups,
+        )
+
+    def among(self, known: list[str]) -> dict[str, Any]:
+        """The names of covariates and outcomes among columns, as options of :func:`unmeasured.as_sample`."""
+        from unmeasured.data.prepare import chosen_columns
+
+        return {
+            key: chosen_columns(getattr(self, key), known, f"column (--{key})") if getattr(self, key) else []
+            for key in ("covariates", "outcomes")
+        }
 
 
 def _searched(
@@ -317,23 +384,43 @@ def _searched(
     return replace(run, result=result if plain_names else result.rename())
 
 
-def _finish(run: Run, out: Path | None, *, as_json: bool, quiet: bool, until: float | None = None) -> None:
+def _finish(
+    run: Run,
+    out: Path | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+    until: float | None = None,
+    shared: um.Invariance | None = None,
+) -> None:
     """Write what was asked for, print the answer, and leave with a code that says whether there is one."""
     from unmeasured.report.screen import screen
     from unmeasured.report.write import report_seconds, write_run
 
     n = len(run.result.graph.observed)
     in_time = until is None or time.monotonic() + report_seconds(n, is_written=True) < until + _OVERTIME
-    page = write_run(run, out, with_page=in_time) if out is not None else None
+    more = {} if shared is None else _shared_files(shared)
+    page = write_run(run, out, with_page=in_time, more=more) if out is not None else None
     if as_json:
         typer.echo(run.to_json())
     elif not quiet:
         typer.echo(screen(run.result, run.about.seconds, elsewhere=_all_remarks(page)))
+        if shared is not None:
+            typer.echo(f"\nWhat the groups share\n{shared.summary()}")
         typer.echo(f"\n{_where(page)}")
     if run.result.stopped.startswith("Interrupted"):
         sys.exit(130)
     if not run.result.graph.latents or not (run.result.sem.converged and run.result.sem.admissible):
         raise typer.Exit(1)
+
+
+def _shared_files(shared: um.Invariance) -> dict[str, str | bytes]:
+    """Tables of what groups share, and the diagram with the edges that differ."""
+    return {
+        "invariance.csv": csv_text(shared.table.reset_index()),
+        "differences.csv": csv_text(shared.differences),
+        "differences.svg": shared.plot().to_svg(),
+    }
 
 
 def _where(page: Path | None) -> str:
@@ -548,6 +635,8 @@ def check_file(
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
+    covariates: CovariatesOption = None,
+    outcomes: OutcomesOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -555,8 +644,9 @@ def check_file(
 
     Example: unmeasured check answers.csv --columns 'q*'
     """
-    made = _table(file, columns, n, header, Preparing.of(exclude, na, reverse, sheet))
-    given: dict[str, Any] = {"cor": cor, "missing": missing}
+    asked = Asked.of(covariates, outcomes)
+    made = _table(file, columns, n, header, Preparing.of(exclude, na, reverse, sheet), asked=asked)
+    given: dict[str, Any] = {"cor": cor, "missing": missing, **asked.among(list(made.frame.columns))}
     checked = um.check(made.frame, **given) if n is None else um.check(cov=made.frame, n_samples=n, **given)
     checked = replace(checked, sample=replace(checked.sample, remarks=(*made.notes, *checked.sample.remarks)))
     if as_json:
@@ -712,9 +802,10 @@ def _sample(
     how: Preparing | None = None,
     *,
     models: Iterable[Any] = (),
+    asked: Asked | None = None,
 ) -> um.Sample:
     """The data of a file: the columns asked for, or those that the models are about, or all."""
-    return _as_sample(_table(file, columns, n, header, how, models=models), n, cor, missing)
+    return _as_sample(_table(file, columns, n, header, how, models=models, asked=asked), n, cor, missing, asked)
 
 
 def _table(
@@ -726,11 +817,16 @@ def _table(
     *,
     models: Iterable[Any] = (),
     keep: str | None = None,
+    asked: Asked | None = None,
 ) -> Prepared:
     """The table of a file, prepared; ``keep``: a column that is no variable but is needed, such as groups of rows."""
     from unmeasured.data.prepare import prepared
 
-    how = how or Preparing()
+    how, asked = how or Preparing(), asked or Asked()
+    keep = asked.groups if asked.groups is not None else keep
+    columns = [*columns, *asked.covariates, *asked.outcomes] if columns else columns
+    if n is not None and asked.groups is not None:
+        raise um.DataError("--groups needs rows; --n says that the file is a matrix.")
     if n is not None:
         if how.na or how.reverse or how.sheet is not None:
             raise um.UnmeasuredError("--na, --reverse and --sheet are for rows; --n says that the file is a matrix.")
@@ -776,11 +872,14 @@ def _is_matrix(file: Path) -> bool:
     return bool(len(matrix) > 1 and (matrix.diagonal() > 0).all() and abs(matrix - matrix.T).max() <= 1e-6 * scale)
 
 
-def _as_sample(made: Prepared, n: float | None, cor: str, missing: str) -> um.Sample:
-    if n is None:
-        sample = um.as_sample(made.frame, cor=cor, missing=missing)  # type: ignore[arg-type]
-    else:
-        sample = um.as_sample(cov=made.frame, n_samples=n, cor=cor, missing=missing)  # type: ignore[arg-type]
+def _as_sample(made: Prepared, n: float | None, cor: str, missing: str, asked: Asked | None = None) -> um.Sample:
+    from unmeasured.sem.estimate import split_rows_by_group
+
+    asked, frame, labels = asked or Asked(), made.frame, list[str]()
+    if asked.groups is not None:
+        frame, labels = split_rows_by_group(frame, asked.groups)
+    given: dict[str, Any] = {"cor": cor, "missing": missing, **asked.among(list(frame.columns))}
+    sample = um.as_sample(frame, groups=labels, **given) if n is None else um.as_sample(cov=frame, n_samples=n, **given)
     return replace(sample, remarks=(*made.notes, *sample.remarks))
 
 

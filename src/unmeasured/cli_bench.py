@@ -17,12 +17,14 @@ from unmeasured.benchmark import (
     calibration,
     claims,
     consistency,
+    covariates,
     engine,
     experiment,
     figures,
     fuzz,
     page,
     partitions,
+    people,
     records,
     runner,
     studies,
@@ -147,6 +149,30 @@ def bench_knowledge(
     figures: dict[str, float] = {"n_samples": samples, "n_seeds": seeds, "n_runs": len(given.runs)}
     figures |= {f"without_{key}": value for key, value in without.figures.items()}
     _keep("knowledge", figures | {f"given_{key}": value for key, value in given.figures.items()}, keep)
+
+
+@bench.command("covariates")
+def bench_covariates(
+    models: Annotated[int, typer.Option(min=2, help="Random models, at each sample size.")] = 100,
+    samples: Annotated[
+        list[int] | None, typer.Option(min=50, max=_MOST_ROWS, help="Rows; may be given again. 500 and 2000.")
+    ] = None,
+    seed: SeedOption = 21,
+) -> None:
+    """Edges of covariates and outcomes, and what they tell of directions between latents, in simulated rows."""
+    for result in covariates.placed(tuple(samples or (500, 2000)), models, seed):
+        typer.echo(str(result))
+
+
+@bench.command("groups")
+def bench_groups(
+    models: Annotated[int, typer.Option(min=2, help="Random models.")] = 50,
+    groups: Annotated[int, typer.Option(min=2, max=20, help="Groups of people.")] = 3,
+    rows: Annotated[int, typer.Option(min=50, max=_MOST_ROWS, help="Rows of each group.")] = 300,
+    seed: SeedOption = 21,
+) -> None:
+    """One structure in several groups of people: searched at once, one by one, and pooled."""
+    typer.echo(str(people.searched(models, groups, rows, seed)))
 
 
 @bench.command("calibration")

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
@@ -131,7 +131,7 @@ class Result:
         >>> um.LGES().fit_cov(data.frame(), data.n_samples).result_.check
         <Check: 9 variables, n = 202; against a search: []>
         """
-        return Check(self.sem.sample, self.findings)
+        return Check.of(self.sem.sample, self.findings)
 
     @cached_property
     def levels(self) -> list[pd.Series]:
@@ -204,15 +204,46 @@ class Result:
     def latent_paths(self) -> pd.DataFrame:
         """One row per edge between latents: ``source target est se z pvalue std std_se directed``.
 
+        Edges of covariates and outcomes are among them; direct effects of covariates on items are not
+        (:attr:`direct_effects`).
+
         ``directed`` says whether the data, or knowledge given before the search, tell the direction; if not, ``source``
         and ``target`` are those of the member that was fitted, and the reverse fits as well.
         """
-        rows = self.parameters[self.parameters["op"] == "~"].reset_index(drop=True)
+        rows = self.parameters[(self.parameters["op"] == "~") & ~self._is_direct].reset_index(drop=True)
         rows = rows.rename(columns={"rhs": "source", "lhs": "target"})
         known = set(self.graph.directed_edges)
         columns = ["source", "target", "est", "se", "z", "pvalue", "std", "std_se"]
         directed = np.array([pair in known for pair in zip(rows["source"], rows["target"])], dtype=bool)
         return rows[columns].assign(directed=directed)
+
+    @property
+    def _is_direct(self) -> pd.Series[bool]:
+        """Which parameters are effects of covariates on items."""
+        variables, rows = self.graph.variables, self.parameters
+        of_covariates = (rows["op"] == "~") & rows["rhs"].isin(variables.covariates)
+        return of_covariates & rows["lhs"].isin(variables.indicators)
+
+    @cached_property
+    def direct_effects(self) -> pd.DataFrame:
+        """Effects of covariates on items beside their latents: ``covariate item est se z pvalue std std_se``.
+
+        Such an item functions differently along the covariate: at equal values of its latents it is answered
+        differently. Comparisons of the latents along the covariate take it into account here; sums of items do not.
+
+        >>> import numpy as np, pandas as pd, unmeasured as um
+        >>> rng = np.random.default_rng(0)
+        >>> age = rng.uniform(18, 70, 800)
+        >>> mood = 0.02 * age + rng.normal(size=800)
+        >>> rows = pd.DataFrame({f"q{i}": mood + rng.normal(size=800) for i in range(5)}).assign(age=age)
+        >>> rows["q3"] += 0.03 * age
+        >>> um.LGES(covariates=["age"]).fit(rows).result_.direct_effects[["covariate", "item", "est"]].round(3)
+          covariate item    est
+        0       age   q3  0.032
+        """
+        rows = self.parameters[self._is_direct].reset_index(drop=True)
+        columns = ["covariate", "item", "est", "se", "z", "pvalue", "std", "std_se"]
+        return rows.rename(columns={"rhs": "covariate", "lhs": "item"})[columns]
 
     @cached_property
     def local_dependence(self) -> pd.DataFrame:
@@ -227,16 +258,19 @@ class Result:
         >>> list(zip(result.local_dependence["item_1"], result.local_dependence["item_2"]))[:1]
         [('O2', 'O4')]
         """
-        return residual_correlations(self.parameters)
+        rows, given = self.parameters, self.graph.variables.covariates
+        return residual_correlations(rows[~(rows["lhs"].isin(given) & rows["rhs"].isin(given))])
 
     @cached_property
     def edges(self) -> pd.DataFrame:
-        """One row per edge of the class: ``source target kind directed std``; kind is "loading" or "path"."""
+        """One row per edge of the class: ``source target kind directed std``; kind is "loading", "path" or "direct"."""
         loadings = self.loadings.rename(columns={"latent": "source", "indicator": "target"})
         loadings = loadings.assign(kind="loading", directed=True)
         columns = ["source", "target", "kind", "directed", "std"]
         paths = self.latent_paths.assign(kind="path")
-        tables = [table[columns] for table in (loadings, paths) if len(table)]
+        direct = self.direct_effects.rename(columns={"covariate": "source", "item": "target"})
+        direct = direct.assign(kind="direct", directed=True)
+        tables = [table[columns] for table in (loadings, paths, direct) if len(table)]
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
     @property
@@ -337,7 +371,8 @@ class Result:
         result = {}
         for group in self.graph.groups:
             own = set(pure.pure_children(group))
-            children = [x for x in self.graph.observed if (group[0], x) in self.graph.directed_edges]
+            items = self.graph.variables.indicators
+            children = [x for x in items if (group[0], x) in self.graph.directed_edges]
             shown = children or self.graph.facets.get(group[0], ())
             result[group] = tuple(sorted(shown, key=lambda x: (x not in own, -round(float(r2[x]), 9))))
         return result
@@ -420,6 +455,7 @@ class Result:
         min_path: float = 0.0,
         width: float | Literal["column", "page"] | None = None,
         pairs: bool = False,
+        marked: Iterable[tuple[str, str]] = (),
     ) -> Drawing:
         """The path diagram as a matplotlib figure; ``savefig("diagram.pdf")`` writes SVG, PDF or PNG.
 
@@ -437,6 +473,9 @@ class Result:
             where more than eight cross-loadings are smaller than that; the picture says so.
         min_path : float
             The same for paths between latents.
+        marked : pairs of str
+            Edges ``(cause, effect)`` that differ between groups of people, to be marked with ≠; see
+            :meth:`unmeasured.Invariance.plot`.
         width : float, "column" or "page", optional
             Of the figure in inches; letters and lines go with it. "column" and "page" are one and two columns of a
             journal, at most 3.4 and 7 inches wide and 9 inches tall: layout and view are chosen so that letters can be
@@ -450,6 +489,7 @@ class Result:
         options: dict[str, Any] = {"r2": r2, "min_loading": min_loading, "min_path": min_path}
         rows = self.local_dependence if pairs else self.local_dependence[:0]
         arcs = [(str(a), str(b), float(r)) for a, b, r in zip(rows["item_1"], rows["item_2"], rows["std"], strict=True)]
+        options["marked"] = frozenset(marked)
         if width is None:
             return draw(picture_of(self, view, **options), style=style, pairs=arcs)
         inches = _inches(width)

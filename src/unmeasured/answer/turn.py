@@ -43,7 +43,7 @@ def turned(fit: Fit, groups: Groups, heads: Mapping[str, str] | None = None) -> 
     zeros = zero_loadings(anchors)
     model = model_of(dag)
     rows = tuple(replace(p, fixed=0.0) if (p.source, p.target) in zeros else p for p in model.parameters)
-    held = Model(model.names, model.latents, rows)
+    held = Model(model.names, model.latents, rows, covariates=model.covariates)
     problem = Problem.of(held.pattern, fit.sample)
     F, Omega = _in_order(fit, _rotation(fit, groups, anchors, heads or {}), problem.pattern)
     x = read_parameters(problem.pattern, F, Omega) / problem.pattern.unit(problem.scale)

@@ -80,10 +80,18 @@ def report_seconds(n_observed: int, *, is_written: bool) -> float:
     return 0.1 + 3.0 * scale**2 + (0.6 + 20.0 * scale**2 if is_written else 0.0)
 
 
-def write_run(run: Run, folder: str | Path, *, stability: Stability | None = None, with_page: bool = True) -> Path:
+def write_run(
+    run: Run,
+    folder: str | Path,
+    *,
+    stability: Stability | None = None,
+    with_page: bool = True,
+    more: Mapping[str, str | bytes] | None = None,
+) -> Path:
     """Write the page of a run and the files beside it, all or none; return the path of the page.
 
-    ``with_page=False`` leaves out the page and the pictures, which take longest, and returns the path of the result.
+    ``more``: further files by name. ``with_page=False`` leaves out the page and the pictures, which take longest, and
+    returns the path of the result.
     """
     folder, result = Path(folder), run.result
     contents: dict[str, str | bytes] = {
@@ -92,6 +100,9 @@ def write_run(run: Run, folder: str | Path, *, stability: Stability | None = Non
         "loadings.csv": csv_text(result.loadings),
         "paths.csv": csv_text(result.latent_paths),
     }
+    if len(result.direct_effects):
+        contents["direct_effects.csv"] = csv_text(result.direct_effects)
+    contents |= more or {}
     if len(result.local_dependence):
         contents["pairs.csv"] = csv_text(result.local_dependence)
     if stability is not None:

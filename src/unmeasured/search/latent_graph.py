@@ -172,13 +172,20 @@ class EdgeMoves:
     Every class that is proposed has a member that agrees with what is known of ``paths``; the first must have one.
     """
 
-    def __init__(self, near: Fitted, score: BicScore, likelihood: LikelihoodScore, paths: Paths) -> None:
-        n = score.sample.n
-        self.likelihood, self._paths, self._n = likelihood, paths, n
-        self._penalty = score.dimension_penalty / n  # of a path, per sample
+    def __init__(
+        self, likelihood: LikelihoodScore, predicted: GroupBic, paths: Paths, penalty: float, base: float = 0.0
+    ) -> None:
+        """``penalty`` of a path and ``base``, what the measurement model costs, are per sample, as ``predicted`` is."""
+        self.likelihood, self._predicted, self._paths = likelihood, predicted, paths
+        self._penalty, self._base, self._n = penalty, base, likelihood.sample.n
+
+    @classmethod
+    def of(cls, near: Fitted, score: BicScore, likelihood: LikelihoodScore, paths: Paths) -> EdgeMoves:
+        """Of a measurement model that was fitted."""
+        penalty = score.dimension_penalty / score.sample.n
         dimension = score.dimension(near.model) - near.model.state.n_paths
-        self._base = self._penalty * dimension + score.prior(near.model) / n  # of the measurement model
-        self._predicted = GroupBic(near.latent_cov, near.model.sizes, 1.0, self._penalty)
+        base = penalty * dimension + score.prior(near.model) / score.sample.n
+        return cls(likelihood, GroupBic(near.latent_cov, near.model.sizes, 1.0, penalty), paths, penalty, base)
 
     def scored(self, states: Sequence[State]) -> list[Connected]:
         """Classes with their scores, fitted in one batch."""
@@ -252,7 +259,7 @@ class LatentTest:
         self.starts = latent_starts(found, score, paths, check)
         self.likelihood = LikelihoodScore(score.sample, n_threads=score.n_threads, near=found, check=check)
         self.best: Connected | None = None
-        self._moves = EdgeMoves(found, score, self.likelihood, paths)
+        self._moves = EdgeMoves.of(found, score, self.likelihood, paths)
 
     @property
     def value(self) -> float:
@@ -262,15 +269,20 @@ class LatentTest:
     def polish(self, start: State) -> None:
         """Climb from a start; the best of all is kept, also where the time is over on the way."""
         self.likelihood.check()
-        steps: list[Step] = []
-        log = Log(Recorder(steps, self.likelihood), "Edges between latents")
-        (first,) = self._moves.scored([start])
-        end = climb(
-            first, [self._moves], least_rise=BUDGET.least_rise, check=self.likelihood.check, log=log,
-            keeps_when_stopped=True,
-        )  # fmt: skip
+        end = climbed_class(self._moves, start)
         if end.value > self.value:
-            self.best = replace(end, steps=tuple(steps))
+            self.best = end
+
+
+def climbed_class(moves: EdgeMoves, start: State) -> Connected:
+    """Where moves over the edges of a class lead, by fits; the best so far where the time is over."""
+    steps: list[Step] = []
+    log = Log(Recorder(steps, moves.likelihood), "Edges between latents")
+    (first,) = moves.scored([start])
+    end = climb(
+        first, [moves], least_rise=BUDGET.least_rise, check=moves.likelihood.check, log=log, keeps_when_stopped=True
+    )
+    return replace(end, steps=tuple(steps))
 
 
 def latent_starts(found: Fitted, score: BicScore, paths: Paths, check: Check) -> list[State]:
