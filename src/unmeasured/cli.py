@@ -1,6 +1,6 @@
 """The command line: parses, calls the library, prints.
 
-Exit codes: 0 done; 1 done, but the answer is not one to lean on (no latents, no proper fit, a check that failed); 2 a
+Exit codes: 0 done; 1 done, but the answer is not one to rely on (no latents, no proper fit, a check that failed); 2 a
 mistake in what was asked; 130 interrupted.
 """
 
@@ -42,7 +42,7 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    epilog="Exit codes: 0 done; 1 done, but not an answer to lean on; 2 a mistake in what was asked; 130 interrupted.",
+    epilog="Exit codes: 0 done; 1 done, but not an answer to rely on; 2 a mistake in what was asked; 130 interrupted.",
 )
 bench = typer.Typer(no_args_is_help=True)
 # Measuring what the documentation says is for those who work on the package: its wheel comes without.
@@ -234,6 +234,8 @@ def discover(
         outcomes=sample.outcomes,
         knowledge=known,
         n_latents=n_latents,
+        cor=cor,  # type: ignore[arg-type]
+        missing=missing,  # type: ignore[arg-type]
         n_jobs=n_jobs,
         random_state=seed,
         time_limit=time_limit,

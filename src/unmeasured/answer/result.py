@@ -9,8 +9,9 @@
                   ──► rename({"L1": "speed"})                      the same with other names
                   ──► to_lavaan(), to_semopy(), to_json(), graph.to_...()
 
-The numbers are those of one member of the class, with every group held in place (:mod:`unmeasured.answer.turn`): all
-members fit alike, and so do all rotations of a group. What the data tell beyond that choice is in ``graph``.
+The numbers are those of one member of the class, with the rotation of every group fixed
+(:mod:`unmeasured.answer.rotation`): all members fit alike, and so do all rotations of a group. What the data tell
+beyond that choice is in ``graph``.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from unmeasured.answer import records
 from unmeasured.answer.drawing import picture_of
 from unmeasured.answer.effects import ClassEffect, ClassEffects, class_effects
 from unmeasured.answer.naming import suggest_names
+from unmeasured.answer.rotation import Anchors, member_of, rotated, zero_loadings
 from unmeasured.answer.runners import edge_probabilities, runners_table
 from unmeasured.answer.standard import standardised_errors
 from unmeasured.answer.summary import html_summary, text_summary
-from unmeasured.answer.turn import Anchors, member_of, turned, zero_loadings
 from unmeasured.diagram.picture import Picture, View
 from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing
@@ -158,7 +159,7 @@ class Result:
 
     @cached_property
     def _held(self) -> tuple[Fit, Anchors]:
-        fit, anchors = turned(self.sem, self.graph.groups, self.heads)
+        fit, anchors = rotated(self.sem, self.graph.groups, self.heads)
         return replace(fit, robust=self.robust) if self.robust is not None else reported(fit), anchors
 
     @property
@@ -168,7 +169,7 @@ class Result:
 
     @property
     def fit(self) -> Fit:
-        """The fit of ``sem`` with every group held in place, so that estimates have standard errors."""
+        """The fit of ``sem`` with the rotation of every group fixed, so that estimates have standard errors."""
         return self._held[0]
 
     @property
@@ -278,7 +279,7 @@ class Result:
         """The classes that came closest, the one found first: ``bic_difference weight dimension latents ...``.
 
         ``weight`` is ``exp(-bic_difference / 2)``, summing to one: how clearly the data choose among the classes the
-        search has met. BIC here is the one the search maximised.
+        search has visited. BIC here is the one the search maximised.
         """
         return runners_table(self.graph, int(self.sem.dimension), self.runners)
 
@@ -512,9 +513,9 @@ class Result:
     def to_lavaan(self) -> str:
         """Text for lavaan whose fit has the chi-square and the degrees of freedom of this one.
 
-        As :func:`unmeasured.graphs.convert.to_lavaan`, with two things only an estimate can give: groups are held
-        by indicators that measure them well, and parameters that the data do not determine are fixed at their
-        estimates, which changes neither fit nor degrees of freedom but lets lavaan count them right.
+        As :func:`unmeasured.graphs.convert.to_lavaan`, with two things only an estimate can give: the rotation of
+        groups is fixed by indicators that measure them well, and parameters that the data do not determine are fixed
+        at their estimates, which changes neither fit nor degrees of freedom but lets lavaan count them right.
         """
         text = convert.to_lavaan(self.graph, member=self.member, anchors=self.anchors, fixed=self._surplus)
         if self.sem.admissible:

@@ -130,7 +130,7 @@ def _alone(result: Result) -> str:
     alone = [
         x for x in result.graph.variables.indicators if not any(x in items for items in result.indicators.values())
     ]
-    return f"Measures nothing: {', '.join(alone)}" if alone else ""
+    return f"{', '.join(alone)} {'load' if len(alone) > 1 else 'loads'} on no latent" if alone else ""
 
 
 def _heading(result: Result, group: tuple[str, ...]) -> str:

@@ -138,7 +138,7 @@ def direction_in_words(result: Result, source: str, target: str) -> str:
     if (source, target) in result.graph.without_knowledge.directed_edges:
         return "compelled in the class found"
     known = (source, target) in result.graph.directed_edges
-    return "follows from knowledge" if known else "not identified; fitted as written"
+    return "follows from knowledge" if known else "not identified"
 
 
 def replicates_in_words(edges: pd.DataFrame, source: str, target: str) -> str:
@@ -183,7 +183,7 @@ PAIRS_HEADING = "Similar wording or method: residual correlations of items"
 
 
 def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
-    """Edges between groups, or between observed variables, each once: direction told by data, by knowledge, open.
+    """Edges between groups, or between observed variables, each once: identified by the class, by knowledge, not at all.
 
     Without those from a latent to the latents that measure it, whose direction is that of the model.
     """
@@ -247,12 +247,12 @@ def what_is_identified(result: Result) -> Iterator[str]:
     if known:
         yield (
             f"The direction of {_few(known, '→')} follows from the knowledge given, not from the data: "
-            "turned, in step with the others, the graph fits exactly as well."
+            "with it reversed, in agreement with the others, the graph fits exactly as well."
         )
     if open_:
         yield (
-            f"The direction is not identified of {_few(open_, '–')}: a graph with the arrow reversed, in step with "
-            "the others, fits exactly as well. The estimates are those of one such graph."
+            f"The direction is not identified of {_few(open_, '–')}: a graph with the arrow reversed, in agreement "
+            "with the others, fits exactly as well. The estimates are those of one such graph."
         )
     if result.graph.facets:
         yield _above(result)
@@ -262,7 +262,7 @@ def what_is_identified(result: Result) -> Iterator[str]:
             yield _rotation(result, group)
     if result.graph.latents:
         yield (
-            "The scale and the sign of a latent are conventions: noise of variance 1, pointing the way of its "
+            "The scale and the sign of a latent are conventions: residual variance 1, pointing the way of its "
             "strongest indicator, or of the first item of a latent that was named before the search."
         )
     yield from _undetermined(result)

@@ -1,4 +1,4 @@
-"""Sample: what the rest of the house knows of the data, whatever door it came through.
+"""Sample: what the rest of the package knows of the data, however they were given.
 
 **The divisor, stated once.** ``Sample.cov`` is the maximum-likelihood covariance: its divisor is N. A matrix
 handed in is taken to have the usual divisor N - 1 and is rescaled by (N - 1)/N, as lavaan does; a population
@@ -212,7 +212,9 @@ class Sample:
 
     @cached_property
     def rows(self) -> Floats | None:
-        """The rows used, as they came, holes as NaN, columns in the order of names; None where a matrix was given."""
+        """The rows used, as they came, missing values as NaN, columns in the order of names; None where a matrix "
+        "was given.
+        """
         return None if self._rows is None else frozen(self._rows.values[:, self._columns])
 
     @cached_property
@@ -388,7 +390,7 @@ def as_sample(
     Parameters
     ----------
     X : DataFrame, array or Sample
-        Rows are samples; a hole is NaN. A Sample is handed back as it is.
+        Rows are samples; NaN is a missing value. A Sample is handed back as it is.
     cov, n_samples
         Instead of rows: a covariance (divisor N - 1) or correlation matrix, and N. ``math.inf``: a population.
     names
@@ -407,8 +409,9 @@ def as_sample(
         Gaussian scores of the ranks.
         ``Sample.pairs`` says which was used for each pair.
     missing : "ml", "listwise" or "pairwise"
-        What to do about holes: maximum likelihood from all values seen, complete rows only, or each correlation from
-        the rows that show both. With ordinal variables "ml" means "pairwise": each pair's likelihood is maximised.
+        What to do about missing values: maximum likelihood from all values seen, complete rows only, or each
+        correlation from the rows that show both. With ordinal variables "ml" means "pairwise": each pair's likelihood
+        is maximised.
     covariates, outcomes : sequence of str
         Variables that are no indicators. Covariates are taken as the numbers they are, whatever ``cor`` says, and rows
         without one of them are left out (``docs/covariates.md``).

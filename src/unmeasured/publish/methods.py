@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from unmeasured import apa
 from unmeasured.answer.words import node
 from unmeasured.errors import listing
-from unmeasured.publish.references import cited, has_missing, software, tolerated
+from unmeasured.publish.references import by_em, cited, has_missing, software, tolerated
 from unmeasured.replicates.result import Stability
 from unmeasured.report.run import Run
 
@@ -81,14 +81,24 @@ def _data(run: Run) -> Iterator[str]:
         yield "Variables were replaced by the normal scores of their ranks before correlations were computed."
     else:
         yield "Variables were treated as continuous."
+    if about.na:
+        yield f"Answers with the code {', '.join(f'{code:g}' for code in about.na)} were taken as missing."
+    if about.reversed_items:
+        yield f"Reversed before the analysis: {', '.join(about.reversed_items)}."
+    if run.result.options.get("missing") == "listwise":
+        yield "Only observations without missing values were analysed."
     if has_missing(run):
+        share = f"{100.0 * (about.missing or 0.0):.1f}% of the values were missing"
+        if by_em(run):
+            yield f"{share}; means and covariances were estimated by the EM algorithm (Dempster et al., 1977)."
+        else:
+            yield f"{share}; each correlation was estimated from the observations of both variables."
+    if about.rows is not None and sample.n < about.rows - 0.5:
+        why = [words for words, holds in (("missing", has_missing(run)), ("ordinal", bool(ordinal))) if holds]
         yield (
-            "Some values were missing; means and covariances were estimated by maximum likelihood with the EM "
-            "algorithm "
-            f"(Dempster et al., 1977), and the data were counted as {sample.n:.0f} complete observations."
+            f"Since {' and '.join(why) or 'such'} values carry less information, the search counted {sample.n:.0f} "
+            "observations."
         )
-    elif about.rows is not None and sample.n < about.rows - 0.5:
-        yield f"As ordinal items carry less information, they were counted as {sample.n:.0f} continuous observations."
 
 
 def _search(run: Run) -> Iterator[str]:

@@ -66,7 +66,7 @@ class Solution:
     history: Floats
     lower: Floats  # (p,) bounds
     n_starts: int = 1
-    vanished: tuple[str, ...] = ()  # latents whose noise variance ran to zero
+    vanished: tuple[str, ...] = ()  # latents whose residual variance ran to zero
     pace: tuple[float, float, float] = (0.0, 0.0, 0.0)  # damping, its growth and the stretch where this ended
 
     @property
@@ -245,9 +245,9 @@ def solve(
 
 @dataclass(frozen=True, eq=False)
 class Rescaled:
-    """A problem whose endogenous latents get their scale from a loading instead of their noise variance.
+    """A problem whose endogenous latents get their scale from a loading instead of their residual variance.
 
-    The parameter of that loading and the noise variance trade places, so vectors keep their length.
+    The parameter of that loading and the residual variance trade places, so vectors keep their length.
     """
 
     problem: Problem
@@ -284,7 +284,7 @@ class Rescaled:
         return cls(replace(problem, pattern=swapped_pattern, lower=lower), x, pattern, tuple(swapped))
 
     def back(self, x: Floats) -> Floats:
-        """The same point with noise variances fixed again."""
+        """The same point with residual variances fixed again."""
         pattern, original = self.problem.pattern, self.original
         unit = np.ones(original.n_nodes)
         for latent, _, q in self.swapped:
@@ -306,7 +306,7 @@ class Rescaled:
         return out
 
     def vanished(self, solution: Solution) -> tuple[str, ...]:
-        """Latents whose noise variance ran to its bound."""
+        """Latents whose residual variance ran to its bound."""
         slot2, at_bound = self.problem.pattern.slot2, solution.at_bound
         return tuple(self.original.names[latent] for latent, _, q in self.swapped if at_bound[slot2[q]])
 

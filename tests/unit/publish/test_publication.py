@@ -175,7 +175,11 @@ def test_methods_of_ordinal_rows_with_missing_values():
     assert "Olsson, U. (1979)" in text
     holes = rows.mask(np.random.default_rng(0).random(rows.shape) < 0.05)
     text = um.publication(um.LGES().fit(holes)).to_methods()
+    assert f"{100 * holes.isna().mean().mean():.1f}% of the values were missing" in text
     assert "EM algorithm (Dempster et al., 1977)" in text
+    both = um.publication(um.LGES(cor="polychoric").fit(cut.mask(holes.isna()))).to_methods()
+    assert "each correlation was estimated from the observations of both variables" in both
+    assert "Dempster" not in both
     assert "Olsson" not in text
 
 

@@ -1,4 +1,4 @@
-"""From a fit whose groups may rotate to the same fit with every group held in place.
+"""From a fit whose groups may rotate to the same fit with the rotation of every group fixed.
 
 The latents of a group of k are known only up to a rotation: its indicators absorb any change of basis. A program
 that wants standard errors needs one basis. We take the one in which k pure indicators, the *anchors*, form a triangle::
@@ -8,8 +8,8 @@ that wants standard errors needs one basis. We take the one in which k pure indi
         L2          0          *          *         *          zeros: k(k-1)/2, as many as a rotation has angles
         L3          0          0          *         *
 
-Nothing is fitted again and nothing is lost: the estimates are turned by the orthogonal matrix of a QR decomposition, so
-the implied covariance stays what it was. The noise of the members has unit variance and is independent before and
+Nothing is fitted again and nothing is lost: the estimates are rotated by the orthogonal matrix of a QR decomposition,
+so the implied covariance stays what it was. The noise of the members has unit variance and is independent before and
 after. Signs are free as well, of single latents too; we let every latent point the way of its strongest indicator, or
 of the first item it was given where it was named before the search. The indicators of a latent above latents are these.
 """
@@ -33,7 +33,7 @@ from unmeasured.sem.solve import Problem
 Anchors = Mapping[tuple[str, ...], tuple[str, ...]]
 
 
-def turned(fit: Fit, groups: Groups, heads: Mapping[str, str] | None = None) -> tuple[Fit, Anchors]:
+def rotated(fit: Fit, groups: Groups, heads: Mapping[str, str] | None = None) -> tuple[Fit, Anchors]:
     """The fit of a graph in the basis of its anchors, and the anchors of each group of several latents.
 
     ``heads`` names for some latents the indicator whose way they point.
@@ -136,7 +136,7 @@ def _leading(loadings: Floats, shown: tuple[str, ...], head: str | None) -> floa
 
 
 def _in_order(fit: Fit, Q: Floats, pattern: Pattern) -> tuple[Floats, Floats]:
-    """F and Omega of the turned variables, in the causal order of the pattern."""
+    """F and Omega of the rotated variables, in the causal order of the pattern."""
     order = [fit.causal_order.index(name) for name in pattern.names]
     F, Omega = Q @ fit.F @ Q.T, Q @ fit.Omega @ Q.T
     return F[np.ix_(order, order)], Omega[np.ix_(order, order)]
