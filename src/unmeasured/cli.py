@@ -14,7 +14,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from io import BytesIO, TextIOWrapper
@@ -50,6 +50,11 @@ _NOTHING_YET = (
 )
 # Seconds by which a report may be late.
 _OVERTIME = 1.0
+# When the command began, and the part of a time limit that loading libraries may take: a search has the rest.
+_BEGAN, _BEGAN_CPU = time.monotonic(), time.process_time()
+_LOADING = 0.5
+# The part of a time limit that the page of a report may take.
+_FOR_PAGE = 0.5
 
 
 class Interrupted(Exception):
@@ -139,13 +144,7 @@ def discover(
     Example: unmeasured discover answers.csv --columns 'q*' --cor auto --out report
     """
     from unmeasured.report.run import About
-    from unmeasured.report.write import report_seconds
 
-    began = time.monotonic()
-    try:
-        sample, others_rows = _parts(file, columns, n, cor, missing, header, confirm, confirm_by, seed)
-    except KeyboardInterrupt:
-        raise Interrupted(_NOTHING_YET) from None
     search = um.LGES(
         penalty=penalty,
         tolerance=_tolerance(tolerance),
@@ -157,8 +156,14 @@ def discover(
     )
     # Models that cannot be read should not wait for the search to say so.
     others = {path.stem: _model(path) for path in published or ()}
+    began = _begun(time_limit)
+    check = search.timed(began).check_reading
+    try:
+        sample, others_rows = _parts(file, columns, n, cor, missing, header, confirm, confirm_by, seed, check)
+    except KeyboardInterrupt:
+        raise Interrupted(_NOTHING_YET) from None
     about = About(title=title, data=file.name, command=_command())
-    reserved = report_seconds(len(sample.names), is_written=out is not None)
+    reserved = _after_search(len(sample.names), time_limit, is_written=out is not None)
     run = _searched(
         search.timed(began, reserved), sample, about, others, plain_names=plain_names, quiet=quiet or as_json
     )
@@ -168,6 +173,23 @@ def discover(
         run = replace(run, result=confirmed.result, about=replace(run.about, notes=notes))
         _say("\n".join(["Confirmed in other rows", *(f"  - {x}" for x in confirmed.sentences), ""]), quiet or as_json)
     _finish(run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit)
+
+
+def _begun(time_limit: float | None) -> float:
+    """When the time of a command began to count: with the command, or later where libraries took very long to load."""
+    from unmeasured.search.clock import checked_time_limit
+
+    limit = checked_time_limit(time_limit)
+    return _BEGAN if limit is None else max(_BEGAN, time.monotonic() - _LOADING * limit)
+
+
+def _after_search(n_observed: int, time_limit: float | None, *, is_written: bool) -> float:
+    """Seconds to leave for what comes after the search; a page that would take most of the limit is not waited for."""
+    from unmeasured.report.write import answer_seconds, page_seconds
+
+    page = page_seconds(n_observed)
+    is_waited_for = is_written and time_limit is not None and page < _FOR_PAGE * time_limit
+    return answer_seconds(n_observed) + (page if is_waited_for else 0.0)
 
 
 def _tolerance(text: str) -> Any:
@@ -188,12 +210,13 @@ def _parts(
     share: float | None,
     by: str | None,
     seed: int,
+    check: Callable[[], None],
 ) -> tuple[um.Sample, um.Sample | None]:
     """The rows to search and, where a share is asked for, those to confirm in."""
     if share is None:
         if by is not None:
             raise um.UnmeasuredError("--confirm-by says how --confirm splits the rows. Give --confirm 0.5 with it.")
-        return _sample(file, columns, n, cor, missing, header), None
+        return _sample(file, columns, n, cor, missing, header, check=check), None
     if n is not None:
         raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
     frame = um.read(file, header=header)
@@ -201,7 +224,7 @@ def _parts(
     known = [name for name in frame.columns if name != by]
     chosen = _chosen(columns, known) if columns else known
     first, second = (
-        um.as_sample(part[chosen], cor=cor, missing=missing)  # type: ignore[arg-type]
+        um.as_sample(part[chosen], cor=cor, missing=missing, check=check)  # type: ignore[arg-type]
         for part in um.split_rows(frame, share, by=by, rng=seed)
     )
     return first, second
@@ -243,10 +266,11 @@ def _searched(
 def _finish(run: Run, out: Path | None, *, as_json: bool, quiet: bool, until: float | None = None) -> None:
     """Write what was asked for, print the answer, and leave with a code that says whether there is one."""
     from unmeasured.report.screen import screen
-    from unmeasured.report.write import report_seconds, write_run
+    from unmeasured.report.write import page_seconds, write_run
+    from unmeasured.search.clock import slowness_since
 
-    n = len(run.result.graph.observed)
-    in_time = until is None or time.monotonic() + report_seconds(n, is_written=True) < until + _OVERTIME
+    needed = page_seconds(len(run.result.graph.observed)) * slowness_since(_BEGAN, _BEGAN_CPU)
+    in_time = until is None or time.monotonic() + needed < until + _OVERTIME
     page = write_run(run, out, with_page=in_time) if out is not None else None
     if as_json:
         typer.echo(run.to_json())
@@ -577,13 +601,14 @@ def _sample(
     header: bool | None = None,
     *,
     models: Iterable[Any] = (),
+    check: Callable[[], None] | None = None,
 ) -> um.Sample:
     """The data of a file: the columns asked for, or those that the models are about, or all."""
     frame = um.read_matrix(file) if n is not None else um.read(file, header=header)
     frame.columns = frame.columns.map(str)
     chosen = _chosen(columns, list(frame.columns)) if columns else _used(models, list(frame.columns))
     if n is None:
-        return um.as_sample(frame[chosen], cor=cor, missing=missing)  # type: ignore[arg-type]
+        return um.as_sample(frame[chosen], cor=cor, missing=missing, check=check)  # type: ignore[arg-type]
     frame.index = frame.columns
     return um.as_sample(cov=frame.loc[chosen, chosen], n_samples=n, cor=cor, missing=missing)  # type: ignore[arg-type]
 

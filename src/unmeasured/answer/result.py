@@ -307,11 +307,12 @@ class Result:
     def indicators(self) -> dict[tuple[str, ...], tuple[str, ...]]:
         """For each group its indicators, the strongest first, those it shares with other groups last."""
         pure = LatentGroups(self.graph, self.graph.groups)
-        r2 = self.r2
+        r2 = self.sem.r2  # that of an observed variable is the same for every rotation, and this one is there already
+        edges = set(self.graph.directed_edges)
         result = {}
         for group in self.graph.groups:
             own = set(pure.pure_children(group))
-            children = [x for x in self.graph.observed if (group[0], x) in self.graph.directed_edges]
+            children = [x for x in self.graph.observed if (group[0], x) in edges]
             result[group] = tuple(sorted(children, key=lambda x: (x not in own, -round(float(r2[x]), 9))))
         return result
 
@@ -385,7 +386,7 @@ class Result:
         style: Style = "colour",
         r2: bool = False,
         min_loading: float | None = None,
-        min_path: float = 0.0,
+        min_path: float | None = None,
         width: float | Literal["column", "page"] | None = None,
     ) -> Drawing:
         """The path diagram as a matplotlib figure; ``savefig("diagram.pdf")`` writes SVG, PDF or PNG.
@@ -402,8 +403,9 @@ class Result:
         min_loading : float, optional
             Loadings smaller than this are not drawn, but the largest of an indicator always is. Left out: 0, or .3
             where more than eight cross-loadings are smaller than that; the picture says so.
-        min_path : float
-            The same for paths between latents.
+        min_path : float, optional
+            The same for paths between latents. Left out: 0, or with more than 250 of them what leaves the strongest
+            250; the picture says so.
         width : float, "column" or "page", optional
             Of the figure in inches; letters and lines go with it. "column" and "page" are one and two columns of a
             journal, at most 3.4 and 7 inches wide and 9 inches tall: layout and view are chosen so that letters can be

@@ -95,13 +95,13 @@ def _rotation(fit: Fit, groups: Groups, anchors: Anchors, heads: Mapping[str, st
     """(d, d) orthogonal: new latents are Q times the old ones, observed variables stay."""
     place = {name: i for i, name in enumerate(fit.causal_order)}
     pure = LatentGroups(member_of(fit), groups)
-    Q = np.eye(len(place))
+    Q, edges = np.eye(len(place)), set(member_of(fit).edges)
     for group in groups:
         index = [place[name] for name in group]
         turn = np.eye(len(group))
         if group in anchors:
             turn = np.linalg.qr(_block(fit, group, anchors[group]))[0].T
-        children = [x for x in fit.sample.names if (group[0], x) in member_of(fit).edges]
+        children = [x for x in fit.sample.names if (group[0], x) in edges]
         shown = pure.pure_children(group) or tuple(children)
         loadings = turn @ _block(fit, group, shown) / [fit.sample.sd[fit.sample.names.index(x)] for x in shown]
         leading = [_leading(row, shown, heads.get(name)) for name, row in zip(group, loadings, strict=True)]

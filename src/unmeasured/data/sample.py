@@ -13,7 +13,7 @@ say how much less, and why).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -139,7 +139,13 @@ class Sample:
 
     @classmethod
     def from_rows(
-        cls, X: Any, names: Sequence[str] | None = None, *, cor: Cor = "pearson", missing: Missing = "ml"
+        cls,
+        X: Any,
+        names: Sequence[str] | None = None,
+        *,
+        cor: Cor = "pearson",
+        missing: Missing = "ml",
+        check: Callable[[], None] | None = None,
     ) -> Sample:
         """From rows: a data frame or an array with one row per sample; see :func:`as_sample` for the options."""
         _check_option("cor", cor, get_args(Cor))
@@ -151,7 +157,7 @@ class Sample:
         if missing == "listwise":
             rows, dropped = complete(rows)
         refuse_useless(rows)
-        moments, kinds = _moments(rows, cor, missing)
+        moments, kinds = _moments(rows, cor, missing, check)
         n = sample_size(moments.n, len(rows.names))
         return cls(
             rows.names,
@@ -270,6 +276,7 @@ def as_sample(
     repair: bool = False,
     cor: Cor = "pearson",
     missing: Missing = "ml",
+    check: Callable[[], None] | None = None,
 ) -> Sample:
     """Rows, or a matrix with its number of samples, as a Sample; anything else is refused with a reason.
 
@@ -297,6 +304,9 @@ def as_sample(
     missing : "ml", "listwise" or "pairwise"
         What to do about holes: maximum likelihood from all values seen, complete rows only, or each correlation from
         the rows that show both. With ordinal variables "ml" means "pairwise": each pair's likelihood is maximised.
+    check
+        Raises :class:`~unmeasured.errors.Stopped` where the time is over; the moments of rows with missing values are
+        then as far as they have come, and a remark says so.
 
     Raises
     ------
@@ -318,7 +328,7 @@ def as_sample(
             raise DataError("n_samples goes with cov=; with rows it is their number. Leave it out.")
         if sd is not None or repair:
             raise DataError("sd and repair go with cov=; rows have their own standard deviations. Leave them out.")
-        return Sample.from_rows(X, names, cor=cor, missing=missing)
+        return Sample.from_rows(X, names, cor=cor, missing=missing, check=check)
     if cor not in ("pearson", "auto") or missing != "ml":
         raise DataError("cor and missing say what to make of rows; a matrix (cov=) is taken as it is. Leave them out.")
     if n_samples is None:
@@ -326,7 +336,9 @@ def as_sample(
     return Sample.from_cov(cov, n_samples, names, sd=sd, repair=repair)
 
 
-def _moments(rows: Rows, cor: Cor, missing: Missing) -> tuple[Moments, tuple[Kind, ...]]:
+def _moments(
+    rows: Rows, cor: Cor, missing: Missing, check: Callable[[], None] | None
+) -> tuple[Moments, tuple[Kind, ...]]:
     """The matrix asked for, and how each variable was taken."""
     n = len(rows.names)
     ordinal = np.ones(n, dtype=bool) if cor == "polychoric" else is_ordinal(rows) & (cor == "auto")
@@ -341,7 +353,7 @@ def _moments(rows: Rows, cor: Cor, missing: Missing) -> tuple[Moments, tuple[Kin
     if not rows.holes.any():
         moments = _complete_moments(rows)
     else:
-        moments = saturated_moments(rows) if missing == "ml" else _pairwise_moments(rows)
+        moments = saturated_moments(rows, check) if missing == "ml" else _pairwise_moments(rows)
     if cor == "spearman-normal":
         # Ranks have no unit: what is left is the correlation.
         sd = np.sqrt(np.diag(moments.cov))

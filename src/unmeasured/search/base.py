@@ -30,10 +30,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unmeasured.data.missing import Missing
 from unmeasured.data.rows import as_rows
 from unmeasured.data.sample import Cor, Sample, as_sample
-from unmeasured.errors import DataError, UnmeasuredError
+from unmeasured.errors import DataError, Stopped, UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.levels import Level
 from unmeasured.remarks import by_consequence, distrust
+from unmeasured.search.clock import READ, checked_time_limit
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.sem.fit import Fit
 
@@ -83,7 +84,13 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def prepared(self, X: Any) -> Sample:
         """Rows as this search takes them: the sample that ``fit`` would search."""
         _refuse_other_tables(X)
-        return as_sample(X, cor=self.cor, missing=self.missing)
+        return as_sample(X, cor=self.cor, missing=self.missing, check=self.check_reading)
+
+    def check_reading(self) -> None:
+        """Raise Stopped where the moments of rows have had their part of the time limit."""
+        limit = checked_time_limit(getattr(self, "time_limit", None))
+        if limit is not None and self._began is not None and time.monotonic() - self._began > READ * limit:
+            raise Stopped
 
     def fit_cov(self, cov: Any, n_samples: float, names: Sequence[str] | None = None) -> Self:
         """Search the structure behind a covariance or correlation matrix.

@@ -21,7 +21,7 @@ from unmeasured.graphs import cpdag_of
 from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
 from unmeasured.search.paper.state import State
 from unmeasured.sem.savings import rough_savings
-from unmeasured.sem.solve import Check, never
+from unmeasured.sem.solve import Check, is_over, never
 
 # A total score has to rise by more than rounding.
 _LEAST_RISE = 1e-9
@@ -46,6 +46,10 @@ class LatentBic:
         n_paths = self._sizes[group] * sum(self._sizes[h] for h in parents)
         return -0.5 * self._n_samples * explained - self._price * n_paths
 
+    def total(self, arcs: Marks) -> float:
+        """The score of a graph (G, G)."""
+        return sum(self(g, frozenset(np.flatnonzero(arcs[:, g]).tolist())) for g in range(self.n_groups))
+
     def rough_graph(self) -> Marks:
         """A graph (G, G) from one look at each pair of groups, in the order they have."""
         arcs = np.zeros((self.n_groups,) * 2, dtype=np.uint8)
@@ -62,17 +66,20 @@ def latent_class(state: State, score: LatentBic, check: Check = never) -> State:
 
     Where ``check`` says that the time is over, the best so far, or a graph from one look at each pair of groups.
     """
-    try:
-        arcs = climbed_graph(score, check=check)
-    except Stopped:
-        return replace(state, between=cpdag_of(score.rough_graph()))
+    arcs = climbed_graph(score, check=check)
+    if is_over(check):
+        rough = score.rough_graph()
+        return replace(state, between=cpdag_of(arcs if score.total(arcs) >= score.total(rough) else rough))
     state = replace(state, between=cpdag_of(arcs))
     while True:
+        rises: dict[DeleteLL, float] = {}
         try:
             check()
+            for move in candidate_deletions(state):
+                check()
+                rises[move] = _rise_of_deletion(score, state, move)
         except Stopped:
             return state
-        rises = {move: _rise_of_deletion(score, state, move) for move in candidate_deletions(state)}
         best = max(rises, key=rises.__getitem__, default=None)
         if best is None or rises[best] <= _LEAST_RISE:
             return state
@@ -87,6 +94,8 @@ def _rise_of_deletion(score: LatentBic, state: State, move: DeleteLL) -> float:
 def climbed_graph(score: LatentBic, start: Marks | None = None, check: Check = never) -> Marks:
     """The graph (G, G) where no single move raises the score, from a DAG or from no edges.
 
+    Where ``check`` says that the time is over, the graph so far.
+
     >>> Phi = 0.8 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))  # a chain
     >>> arcs = climbed_graph(LatentBic(Phi, (1, 1, 1, 1), 1000.0, 3.45))
     >>> np.argwhere(np.triu(arcs | arcs.T)).tolist()
@@ -94,13 +103,12 @@ def climbed_graph(score: LatentBic, start: Marks | None = None, check: Check = n
     """
     arcs = np.zeros((score.n_groups,) * 2, dtype=np.uint8) if start is None else start.copy()
     # A move changes the parents of one group, or two, and only what their terms would gain has to be asked again.
-    columns = []
+    rises = np.zeros(arcs.shape)
     for group in range(score.n_groups):
-        check()
-        columns.append(_rises(score, arcs, group))
-    rises = np.column_stack(columns)
-    while True:
-        check()
+        if is_over(check):
+            return arcs
+        rises[:, group] = _rises(score, arcs, group)
+    while not is_over(check):
         toggled, turned = _legal(arcs)
         options = np.stack([np.where(toggled, rises, -np.inf), np.where(turned, rises + rises.T, -np.inf)], axis=-1)
         # Both directions of an edge often gain the same; which of them is taken is not for rounding to say.
@@ -111,6 +119,7 @@ def climbed_graph(score: LatentBic, start: Marks | None = None, check: Check = n
         arcs[h, g] ^= np.uint8(turn)
         for child in (g, h) if turn else (h,):
             rises[:, child] = _rises(score, arcs, int(child))
+    return arcs
 
 
 def _legal(arcs: Marks) -> tuple[Bools, Bools]:

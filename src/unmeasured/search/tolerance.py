@@ -23,13 +23,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
-from unmeasured.errors import UnmeasuredError
+from unmeasured.errors import Stopped, UnmeasuredError
 from unmeasured.levels import Level, named_level, strongest_level
 from unmeasured.remarks import distrust
 from unmeasured.search.bic import LatentTest
@@ -41,7 +42,7 @@ from unmeasured.search.guided import paths_of
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
-from unmeasured.search.pipeline import start_near
+from unmeasured.search.pipeline import start_near, stopped_in_words
 from unmeasured.search.refine import Found, Guidance
 from unmeasured.search.replicability import Partition, effective_n, leading, levels_of, partitions
 from unmeasured.search.score import BicScore, priors
@@ -49,6 +50,7 @@ from unmeasured.search.trace import Steps, Trace
 from unmeasured.sem.exploratory import degrees_of_freedom, ml_discrepancy
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
+from unmeasured.sem.solve import Check, never
 
 # RMSEA up to which a model is said to fit closely (Browne and Cudeck 1993): what "auto" tolerates where no model holds.
 CLOSE_FIT = 0.05
@@ -88,10 +90,11 @@ def marginal_misfit(chi2: float, df: float, n: float) -> float:
     return df * math.log(dispersion) + discrepancy / dispersion
 
 
-def no_model_holds(sample: Sample) -> bool:
+def no_model_holds(sample: Sample, check: Check = never) -> bool:
     """Whether even as many unrestricted factors as could be of use are rejected: then so is every factor model.
 
-    A latent needs two indicators, so there are at most half as many as variables; in long questionnaires three.
+    A latent needs two indicators, so there are at most half as many as variables; in long questionnaires three. Where
+    ``check`` says that the time is over this is not known, and the exact search decides.
     """
     p = len(sample.names)
     m = max(min(p // 2, _FEW_LATENTS), p // 3)
@@ -100,7 +103,10 @@ def no_model_holds(sample: Sample) -> bool:
     df = degrees_of_freedom(p, m)
     if df <= 0:
         return False
-    discrepancy = ml_discrepancy(sample.corr, m)  # NaN: not known, so the exact search decides
+    try:
+        discrepancy = ml_discrepancy(sample.corr, m, check)  # NaN: not known either
+    except Stopped:
+        return False
     return not math.isnan(discrepancy) and p_value(sample.n * discrepancy, df) < REJECTED
 
 
@@ -120,13 +126,13 @@ class Tolerant:
         """How many rows of a population that is exactly the model these are worth."""
         return effective_n(self.sample.n, self.tolerance)
 
-    def discover(self) -> Discovery | None:
-        """The level that comes back best, refined; None where none comes back."""
+    def discover(self, check: Check) -> Discovery | None:
+        """The level that comes back best, refined; None where none comes back. ``check`` ends the partitions."""
         data = canonical(self.sample)
         steps = Steps(self.verbose, self.clock)
         with self.clock.listening():
             steps.say("Partitions of the items that come back in replicates")
-            found = partitions(data.corr, self.n_effective, lambda: self.clock.measuring_is_over)
+            found = partitions(data.corr, self.n_effective, check)
             levels = levels_of(found)
             lead = self._one_latent(data) or leading(levels, data.corr, self.n_effective)
             if lead is None:
@@ -143,7 +149,8 @@ class Tolerant:
         p = len(self.sample.names)
         if n_latents < 2 or degrees_of_freedom(p, n_latents - 1) <= 0:
             return False
-        misfit = ml_discrepancy(self.sample.corr, n_latents - 1) / degrees_of_freedom(p, n_latents - 1)
+        discrepancy = ml_discrepancy(self.sample.corr, n_latents - 1, self.clock.check)
+        misfit = discrepancy / degrees_of_freedom(p, n_latents - 1)
         return misfit - 1.0 / self.sample.n <= self.tolerance**2
 
     def is_simpler(self, found: Discovery, exact: Discovery) -> bool:
@@ -152,14 +159,18 @@ class Tolerant:
         if found.fit.rmsea > self.tolerance or len(found.cpdag.latents) >= n_latents:
             return False
         data = canonical(self.sample)
-        (other,) = partitions(data.corr, self.n_effective, numbers=[n_latents])
+        (other,) = partitions(data.corr, self.n_effective, self.clock.check, numbers=[n_latents])
         lead = found.levels[found.headline]
         return lead.agreement - other.agreement > 2.0 * math.hypot(lead.error, other.error)
 
     def searched(self, search: Callable[[Sample], Discovery]) -> Discovery:
         """The answer of a search that takes the sample for what it is worth, fitted to the sample as it is."""
         found = search(replace(self.sample, n=self.n_effective))
-        (fit,) = fit_many([found.cpdag], self.sample, n_threads=self.n_threads, check=self.clock.check_last_fit)
+        # The same optimum: how many rows there are does not move it.
+        starts = [found.fit.solution.x]
+        (fit,) = fit_many(
+            [found.cpdag], self.sample, starts=starts, n_threads=self.n_threads, check=self.clock.check_last_fit
+        )
         return replace(found, fit=fit, tolerance=self.tolerance, remarks=(*found.remarks, self._in_words()))
 
     def _one_latent(self, data: Sample) -> Partition | None:
@@ -168,7 +179,10 @@ class Tolerant:
         df = degrees_of_freedom(p, 1)
         if df <= 0:
             return None
-        excess = ml_discrepancy(data.corr, 1) / df - 1.0 / data.n
+        try:
+            excess = ml_discrepancy(data.corr, 1, self.clock.check_measuring) / df - 1.0 / data.n
+        except Stopped:
+            return None
         return Partition(1, np.zeros(p, dtype=np.int64), 1.0, 0.0) if excess <= self.tolerance**2 else None
 
     def refined(self, data: Sample, lead: Partition, steps: Steps) -> tuple[State, Found]:
@@ -218,7 +232,7 @@ class Tolerant:
         remarks = [self._in_words(), _levels_in_words(told, finest_first.index(lead)), *poor]
         stopped = ""
         if clock.stopped:
-            stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
+            stopped = stopped_in_words(clock, fit)
             remarks = [distrust(stopped), *remarks]
         return Discovery(
             cpdag, fit, trace, tuple(remark for remark in remarks if remark), stopped=stopped,
@@ -310,19 +324,30 @@ def discover_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample],
       likelihood;
     - the exact model is doubtful, and has latents that do not come back while fewer fit closely.
     """
-    first: Discovery | None = None
-    if is_auto and not no_model_holds(tolerant.sample):
-        first = exact(tolerant.sample)
+    clock = tolerant.clock
+    if is_auto and not no_model_holds(tolerant.sample, clock.check_test):
+        found = first = exact(tolerant.sample)
         if not first.cpdag.groups or first.stopped:
             return first
-        is_doubtful = first.fit.df > 0 and first.fit.pvalue < _DOUBTFUL
-        if not is_doubtful or not (is_rejected(first.fit) or tolerant.fewer_would_do(len(first.cpdag.latents))):
-            return first
-    second = tolerant.discover()
+        with suppress(Stopped):
+            found = _of_both(tolerant, first)
+        if not clock.stopped or found.stopped:
+            return found
+        # Whether the other answer is the better one is not known.
+        stopped = stopped_in_words(clock, found.fit)
+        remarks = (distrust(stopped), *found.remarks)
+        return replace(found, stopped=stopped, remarks=remarks, interrupted=clock.is_interrupted)
+    return tolerant.discover(clock.check_comparing) or tolerant.searched(exact)
+
+
+def _of_both(tolerant: Tolerant, first: Discovery) -> Discovery:
+    """An exact answer, or the tolerant one where that is to be taken."""
+    is_doubtful = first.fit.df > 0 and first.fit.pvalue < _DOUBTFUL
+    if not is_doubtful or not (is_rejected(first.fit) or tolerant.fewer_would_do(len(first.cpdag.latents))):
+        return first
+    second = tolerant.discover(tolerant.clock.check_measuring)
     if second is None:
-        return first if first is not None else tolerant.searched(exact)
-    if first is None:
-        return second
+        return first
     if not is_rejected(first.fit):
         return second if tolerant.is_simpler(second, first) else first
     if second.fit.rmsea <= _REASONABLE or _marginal(second.fit) < _marginal(first.fit):
