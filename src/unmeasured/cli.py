@@ -706,7 +706,7 @@ def main() -> NoReturn:
             raise
         _leave_usage(error)
     if code == 130:
-        _leave("stopped.", 130)
+        _leave(_stopped(sys.argv[1:]), 130)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -723,6 +723,15 @@ def _called() -> Any:
             return app(prog_name="unmeasured", standalone_mode=False)
         finally:
             logger.setLevel(level)  # a command may have been quiet
+
+
+def _stopped(arguments: Sequence[str]) -> str:
+    """What Ctrl-C ended, where the command itself had nothing to say about it."""
+    name = " ".join(arguments[: 2 if arguments[:1] == ["bench"] else 1])
+    return (
+        f"{name} was stopped by Ctrl-C before it had an answer. No file is left half written: each is replaced only "
+        "when the new one is complete."
+    )
 
 
 def _leave(sentence: str, code: int) -> NoReturn:

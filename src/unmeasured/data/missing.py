@@ -126,8 +126,8 @@ def saturated_moments(rows: Rows, check: Callable[[], None] | None = None) -> Mo
     remarks: list[str] = [f"{in_words(holes, names)}: {how}."]
     if moved > _TOLERANCE and steps < _MAX_STEPS:
         told = (
-            f"EM for the missing values was stopped at the time limit after {_steps(steps)}, when moments still moved by "
-            f"{moved:.1g} standard deviations a step: they are rough. Give more time, or use missing='pairwise'."
+            f"EM for the missing values was stopped at the time limit after {_steps(steps)}, when moments still moved "
+            f"by {moved:.1g} standard deviations a step: they are rough. Give more time, or use missing='pairwise'."
         )
         remarks.append(distrust(told))
     if steps >= _MAX_STEPS:
