@@ -50,8 +50,9 @@ _NOTHING_YET = (
 )
 # Seconds by which a report may be late.
 _OVERTIME = 1.0
-# When the command began, and the part of a time limit that loading libraries may take: a search has the rest.
-_BEGAN, _BEGAN_CPU = time.monotonic(), time.process_time()
+# When the command began, by the clock and in processor time; main() says so again.
+_began = time.monotonic(), time.process_time()
+# The part of a time limit that loading libraries may take: a search has the rest.
 _LOADING = 0.5
 # The part of a time limit that the page of a report may take.
 _FOR_PAGE = 0.5
@@ -180,7 +181,7 @@ def _begun(time_limit: float | None) -> float:
     from unmeasured.search.clock import checked_time_limit
 
     limit = checked_time_limit(time_limit)
-    return _BEGAN if limit is None else max(_BEGAN, time.monotonic() - _LOADING * limit)
+    return _began[0] if limit is None else max(_began[0], time.monotonic() - _LOADING * limit)
 
 
 def _after_search(n_observed: int, time_limit: float | None, *, is_written: bool) -> float:
@@ -269,7 +270,7 @@ def _finish(run: Run, out: Path | None, *, as_json: bool, quiet: bool, until: fl
     from unmeasured.report.write import page_seconds, write_run
     from unmeasured.search.clock import slowness_since
 
-    needed = page_seconds(len(run.result.graph.observed)) * slowness_since(_BEGAN, _BEGAN_CPU)
+    needed = page_seconds(len(run.result.graph.observed)) * slowness_since(*_began)
     in_time = until is None or time.monotonic() + needed < until + _OVERTIME
     page = write_run(run, out, with_page=in_time) if out is not None else None
     if as_json:
@@ -689,6 +690,8 @@ def about_bench() -> None:
 
 def main() -> NoReturn:
     """Entry point: a user's mistake is one sentence on standard error, never a trace."""
+    global _began
+    _began = time.monotonic(), time.process_time()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # names of files may hold what the terminal cannot show
             stream.reconfigure(errors="backslashreplace")

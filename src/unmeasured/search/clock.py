@@ -31,7 +31,7 @@ _TESTED, READ = 0.15, 0.3
 # The part of the limit that a search has, whatever else is to be done.
 _LEAST = 0.3
 # Seconds beyond the limit for a first model, without which there is no answer at all.
-_FOR_FIRST = 1.0
+_FOR_FIRST = 0.7
 # Seconds the last fit may take after Ctrl-C, and whatever the limit says.
 _GRACE, _MOMENT = 2.0, 0.5
 # Before this part of the work is done, the time it took says little about the rest.

@@ -168,3 +168,26 @@ def test_the_r_script_fits_the_same_model_in_lavaan(project, tmp_path):
     )
     chi2 = float(answer.stdout.rsplit("chi2 ", 1)[1].split()[0])
     assert chi2 == pytest.approx(project.result.sem.chi2, abs=0.01)
+
+
+def test_a_file_that_is_refused_leaves_the_open_project_as_it_was(tmp_path):
+    """Also on the disk, where the data of the project are: it is saved from there."""
+    rows = b"a,b,c\n" + b"".join(f"{i},{i * i % 7},{i * 3 % 5}\n".encode() for i in range(30))
+    project = Project(tmp_path)
+    project.open_file("mine.csv", rows)
+    kept, saved = (tmp_path / "data.csv").read_bytes(), project.save()
+    damaged = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(saved)) as old, zipfile.ZipFile(damaged, "w") as new:
+        new.writestr("data", b"x,y\n1,2\n")
+        new.writestr("project.json", old.read("project.json").replace(b'"columns"', b'"colums"'))
+    for name, content in (("other.csv", b"\0"), ("other.csv", b""), ("other.unmeasured", damaged.getvalue())):
+        with pytest.raises(um.UnmeasuredError):
+            project.open_file(name, content)
+    with pytest.raises(um.UnmeasuredError):
+        project.open_matrix("no matrix", 100)
+    assert (tmp_path / "data.csv").read_bytes() == kept
+    assert project.name == "mine.csv"
+    again = Project(tmp_path / "again")
+    again.folder.mkdir()
+    again.open_file("mine.unmeasured", project.save())
+    assert list(again.frame.columns) == ["a", "b", "c"]
