@@ -12,6 +12,7 @@ import json
 import math
 import threading
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -533,7 +534,7 @@ def _suspects(frame: pd.DataFrame) -> list[str]:
 def _number(value: Any, what: str) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise um.DataError(f"{what} is a number; got {str(value)[:40]!r}.") from None
     if not math.isfinite(number):
         raise um.DataError(f"{what} is a finite number; got {number}.")
@@ -611,5 +612,5 @@ def _unpacked(content: bytes) -> dict[str, bytes]:
             if not set(entries) <= set(_PARTS) or sum(e.file_size for e in entries.values()) > _MOST_UNPACKED:
                 raise um.DataError("This is no project that was saved here: it has other parts, or is too large.")
             return {name: archive.read(name) for name in entries}
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
         raise um.DataError(f"This is no project that was saved here ({error}).") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import zipfile
+import zlib
 from shutil import which
 from xml.etree import ElementTree as ET
 
@@ -191,3 +192,15 @@ def test_a_file_that_is_refused_leaves_the_open_project_as_it_was(tmp_path):
     again.folder.mkdir()
     again.open_file("mine.unmeasured", project.save())
     assert list(again.frame.columns) == ["a", "b", "c"]
+
+
+def test_a_project_that_cannot_be_unpacked_and_numbers_beyond_arithmetic_are_sentences(project, monkeypatch):
+    def broken(*_):
+        raise zlib.error("Error -3 while decompressing data")
+
+    with pytest.raises(um.DataError, match="is a number; got '1000"):
+        project.choose([], {"time_limit": 10**400})
+    saved = project.save()
+    monkeypatch.setattr(zipfile.ZipFile, "read", broken)
+    with pytest.raises(um.DataError, match="no project that was saved here"):
+        project.open_file("mine.unmeasured", saved)
