@@ -241,10 +241,14 @@ def bench_fuzz(
     trace: Annotated[bool, typer.Option("--trace", help="Print where every failure came from.")] = False,
 ) -> None:
     """Malformed input for every entry point: how much is answered, refused with a sentence, or fails otherwise."""
+    from unmeasured.app.project import Project
+
     compile_kernels()
     failed = False
     for name in entry or fuzz.ENTRIES:
-        tally = fuzz.fuzz(name, inputs, seed, first=first, limit=limit, command=cli.main, verbose=trace)
+        tally = fuzz.fuzz(
+            name, inputs, seed, first=first, limit=limit, command=cli.main, project=Project, verbose=trace
+        )  # fmt: skip
         typer.echo(str(tally))
         failed |= not tally.ok
     if failed:

@@ -368,12 +368,13 @@ class Result:
         The indicators of a latent above latents are the latents that measure it.
         """
         pure = LatentGroups(self.graph, self.graph.groups)
-        r2 = self.r2
+        r2 = self.sem.r2  # that of an observed variable is the same for every rotation, and this one is there already
+        edges = set(self.graph.directed_edges)
         result = {}
         for group in self.graph.groups:
             own = set(pure.pure_children(group))
             items = self.graph.variables.indicators
-            children = [x for x in items if (group[0], x) in self.graph.directed_edges]
+            children = [x for x in items if (group[0], x) in edges]
             shown = children or self.graph.facets.get(group[0], ())
             result[group] = tuple(sorted(shown, key=lambda x: (x not in own, -round(float(r2[x]), 9))))
         return result
@@ -453,7 +454,7 @@ class Result:
         style: Style = "colour",
         r2: bool = False,
         min_loading: float | None = None,
-        min_path: float = 0.0,
+        min_path: float | None = None,
         width: float | Literal["column", "page"] | None = None,
         pairs: bool = False,
         marked: Iterable[tuple[str, str]] = (),
@@ -472,8 +473,9 @@ class Result:
         min_loading : float, optional
             Loadings smaller than this are not drawn, but the largest of an indicator always is. Left out: 0, or .3
             where more than eight cross-loadings are smaller than that; the picture says so.
-        min_path : float
-            The same for paths between latents.
+        min_path : float, optional
+            The same for paths between latents. Left out: 0, or with more than 250 of them what leaves the strongest
+            250; the picture says so.
         marked : pairs of str
             Edges ``(cause, effect)`` that differ between groups of people, to be marked with ≠; see
             :meth:`unmeasured.Invariance.plot`.

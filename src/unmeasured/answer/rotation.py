@@ -96,7 +96,7 @@ def _rotation(fit: Fit, groups: Groups, anchors: Anchors, heads: Mapping[str, st
     place = {name: i for i, name in enumerate(fit.causal_order)}
     dag = member_of(fit)
     pure = LatentGroups(dag, groups)
-    Q = np.eye(len(place))
+    Q, edges = np.eye(len(place)), set(dag.edges)
     for group in groups:
         if group[0] in dag.facets:
             continue
@@ -104,7 +104,7 @@ def _rotation(fit: Fit, groups: Groups, anchors: Anchors, heads: Mapping[str, st
         turn = np.eye(len(group))
         if group in anchors:
             turn = np.linalg.qr(_block(fit, group, anchors[group]))[0].T
-        children = [x for x in fit.sample.names if (group[0], x) in dag.edges]
+        children = [x for x in fit.sample.names if (group[0], x) in edges]
         shown = pure.pure_children(group) or tuple(children)
         loadings = turn @ _block(fit, group, shown) / [fit.sample.sd[fit.sample.names.index(x)] for x in shown]
         leading = [_leading(row, shown, heads.get(name)) for name, row in zip(group, loadings, strict=True)]

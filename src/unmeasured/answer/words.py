@@ -183,7 +183,7 @@ PAIRS_HEADING = "Similar wording or method: residual correlations of items"
 
 
 def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
-    """Edges between groups, or between observed variables, each once: identified by the class, by knowledge, not at all.
+    """Edges between groups, or between observed variables, each once: identified by data, by knowledge, not.
 
     Without those from a latent to the latents that measure it, whose direction is that of the model.
     """
