@@ -11,6 +11,7 @@ from itertools import combinations
 from unmeasured.errors import GraphError, listing
 from unmeasured.graphs.bitsets import bits
 from unmeasured.graphs.groups import LatentGroups, braces, uniformity_failures
+from unmeasured.graphs.levels import LEAST_FACETS
 from unmeasured.graphs.protocols import Directed, Writable
 
 
@@ -98,7 +99,7 @@ def to_semopy(
     Raises
     ------
     GraphError
-        When a name is not one that model text can hold, or a latent is measured by latents alone.
+        When a name is not one that model text can hold, or a latent is measured by one or two latents alone.
 
     Examples
     --------
@@ -118,10 +119,15 @@ def to_semopy(
     dag = _member(graph, member)
     _refuse_names_r_cannot_read(dag.names)
     model = _LavaanModel(dag, anchors or {})
-    hidden = [name for name, items in model.indicators.items() if items[0] in dag.latents]
+    hidden = [
+        name
+        for name, items in model.indicators.items()
+        if items[0] in dag.latents and len(dag.facets.get(name, ())) < LEAST_FACETS
+    ]
     if hidden:
         raise GraphError(
-            f"semopy cannot scale {listing(hidden)}: no observed variable measures it. Write it for lavaan."
+            f"semopy cannot scale {listing(hidden)}: no observed variable measures it, nor do "
+            f"{LEAST_FACETS} latents. Write it for lavaan."
         )
     undirected = list(_undirected_remarks(graph, dag))
     header = ["# semopy: Model(text)", *list(model.header())[1:]]
