@@ -12,6 +12,7 @@ from itertools import chain, combinations, count
 from unmeasured.errors import GraphError, listing
 from unmeasured.graphs.bitsets import bits
 from unmeasured.graphs.groups import LatentGroups, braces, uniformity_failures
+from unmeasured.graphs.levels import LEAST_FACETS
 from unmeasured.graphs.protocols import Directed, Writable
 
 
@@ -114,7 +115,7 @@ def to_semopy(
     Raises
     ------
     GraphError
-        When a latent is measured by latents alone.
+        When a latent is measured by one or two latents alone.
 
     Examples
     --------
@@ -135,10 +136,15 @@ def to_semopy(
     graph, dag = adapted.graph, adapted.member
     chosen = {adapted.names[latent]: adapted.names[x] for latent, x in (markers or {}).items()}
     model = _LavaanModel(dag, adapted.groups(anchors), markers=chosen)
-    hidden = [name for name, items in model.indicators.items() if items[0] in dag.latents]
+    hidden = [
+        name
+        for name, items in model.indicators.items()
+        if items[0] in dag.latents and len(dag.facets.get(name, ())) < LEAST_FACETS
+    ]
     if hidden:
         raise GraphError(
-            f"semopy cannot scale {listing(hidden)}: no observed variable measures it. Write it for lavaan."
+            f"semopy cannot scale {listing(hidden)}: no observed variable measures it, nor do "
+            f"{LEAST_FACETS} latents. Write it for lavaan."
         )
     undirected = list(_undirected_remarks(graph, dag))
     header = ["# semopy: Model(text)", *list(model.header())[1:], *adapted.remarks()]
