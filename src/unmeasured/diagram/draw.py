@@ -154,7 +154,7 @@ def _outward(picture: Picture, name: str, across: bool) -> float:
 
 
 def _edges_of_sheet(picture: Picture, arcs: Sequence[_Arc]) -> tuple[float, float, float, float]:
-    """Left, right, top and bottom, with room for the arcs, their labels and the line that explains them."""
+    """Left, right, top and bottom, with space for the arcs, their labels and the line that explains them."""
     if not arcs:
         return 0.0, picture.width, 0.0, picture.height
     xs, ys = zip(*(arc.middle for arc in arcs), strict=True)

@@ -132,10 +132,15 @@ def _search(run: Run) -> Iterator[str]:
                 "was tolerated: the criterion counts the observations as fewer, as if the population differed from the "
                 "model by that much (Wu & Browne, 2015)."
             )
+        elif math.isnan(tolerance):
+            yield "Whether to tolerate misfit was decided from the data."
         elif tolerance == 0 and options.get("tolerance") == "auto":
             yield "Whether to tolerate misfit was decided from the data; none was tolerated."
     else:
         yield f"The model was found by {method or 'a search'}."
+    if graph.pairs:
+        pairs = "; ".join(f"{a} and {b}" for a, b in graph.pairs)
+        yield f"Residuals of these pairs of variables, found by the search as well, were allowed to covary: {pairs}."
     if options.get("knowledge"):
         yield "What was known beforehand restricted the search (see the file of the run for the statements)."
     if result.stopped:
@@ -205,11 +210,12 @@ def _limitations(run: Run, stability: Stability | None) -> Iterator[str]:
     for group in graph.groups:
         if len(group) > 1:
             yield f"The latent variables {node(group)} share their indicators; they are identified up to a rotation."
+    but = ", but for the pairs named" if graph.pairs else ""
     yield (
         "Directions that are identified, and all effects, are causal only under assumptions that these data cannot "
         "test: "
         "relations are linear, there are no cycles, the latent variables have no other common causes, and observed "
-        "variables depend on one another only through the latent variables."
+        f"variables depend on one another only through the latent variables{but}."
     )
     tolerance = tolerated(run)
     if tolerance > 0:

@@ -224,6 +224,30 @@ def test_the_r_script_of_a_chosen_rotation(rotated, tmp_path):
     assert_same_in_r(um.publication(made).to_r(), tmp_path)
 
 
+@pytest.fixture(scope="module")
+def paired() -> Run:
+    """Items with residuals that covary."""
+    edges = [("A", f"a{k}") for k in range(1, 5)] + [("B", f"b{k}") for k in range(1, 5)] + [("A", "B")]
+    dag = um.DAG.from_edges(edges, latents=["A", "B"])
+    rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng=3), 500, rng=4)
+    rows[["a1", "b1"]] += np.random.default_rng(0).standard_normal((500, 1))
+    dag = dag.with_pairs([("a1", "b1")])
+    return run_of(um.Result(dag.cpdag(), um.fit(dag, rows)), about=About(data="rows.csv"))
+
+
+def test_residuals_that_covary_are_in_tables_and_methods(paired):
+    table = next(table for table in tables_of(paired) if table.key == "covariances")
+    assert [row[0] for row in texts(table)] == ["a1 ↔ b1"]
+    text = um.publication(paired).to_methods()
+    assert "were allowed to covary: a1 and b1." in text
+    assert "but for the pairs named" in text
+
+
+@needs_lavaan
+def test_the_r_script_of_residuals_that_covary(paired, tmp_path):
+    assert "a1 ~~    b1" in re.sub(r"~~ +", "~~    ", assert_same_in_r(um.publication(paired).to_r(), tmp_path))
+
+
 @needs_lavaan
 def test_the_r_script_fits_rows_with_missing_values_as_well(tmp_path):
     truth = um.simulate.random_gnfm(n_latents=2, n_observed=7, rng=7)
