@@ -16,7 +16,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -58,6 +58,12 @@ _NOTHING_YET = (
 _OVERTIME = 1.0
 # Seconds that the second view of a report, without tolerance, may take at the least.
 _EXACT_AT_LEAST = 10.0
+# When the command began, by the clock and in processor time; main() says so again.
+_began = time.monotonic(), time.process_time()
+# The part of a time limit that loading libraries may take: a search has the rest.
+_LOADING = 0.5
+# The part of a time limit that the page of a report may take.
+_FOR_PAGE = 0.5
 
 
 class Interrupted(Exception):
@@ -150,6 +156,18 @@ ToleranceOption = Annotated[
     typer.Option(help="Misfit that is tolerated, as an RMSEA; 0 for none, auto for .05 where every model is rejected."),
 ]
 GroupSizeOption = Annotated[int, typer.Option(help="Most latents that may share all their indicators.")]
+CovariatesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--covariates", help="Observed causes, such as 'age,female': by name or pattern; docs/covariates.md has more."
+    ),
+]
+OutcomesOption = Annotated[
+    list[str] | None, typer.Option("--outcomes", help="Observed effects that measure no latent, such as 'sick_days'.")
+]
+GroupsOption = Annotated[
+    str | None, typer.Option("--groups", help="A column with groups of people: one structure, parameters of each.")
+]
 PublishedOption = Annotated[
     list[Path] | None, typer.Option("--published", help="A model to compare with, as a file; may be given again.")
 ]
@@ -173,6 +191,9 @@ def discover(
     penalty: PenaltyOption = 1.0,
     tolerance: ToleranceOption = "auto",
     max_group_size: GroupSizeOption = 3,
+    covariates: CovariatesOption = None,
+    outcomes: OutcomesOption = None,
+    groups: GroupsOption = None,
     n_latents: Annotated[
         int | None, typer.Option(help="The number of latents, where it is known; other knowledge: --knowledge.")
     ] = None,
@@ -196,22 +217,16 @@ def discover(
 ) -> None:
     """Find the latent variables behind a file, what measures them, and how they cause one another.
 
-    Example: unmeasured discover answers.csv --columns 'q*' --cor auto --out report
+    Example: unmeasured discover answers.csv --columns 'q*' --covariates age,female --outcomes sick_days --out report
     """
     from unmeasured.report.run import About
-    from unmeasured.report.write import report_seconds
 
-    began = time.monotonic()
-    try:
-        how = Preparing.of(exclude, na, reverse, sheet)
-        sample, others_rows, made = _parts(file, columns, n, cor, missing, header, how, confirm, confirm_by, seed)
-    except KeyboardInterrupt:
-        raise Interrupted(_NOTHING_YET) from None
+    known = None if knowledge is None else um.Knowledge.read(knowledge)
     search = um.LGES(
         penalty=penalty,
         tolerance=_tolerance(tolerance),
         max_group_size=max_group_size,
-        knowledge=None if knowledge is None else um.Knowledge.read(knowledge),
+        knowledge=known,
         n_latents=n_latents,
         cor=cor,  # type: ignore[arg-type]
         missing=missing,  # type: ignore[arg-type]
@@ -221,8 +236,19 @@ def discover(
     )
     # Models that cannot be read should not wait for the search to say so.
     others = {path.stem: _model(path) for path in published or ()}
+    asked = Asked.of(covariates, outcomes, known, groups)
+    began = _begun(time_limit)
+    check = search.timed(began).check_reading
+    try:
+        how = Preparing.of(exclude, na, reverse, sheet)
+        sample, others_rows, made = _parts(
+            file, columns, n, cor, missing, header, how, asked, confirm, confirm_by, seed, check
+        )
+    except KeyboardInterrupt:
+        raise Interrupted(_NOTHING_YET) from None
+    search.set_params(covariates=sample.covariates, outcomes=sample.outcomes)
     about = About(title=title, data=file.name, command=_command(), na=made.na, reversed_items=dict(made.reversed_items))
-    reserved = report_seconds(len(sample.names), is_written=out is not None)
+    reserved = _after_search(len(sample.names), time_limit, is_written=out is not None)
     until = None if time_limit is None else began + time_limit - reserved
     run = _searched(
         search.timed(began, reserved), sample, about, others,
@@ -233,7 +259,34 @@ def discover(
         notes = (*run.about.notes, *confirmed.sentences)
         run = replace(run, result=confirmed.result, about=replace(run.about, notes=notes))
         _say("\n".join(["Confirmed in other rows", *(f"  - {x}" for x in confirmed.sentences), ""]), quiet or as_json)
-    _finish(run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit)
+    shared = _shared(run, sample) if groups is not None and run.result.graph.latents else None
+    _finish(
+        run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit, shared=shared
+    )
+
+
+def _shared(run: Run, sample: um.Sample) -> um.Invariance:
+    """What the groups of people share of what was found."""
+    import pandas as pd
+
+    return um.invariance(run.result, pd.DataFrame(sample.rows, columns=list(sample.names)), groups=list(sample.groups))
+
+
+def _begun(time_limit: float | None) -> float:
+    """When the time of a command began to count: with the command, or later where libraries took very long to load."""
+    from unmeasured.search.clock import checked_time_limit
+
+    limit = checked_time_limit(time_limit)
+    return _began[0] if limit is None else max(_began[0], time.monotonic() - _LOADING * limit)
+
+
+def _after_search(n_observed: int, time_limit: float | None, *, is_written: bool) -> float:
+    """Seconds to leave for what comes after the search; a page that would take most of the limit is not waited for."""
+    from unmeasured.report.write import answer_seconds, page_seconds
+
+    page = page_seconds(n_observed)
+    is_waited_for = is_written and time_limit is not None and page < _FOR_PAGE * time_limit
+    return answer_seconds(n_observed) + (page if is_waited_for else 0.0)
 
 
 def _tolerance(text: str) -> Any:
@@ -252,24 +305,61 @@ def _parts(
     missing: str,
     header: bool | None,
     how: Preparing,
+    asked: Asked,
     share: float | None,
     by: str | None,
     seed: int,
+    check: Callable[[], None],
 ) -> tuple[um.Sample, um.Sample | None, Prepared]:
     """The rows to search and, where a share is asked for, those to confirm in; and how they were prepared."""
     if share is None:
         if by is not None:
             raise um.UnmeasuredError("--confirm-by says how --confirm splits the rows. Give --confirm 0.5 with it.")
-        made = _table(file, columns, n, header, how)
-        return _as_sample(made, n, cor, missing), None, made
+        made = _table(file, columns, n, header, how, asked=asked)
+        return _as_sample(made, n, cor, missing, asked, check), None, made
+    if asked.groups is not None:
+        raise um.DataError("--confirm and --groups do not go together yet. Leave one of them out.")
     if n is not None:
         raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
-    made = _table(file, columns, n, header, how, keep=by)
+    made = _table(file, columns, n, header, how, keep=by, asked=asked)
     first, second = (
-        _as_sample(replace(made, frame=part.drop(columns=[by] if by else [])), None, cor, missing)
+        _as_sample(replace(made, frame=part.drop(columns=[by] if by else [])), None, cor, missing, asked, check)
         for part in um.split_rows(made.frame, share, by=by, rng=seed)
     )
     return first, second, made
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Columns that are no items, as the command line and a file of knowledge name them: by name or pattern."""
+
+    covariates: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    groups: str | None = None  # the column of groups of people
+
+    @classmethod
+    def of(
+        cls,
+        covariates: list[str] | None,
+        outcomes: list[str] | None,
+        known: um.Knowledge | None = None,
+        groups: str | None = None,
+    ) -> Asked:
+        """From the options; knowledge may name covariates and outcomes too."""
+        return cls(
+            (*(covariates or ()), *getattr(known, "covariates", ())),
+            (*(outcomes or ()), *getattr(known, "outcomes", ())),
+            groups,
+        )
+
+    def among(self, known: list[str]) -> dict[str, Any]:
+        """The names of covariates and outcomes among columns, as options of :func:`unmeasured.as_sample`."""
+        from unmeasured.data.prepare import chosen_columns
+
+        return {
+            key: chosen_columns(getattr(self, key), known, f"column (--{key})") if getattr(self, key) else []
+            for key in ("covariates", "outcomes")
+        }
 
 
 def _searched(
@@ -319,23 +409,44 @@ def _searched(
     return replace(run, result=result if plain_names else result.rename())
 
 
-def _finish(run: Run, out: Path | None, *, as_json: bool, quiet: bool, until: float | None = None) -> None:
+def _finish(
+    run: Run,
+    out: Path | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+    until: float | None = None,
+    shared: um.Invariance | None = None,
+) -> None:
     """Write what was asked for, print the answer, and leave with a code that says whether there is one."""
     from unmeasured.report.screen import screen
-    from unmeasured.report.write import report_seconds, write_run
+    from unmeasured.report.write import page_seconds, write_run
+    from unmeasured.search.clock import slowness_since
 
-    n = len(run.result.graph.observed)
-    in_time = until is None or time.monotonic() + report_seconds(n, is_written=True) < until + _OVERTIME
-    page = write_run(run, out, with_page=in_time) if out is not None else None
+    needed = page_seconds(len(run.result.graph.observed)) * slowness_since(*_began)
+    in_time = until is None or time.monotonic() + needed < until + _OVERTIME
+    more = {} if shared is None else _shared_files(shared)
+    page = write_run(run, out, with_page=in_time, more=more) if out is not None else None
     if as_json:
         typer.echo(run.to_json())
     elif not quiet:
         typer.echo(screen(run.result, run.about.seconds, elsewhere=_all_remarks(page)))
+        if shared is not None:
+            typer.echo(f"\nWhat the groups share\n{shared.summary()}")
         typer.echo(f"\n{_where(page)}")
     if run.result.stopped.startswith("Interrupted"):
         sys.exit(130)
     if not run.result.graph.latents or not (run.result.sem.converged and run.result.sem.admissible):
         raise typer.Exit(1)
+
+
+def _shared_files(shared: um.Invariance) -> dict[str, str | bytes]:
+    """Tables of what groups share, and the diagram with the edges that differ."""
+    return {
+        "invariance.csv": csv_text(shared.table.reset_index()),
+        "differences.csv": csv_text(shared.differences),
+        "differences.svg": shared.plot().to_svg(),
+    }
 
 
 def _where(page: Path | None) -> str:
@@ -550,6 +661,8 @@ def check_file(
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
+    covariates: CovariatesOption = None,
+    outcomes: OutcomesOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -557,8 +670,9 @@ def check_file(
 
     Example: unmeasured check answers.csv --columns 'q*'
     """
-    made = _table(file, columns, n, header, Preparing.of(exclude, na, reverse, sheet))
-    given: dict[str, Any] = {"cor": cor, "missing": missing}
+    asked = Asked.of(covariates, outcomes)
+    made = _table(file, columns, n, header, Preparing.of(exclude, na, reverse, sheet), asked=asked)
+    given: dict[str, Any] = {"cor": cor, "missing": missing, **asked.among(list(made.frame.columns))}
     checked = um.check(made.frame, **given) if n is None else um.check(cov=made.frame, n_samples=n, **given)
     checked = replace(checked, sample=replace(checked.sample, remarks=(*made.notes, *checked.sample.remarks)))
     if as_json:
@@ -714,9 +828,10 @@ def _sample(
     how: Preparing | None = None,
     *,
     models: Iterable[Any] = (),
+    asked: Asked | None = None,
 ) -> um.Sample:
     """The data of a file: the columns asked for, or those that the models are about, or all."""
-    return _as_sample(_table(file, columns, n, header, how, models=models), n, cor, missing)
+    return _as_sample(_table(file, columns, n, header, how, models=models, asked=asked), n, cor, missing, asked)
 
 
 def _table(
@@ -728,11 +843,16 @@ def _table(
     *,
     models: Iterable[Any] = (),
     keep: str | None = None,
+    asked: Asked | None = None,
 ) -> Prepared:
     """The table of a file, prepared; ``keep``: a column that is no variable but is needed, such as groups of rows."""
     from unmeasured.data.prepare import prepared
 
-    how = how or Preparing()
+    how, asked = how or Preparing(), asked or Asked()
+    keep = asked.groups if asked.groups is not None else keep
+    columns = [*columns, *asked.covariates, *asked.outcomes] if columns else columns
+    if n is not None and asked.groups is not None:
+        raise um.DataError("--groups needs rows; --n says that the file is a matrix.")
     if n is not None:
         if how.na or how.reverse or how.sheet is not None:
             raise um.UnmeasuredError("--na, --reverse and --sheet are for rows; --n says that the file is a matrix.")
@@ -778,11 +898,24 @@ def _is_matrix(file: Path) -> bool:
     return bool(len(matrix) > 1 and (matrix.diagonal() > 0).all() and abs(matrix - matrix.T).max() <= 1e-6 * scale)
 
 
-def _as_sample(made: Prepared, n: float | None, cor: str, missing: str) -> um.Sample:
+def _as_sample(
+    made: Prepared,
+    n: float | None,
+    cor: str,
+    missing: str,
+    asked: Asked | None = None,
+    check: Callable[[], None] | None = None,
+) -> um.Sample:
+    from unmeasured.sem.estimate import split_rows_by_group
+
+    asked, frame, labels = asked or Asked(), made.frame, list[str]()
+    if asked.groups is not None:
+        frame, labels = split_rows_by_group(frame, asked.groups)
+    given: dict[str, Any] = {"cor": cor, "missing": missing, **asked.among(list(frame.columns))}
     if n is None:
-        sample = um.as_sample(made.frame, cor=cor, missing=missing)  # type: ignore[arg-type]
+        sample = um.as_sample(frame, groups=labels, check=check, **given)
     else:
-        sample = um.as_sample(cov=made.frame, n_samples=n, cor=cor, missing=missing)  # type: ignore[arg-type]
+        sample = um.as_sample(cov=frame, n_samples=n, **given)
     return replace(sample, remarks=(*made.notes, *sample.remarks))
 
 
@@ -850,6 +983,8 @@ def about_bench() -> None:
 
 def main() -> NoReturn:
     """Entry point: a user's mistake is one sentence on standard error, never a trace."""
+    global _began
+    _began = time.monotonic(), time.process_time()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # names of files may hold what the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
@@ -867,7 +1002,7 @@ def main() -> NoReturn:
             raise
         _leave_usage(error)
     if code == 130:
-        _leave("stopped.", 130)
+        _leave(_stopped(sys.argv[1:]), 130)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -935,6 +1070,15 @@ def in_options(text: str) -> str:
     for pattern, option in _IN_OPTIONS:
         text = pattern.sub(option, text)
     return text
+
+
+def _stopped(arguments: Sequence[str]) -> str:
+    """What Ctrl-C ended, where the command itself had nothing to say about it."""
+    name = " ".join(arguments[: 2 if arguments[:1] == ["bench"] else 1])
+    return (
+        f"{name} was stopped by Ctrl-C before it had an answer. No file is left half written: each is replaced only "
+        "when the new one is complete."
+    )
 
 
 def _leave(sentence: str, code: int) -> NoReturn:

@@ -17,12 +17,14 @@ from unmeasured.benchmark import (
     calibration,
     claims,
     consistency,
+    covariates,
     engine,
     experiment,
     figures,
     fuzz,
     page,
     partitions,
+    people,
     records,
     runner,
     studies,
@@ -95,13 +97,24 @@ def bench_starts(
 
 @bench.command("population")
 def bench_population(
-    graphs: GraphsOption = 300, seed: SeedOption = 0, criterion: str = "delta", keep: KeepOption = False
+    graphs: GraphsOption = 300,
+    seed: SeedOption = 0,
+    criterion: str = "delta",
+    hierarchy: Annotated[
+        bool, typer.Option("--hierarchy", help="Hierarchical models of 8 to 30 observed variables, by LGES().")
+    ] = False,
+    keep: KeepOption = False,
 ) -> None:
     """Population covariance in, true class out? Random factor models of 4 to 20 observed variables."""
-    search = um.LGES(criterion=criterion)  # type: ignore[arg-type]
-    found = consistency.consistency(lambda p, rng: consistency.population(search, p), graphs, seed)
+    if hierarchy:
+        search, truth, sizes = um.LGES(), consistency.random_hierarchical_truth, (8, 30)
+    else:
+        search, truth, sizes = um.LGES(criterion=criterion), consistency.random_truth, (4, 20)  # type: ignore[arg-type]
+    found = consistency.consistency(
+        lambda p, rng: consistency.population(search, p), graphs, seed, n_observed=sizes, truth=truth
+    )
     typer.echo(str(found))
-    _keep("population", found.figures, keep)
+    _keep("population-hierarchy" if hierarchy else "population", found.figures, keep)
 
 
 @bench.command("large-sample")
@@ -147,6 +160,30 @@ def bench_knowledge(
     figures: dict[str, float] = {"n_samples": samples, "n_seeds": seeds, "n_runs": len(given.runs)}
     figures |= {f"without_{key}": value for key, value in without.figures.items()}
     _keep("knowledge", figures | {f"given_{key}": value for key, value in given.figures.items()}, keep)
+
+
+@bench.command("covariates")
+def bench_covariates(
+    models: Annotated[int, typer.Option(min=2, help="Random models, at each sample size.")] = 100,
+    samples: Annotated[
+        list[int] | None, typer.Option(min=50, max=_MOST_ROWS, help="Rows; may be given again. 500 and 2000.")
+    ] = None,
+    seed: SeedOption = 21,
+) -> None:
+    """Edges of covariates and outcomes, and what they tell of directions between latents, in simulated rows."""
+    for result in covariates.placed(tuple(samples or (500, 2000)), models, seed):
+        typer.echo(str(result))
+
+
+@bench.command("groups")
+def bench_groups(
+    models: Annotated[int, typer.Option(min=2, help="Random models.")] = 50,
+    groups: Annotated[int, typer.Option(min=2, max=20, help="Groups of people.")] = 3,
+    rows: Annotated[int, typer.Option(min=50, max=_MOST_ROWS, help="Rows of each group.")] = 300,
+    seed: SeedOption = 21,
+) -> None:
+    """One structure in several groups of people: searched at once, one by one, and pooled."""
+    typer.echo(str(people.searched(models, groups, rows, seed)))
 
 
 @bench.command("calibration")
@@ -215,10 +252,14 @@ def bench_fuzz(
     trace: Annotated[bool, typer.Option("--trace", help="Print where every failure came from.")] = False,
 ) -> None:
     """Malformed input for every entry point: how much is answered, refused with a sentence, or fails otherwise."""
+    from unmeasured.app.project import Project
+
     compile_kernels()
     failed = False
     for name in entry or fuzz.ENTRIES:
-        tally = fuzz.fuzz(name, inputs, seed, first=first, limit=limit, command=cli.main, verbose=trace)
+        tally = fuzz.fuzz(
+            name, inputs, seed, first=first, limit=limit, command=cli.main, project=Project, verbose=trace
+        )  # fmt: skip
         typer.echo(str(tally))
         failed |= not tally.ok
     if failed:

@@ -14,13 +14,16 @@ from unmeasured import cli
 from unmeasured.cli import (
     ColumnsOption,
     CorOption,
+    CovariatesOption,
     ExcludeOption,
     FileArgument,
     GroupSizeOption,
+    GroupsOption,
     HeaderOption,
     JsonOption,
     MissingOption,
     NaOption,
+    OutcomesOption,
     PenaltyOption,
     ReverseOption,
     SamplesOption,
@@ -44,6 +47,9 @@ def stability(
     penalty: PenaltyOption = 1.0,
     tolerance: ToleranceOption = "auto",
     max_group_size: GroupSizeOption = 3,
+    covariates: CovariatesOption = None,
+    outcomes: OutcomesOption = None,
+    groups: GroupsOption = None,
     replicates: Annotated[int, typer.Option(help="How many replicates.")] = 200,
     method: Annotated[
         str, typer.Option(help="bootstrap, subsample or parametric (a matrix is always that).")
@@ -67,11 +73,14 @@ def stability(
     from unmeasured.search.warm import compile_kernels
 
     how = cli.Preparing.of(exclude, na, reverse, sheet)
-    sample = cli._sample(file, columns, n, cor, missing, header, how)
+    asked = cli.Asked.of(covariates, outcomes, None, groups)
+    sample = cli._sample(file, columns, n, cor, missing, header, how, asked=asked)
     options = {
         "penalty": penalty,
         "tolerance": cli._tolerance(tolerance),
         "max_group_size": max_group_size,
+        "covariates": sample.covariates,
+        "outcomes": sample.outcomes,
         "cor": cor,
         "missing": missing,
     }

@@ -105,8 +105,11 @@ class Confirmation:
         tables = []
         for result in (self.found, self.result):
             loadings = result.loadings.rename(columns={"latent": "source", "indicator": "target"})
-            paths = result.latent_paths.assign(kind="path", fixed=False)
-            tables.append(pd.concat([loadings.assign(kind="loading"), paths], ignore_index=True))
+            paths = [result.latent_paths.assign(kind="path", fixed=False)]
+            if len(result.direct_effects):
+                direct = result.direct_effects.rename(columns={"covariate": "source", "item": "target"})
+                paths.append(direct.assign(kind="direct", fixed=False))
+            tables.append(pd.concat([loadings.assign(kind="loading"), *paths], ignore_index=True))
         before, after = tables
         table = after[["source", "target", "kind"]].copy()
         table["std_found"] = before["std"].to_numpy()
@@ -231,9 +234,15 @@ def _sample(search: Search | None, result: Result, rows: Any, cov: Any, n_sample
         return as_sample(rows, cov=cov, n_samples=n_samples).select(names)
     if search is not None:
         return search.prepared(rows).select(names)
-    kinds = set(result.sem.sample.kinds)
+    variables, given = result.graph.variables, result.sem.sample
+    kinds = {kind for x, kind in zip(given.names, given.kinds) if x not in variables.covariates}
     cor = "spearman-normal" if kinds == {"scores"} else "auto" if kinds & {"ordinal", "scores"} else "pearson"
-    return as_sample(rows, cor=cor).select(names)  # type: ignore[arg-type]
+    return as_sample(
+        rows,
+        cor=cor,  # type: ignore[arg-type]
+        covariates=variables.covariates,
+        outcomes=variables.outcomes,
+    ).select(names)
 
 
 def _ways(result: Result) -> dict[str, str]:

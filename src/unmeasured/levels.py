@@ -65,12 +65,31 @@ def strongest_level(graph: CPDAG, fit: Fit) -> Level:
     table = fit.parameters
     rows = table[table["op"] == "=~"]
     first = {latent: group[0] for group in graph.groups for latent in group}
-    share: dict[str, dict[str, float]] = {name: {} for name in graph.observed}
+    items = graph.variables.indicators
+    share: dict[str, dict[str, float]] = {name: {} for name in items}
     for latent, item, std in zip(rows["lhs"], rows["rhs"], rows["std"], strict=True):
         if item in share and latent in first and not math.isnan(std):
             share[item][first[latent]] = share[item].get(first[latent], 0.0) + float(std) ** 2
     latents = tuple(max(parts, key=parts.__getitem__) if parts else "" for parts in share.values())
-    return Level(graph.observed, latents)
+    return Level(items, latents)
+
+
+def model_levels(graph: CPDAG, fit: Fit) -> tuple[Level, ...]:
+    """The levels of the latents of a model, the lowest first: each variable with its latent, then with what is above.
+
+    A latent that has nothing above it stands for itself in higher levels too.
+    """
+    levels = [strongest_level(graph, fit)]
+    holder = {below: above for above, facets in graph.facets.items() for below in facets}
+    for height in range(1, max(graph.levels.values(), default=0) + 1):
+        names = {
+            below: above
+            for below, above in holder.items()
+            if graph.levels[below] < height and graph.levels[above] == height
+        }
+        last = levels[-1]
+        levels.append(replace(last, latents=tuple(names.get(name, name) for name in last.latents)))
+    return tuple(levels)
 
 
 def named_level(labels: Sequence[int], lead: Sequence[str]) -> tuple[str, ...]:

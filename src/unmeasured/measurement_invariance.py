@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -29,6 +29,10 @@ from unmeasured.sem import indices
 from unmeasured.sem.fit import Estimator, FitMissing, fit
 from unmeasured.sem.groups import GroupFit, kind_of, predictors_of
 from unmeasured.sem.parameters import LatentScale, Model
+
+if TYPE_CHECKING:
+    from unmeasured.diagram.draw import Drawing
+    from unmeasured.diagram.picture import View
 
 # Each step: what is equal across groups.
 STEPS: dict[str, tuple[str, ...]] = {
@@ -60,6 +64,7 @@ class Invariance:
 
     fits: Mapping[str, GroupFit]
     _refit: Callable[..., GroupFit]
+    result: Result | None = None  # of the search whose answer is compared, where it is one
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -82,6 +87,30 @@ class Invariance:
         frame["holds"] = (frame["d_cfi"] >= -_CFI_FALLS) & (frame["d_rmsea"] <= _RMSEA_RISES)
         frame["holds"] = frame["holds"].astype(object).where(frame["d_cfi"].notna(), None)
         return frame.rename_axis("step")
+
+    @property
+    def differing_edges(self) -> tuple[tuple[str, str], ...]:
+        """Loadings and paths that the groups do not share by BIC, as ``(cause, effect)``, the clearest first."""
+        rows = self.differences
+        rows = rows[rows["differs"] & rows["op"].isin(["=~", "~"])]
+        ends = [(b, a) if op == "~" else (a, b) for a, op, b in zip(rows["lhs"], rows["op"], rows["rhs"], strict=True)]
+        return tuple(dict.fromkeys(ends))
+
+    def plot(self, view: View = "auto", **options: Any) -> Drawing:
+        """The path diagram of the answer that is compared, edges that differ between the groups marked with ≠.
+
+        Figures are those of the answer; ``options`` are those of :meth:`unmeasured.Result.plot`.
+
+        Raises
+        ------
+        ModelError
+            When what is compared is no answer of a search, but a model.
+        """
+        if self.result is None:
+            raise ModelError(
+                "A diagram is of the answer of a search: give a fitted search or its Result to invariance."
+            )
+        return self.result.plot(view, marked=self.differing_edges, **options)
 
     @property
     def highest(self) -> str:
@@ -267,7 +296,9 @@ def invariance(
         scale_latents=scale_latents,
         correlate_outcomes=correlate_outcomes,
     )
-    return Invariance({step: refit(equal=equal) for step, equal in STEPS.items()}, refit)
+    result = getattr(model, "result_", model)
+    fits = {step: refit(equal=equal) for step, equal in STEPS.items()}
+    return Invariance(fits, refit, result if isinstance(result, Result) else None)
 
 
 def _fit_groups(model: Any, rows: Any, **options: Any) -> GroupFit:

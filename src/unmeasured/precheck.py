@@ -65,11 +65,13 @@ def check(
     repair: bool = False,
     cor: Cor = "auto",
     missing: Missing = "ml",
+    covariates: Sequence[str] = (),
+    outcomes: Sequence[str] = (),
 ) -> Check:
     """Look at data before a search: enough samples and indicators, Gaussian, a latent model warranted, collinear?
 
     Parameters are those of :func:`unmeasured.as_sample`, but for ``cor``, which is "auto": items of a few values are
-    taken as ordinal.
+    taken as ordinal. Covariates and outcomes are no indicators, and only these are looked at.
 
     Every fault of a data frame is reported, not the first alone: columns that cannot be analysed are listed in
     ``faults`` and left out, and the check goes on with the others.
@@ -103,9 +105,10 @@ def check(
     while True:
         try:
             sample = as_sample(
-                X, cov=cov, n_samples=n_samples, names=names, sd=sd, repair=repair, cor=cor, missing=missing
-            )
-            return Check(sample, faults=tuple(faults))
+                X, cov=cov, n_samples=n_samples, names=names, sd=sd, repair=repair, cor=cor, missing=missing,
+                covariates=covariates, outcomes=outcomes,
+            )  # fmt: skip
+            return Check.of(sample, faults=tuple(faults))
         except DataError as error:
             faults.append(str(error))
             rest = _without(X if cov is None else cov, error.columns, is_matrix=cov is not None)
@@ -114,6 +117,7 @@ def check(
                     raise
                 raise DataError("\n".join(faults)) from None
             X, cov = (rest, None) if cov is None else (None, rest)
+            covariates, outcomes = ([x for x in role if x not in error.columns] for role in (covariates, outcomes))
 
 
 def _without(table: Any, columns: Sequence[str], *, is_matrix: bool) -> pd.DataFrame | None:
@@ -144,6 +148,11 @@ class Check:
     sample: Sample
     answered: tuple[Finding, ...] = ()
     faults: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, sample: Sample, answered: tuple[Finding, ...] = (), faults: tuple[str, ...] = ()) -> Check:
+        """Look at the indicators of a sample: covariates and outcomes are left out."""
+        return cls(sample.select(sample.indicators), answered, faults)
 
     def __str__(self) -> str:
         return self.explain()

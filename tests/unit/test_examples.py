@@ -18,6 +18,7 @@ LAST_WORDS = {
     "compare_with_published": "The page has a section for the comparison: True",
     "likert_with_missing_values": "edges that differ from the truth: 0",
     "groups_of_people": "robust RMSEA 0.000",
+    "covariates_and_outcomes": "chi2 66.69 on 41 df, CFI 0.974",
     "reading_a_trace": "True",
     "your_own_move": "edges that differ from the truth: 0",
     "from_spss_to_scores": "people scored: 1200",

@@ -160,6 +160,7 @@ def test_every_public_name_is_documented():
         "docs/scaling.md",
         "docs/robust.md",
         "docs/groups.md",
+        "docs/covariates.md",
         "docs/after.md",
         "docs/questionnaires.md",
     ],

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations
 from typing import Any, Literal
@@ -110,6 +110,9 @@ def compare_models(
     given = {str(name): _opened(name, model) for name, model in models.items()}
     sample = _data(given, X, cov=cov, n_samples=n_samples, names=names, cor=cor or _cor(given), missing=missing)
     fits = {name: _fit(model, sample, correlate_exogenous) for name, model in given.items()}
+    if len({frozenset(fit.covariates) for fit in fits.values()}) > 1:
+        # What one model is conditioned on is a variable of another: the likelihood of all variables compares them.
+        fits = {name: replace(fit, is_joint=True) for name, fit in fits.items()}
     anew = tuple(name for name, model in given.items() if isinstance(model, Fit) and fits[name] is not model)
     judged = held_out(fits, sample, folds, rng) if folds else None
     return ModelComparison(dict(sorted(fits.items(), key=lambda item: item[1].bic)), anew, judged)

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -40,7 +41,7 @@ from unmeasured.diagram.picture import Picture, View
 from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
-from unmeasured.levels import Level, strongest_level
+from unmeasured.levels import Level, model_levels
 from unmeasured.precheck import Check, Finding
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.search.local_dependence import residual_correlations
@@ -131,14 +132,15 @@ class Result:
         >>> um.LGES().fit_cov(data.frame(), data.n_samples).result_.check
         <Check: 9 variables, n = 202; against a search: []>
         """
-        return Check(self.sem.sample, self.findings)
+        return Check.of(self.sem.sample, self.findings)
 
     @cached_property
     def levels(self) -> list[pd.Series]:
         """For each level a series from observed variable to the latent it belongs to, the most latents first.
 
-        Where a search measured no levels there is one: each variable with the latent, or the first latent of the group,
-        that it loads on most. A variable that loads on no latent has an empty name.
+        Where a search measured no levels they are those of the model: each variable with the latent, or the first
+        latent of the group, that it loads on most, then with the latent above that one, and so on. A variable that
+        loads on no latent has an empty name.
 
         >>> import unmeasured as um
         >>> data = um.datasets.load("multitasking")
@@ -146,8 +148,12 @@ class Result:
         >>> level["Error_Letter"] == level["Error_Figure"]
         True
         """
-        reading = self.reading or (strongest_level(self.graph, self.fit),)
-        return [pd.Series(level.latents, index=list(level.items), name="latent", dtype=object) for level in reading]
+        return [pd.Series(x.latents, index=list(x.items), name="latent", dtype=object) for x in self.all_levels]
+
+    @cached_property
+    def all_levels(self) -> tuple[Level, ...]:
+        """The levels with what was measured of them: those of ``reading``, or those of the model."""
+        return self.reading or model_levels(self.graph, self.fit)
 
     # Estimates --------------------------------------------------------------------------------------------
 
@@ -199,15 +205,46 @@ class Result:
     def latent_paths(self) -> pd.DataFrame:
         """One row per edge between latents: ``source target est se z pvalue std std_se directed``.
 
+        Edges of covariates and outcomes are among them; direct effects of covariates on items are not
+        (:attr:`direct_effects`).
+
         ``directed`` says whether the data, or knowledge given before the search, tell the direction; if not, ``source``
         and ``target`` are those of the member that was fitted, and the reverse fits as well.
         """
-        rows = self.parameters[self.parameters["op"] == "~"].reset_index(drop=True)
+        rows = self.parameters[(self.parameters["op"] == "~") & ~self._is_direct].reset_index(drop=True)
         rows = rows.rename(columns={"rhs": "source", "lhs": "target"})
         known = set(self.graph.directed_edges)
         columns = ["source", "target", "est", "se", "z", "pvalue", "std", "std_se"]
         directed = np.array([pair in known for pair in zip(rows["source"], rows["target"])], dtype=bool)
         return rows[columns].assign(directed=directed)
+
+    @property
+    def _is_direct(self) -> pd.Series[bool]:
+        """Which parameters are effects of covariates on items."""
+        variables, rows = self.graph.variables, self.parameters
+        of_covariates = (rows["op"] == "~") & rows["rhs"].isin(variables.covariates)
+        return of_covariates & rows["lhs"].isin(variables.indicators)
+
+    @cached_property
+    def direct_effects(self) -> pd.DataFrame:
+        """Effects of covariates on items beside their latents: ``covariate item est se z pvalue std std_se``.
+
+        Such an item functions differently along the covariate: at equal values of its latents it is answered
+        differently. Comparisons of the latents along the covariate take it into account here; sums of items do not.
+
+        >>> import numpy as np, pandas as pd, unmeasured as um
+        >>> rng = np.random.default_rng(0)
+        >>> age = rng.uniform(18, 70, 800)
+        >>> mood = 0.02 * age + rng.normal(size=800)
+        >>> rows = pd.DataFrame({f"q{i}": mood + rng.normal(size=800) for i in range(5)}).assign(age=age)
+        >>> rows["q3"] += 0.03 * age
+        >>> um.LGES(covariates=["age"]).fit(rows).result_.direct_effects[["covariate", "item", "est"]].round(3)
+          covariate item    est
+        0       age   q3  0.032
+        """
+        rows = self.parameters[self._is_direct].reset_index(drop=True)
+        columns = ["covariate", "item", "est", "se", "z", "pvalue", "std", "std_se"]
+        return rows.rename(columns={"rhs": "covariate", "lhs": "item"})[columns]
 
     @cached_property
     def local_dependence(self) -> pd.DataFrame:
@@ -222,16 +259,19 @@ class Result:
         >>> list(zip(result.local_dependence["item_1"], result.local_dependence["item_2"]))[:1]
         [('O2', 'O4')]
         """
-        return residual_correlations(self.parameters)
+        rows, given = self.parameters, self.graph.variables.covariates
+        return residual_correlations(rows[~(rows["lhs"].isin(given) & rows["rhs"].isin(given))])
 
     @cached_property
     def edges(self) -> pd.DataFrame:
-        """One row per edge of the class: ``source target kind directed std``; kind is "loading" or "path"."""
+        """One row per edge of the class: ``source target kind directed std``; kind is "loading", "path" or "direct"."""
         loadings = self.loadings.rename(columns={"latent": "source", "indicator": "target"})
         loadings = loadings.assign(kind="loading", directed=True)
         columns = ["source", "target", "kind", "directed", "std"]
         paths = self.latent_paths.assign(kind="path")
-        tables = [table[columns] for table in (loadings, paths) if len(table)]
+        direct = self.direct_effects.rename(columns={"covariate": "source", "item": "target"})
+        direct = direct.assign(kind="direct", directed=True)
+        tables = [table[columns] for table in (loadings, paths, direct) if len(table)]
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
     @property
@@ -323,14 +363,20 @@ class Result:
 
     @cached_property
     def indicators(self) -> dict[tuple[str, ...], tuple[str, ...]]:
-        """For each group its indicators, the strongest first, those it shares with other groups last."""
+        """For each group its indicators, the strongest first, those it shares with other groups last.
+
+        The indicators of a latent above latents are the latents that measure it.
+        """
         pure = LatentGroups(self.graph, self.graph.groups)
-        r2 = self.r2
+        r2 = self.sem.r2  # that of an observed variable is the same for every rotation, and this one is there already
+        edges = set(self.graph.directed_edges)
         result = {}
         for group in self.graph.groups:
             own = set(pure.pure_children(group))
-            children = [x for x in self.graph.observed if (group[0], x) in self.graph.directed_edges]
-            result[group] = tuple(sorted(children, key=lambda x: (x not in own, -round(float(r2[x]), 9))))
+            items = self.graph.variables.indicators
+            children = [x for x in items if (group[0], x) in edges]
+            shown = children or self.graph.facets.get(group[0], ())
+            result[group] = tuple(sorted(shown, key=lambda x: (x not in own, -round(float(r2[x]), 9))))
         return result
 
     @cached_property
@@ -339,6 +385,11 @@ class Result:
         pure = LatentGroups(self.graph, self.graph.groups)
         own = {g: [x for x in items if x in pure.pure_children(g)] for g, items in self.indicators.items()}
         shown = {g: own[g] or list(items) for g, items in self.indicators.items()}
+        for group in sorted(self.graph.groups, key=lambda group: self.graph.levels[group[0]]):
+            if self.graph.levels[group[0]]:
+                # A latent above latents goes by the items below it, the strongest of each latent first.
+                below = [shown[(facet,)] for facet in self.indicators[group] if (facet,) in shown]
+                shown[group] = [x for rank in zip_longest(*below) for x in rank if x is not None]
         return suggest_names(shown, taken=(*self.graph.observed, *self.named), labels=self.sem.sample.labels)
 
     def rename(self, names: Mapping[str, str] | None = None) -> Result:
@@ -403,9 +454,10 @@ class Result:
         style: Style = "colour",
         r2: bool = False,
         min_loading: float | None = None,
-        min_path: float = 0.0,
+        min_path: float | None = None,
         width: float | Literal["column", "page"] | None = None,
         pairs: bool = False,
+        marked: Iterable[tuple[str, str]] = (),
     ) -> Drawing:
         """The path diagram as a matplotlib figure; ``savefig("diagram.pdf")`` writes SVG, PDF or PNG.
 
@@ -421,8 +473,12 @@ class Result:
         min_loading : float, optional
             Loadings smaller than this are not drawn, but the largest of an indicator always is. Left out: 0, or .3
             where more than eight cross-loadings are smaller than that; the picture says so.
-        min_path : float
-            The same for paths between latents.
+        min_path : float, optional
+            The same for paths between latents. Left out: 0, or with more than 250 of them what leaves the strongest
+            250; the picture says so.
+        marked : pairs of str
+            Edges ``(cause, effect)`` that differ between groups of people, to be marked with ≠; see
+            :meth:`unmeasured.Invariance.plot`.
         width : float, "column" or "page", optional
             Of the figure in inches; letters and lines go with it. "column" and "page" are one and two columns of a
             journal, at most 3.4 and 7 inches wide and 9 inches tall: layout and view are chosen so that letters can be
@@ -436,6 +492,7 @@ class Result:
         options: dict[str, Any] = {"r2": r2, "min_loading": min_loading, "min_path": min_path}
         rows = self.local_dependence if pairs else self.local_dependence[:0]
         arcs = [(str(a), str(b), float(r)) for a, b, r in zip(rows["item_1"], rows["item_2"], rows["std"], strict=True)]
+        options["marked"] = frozenset(marked)
         if width is None:
             return draw(picture_of(self, view, **options), style=style, pairs=arcs)
         inches = _inches(width)

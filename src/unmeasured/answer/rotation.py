@@ -11,7 +11,7 @@ that wants standard errors needs one basis. We take the one in which k pure indi
 Nothing is fitted again and nothing is lost: the estimates are rotated by the orthogonal matrix of a QR decomposition,
 so the implied covariance stays what it was. The noise of the members has unit variance and is independent before and
 after. Signs are free as well, of single latents too; we let every latent point the way of its strongest indicator, or
-of the first item it was given where it was named before the search.
+of the first item it was given where it was named before the search. The indicators of a latent above latents are these.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def rotated(fit: Fit, groups: Groups, heads: Mapping[str, str] | None = None) ->
     zeros = zero_loadings(anchors)
     model = model_of(dag)
     rows = tuple(replace(p, fixed=0.0) if (p.source, p.target) in zeros else p for p in model.parameters)
-    held = Model(model.names, model.latents, rows)
+    held = Model(model.names, model.latents, rows, covariates=model.covariates)
     problem = Problem.of(held.pattern, fit.sample)
     F, Omega = _in_order(fit, _rotation(fit, groups, anchors, heads or {}), problem.pattern)
     x = read_parameters(problem.pattern, F, Omega) / problem.pattern.unit(problem.scale)
@@ -94,20 +94,38 @@ def _block(fit: Fit, group: tuple[str, ...], children: tuple[str, ...]) -> Float
 def _rotation(fit: Fit, groups: Groups, anchors: Anchors, heads: Mapping[str, str]) -> Floats:
     """(d, d) orthogonal: new latents are Q times the old ones, observed variables stay."""
     place = {name: i for i, name in enumerate(fit.causal_order)}
-    pure = LatentGroups(member_of(fit), groups)
-    Q = np.eye(len(place))
+    dag = member_of(fit)
+    pure = LatentGroups(dag, groups)
+    Q, edges = np.eye(len(place)), set(dag.edges)
     for group in groups:
+        if group[0] in dag.facets:
+            continue
         index = [place[name] for name in group]
         turn = np.eye(len(group))
         if group in anchors:
             turn = np.linalg.qr(_block(fit, group, anchors[group]))[0].T
-        children = [x for x in fit.sample.names if (group[0], x) in member_of(fit).edges]
+        children = [x for x in fit.sample.names if (group[0], x) in edges]
         shown = pure.pure_children(group) or tuple(children)
         loadings = turn @ _block(fit, group, shown) / [fit.sample.sd[fit.sample.names.index(x)] for x in shown]
         leading = [_leading(row, shown, heads.get(name)) for name, row in zip(group, loadings, strict=True)]
         sign = np.where(np.array(leading) < 0, -1.0, 1.0)
         Q[np.ix_(index, index)] = sign[:, None] * turn
+    total = np.linalg.inv(np.eye(len(place)) - fit.F)
+    sd = np.sqrt(np.diag(total.T @ fit.Omega @ total))
+    for above in _upwards(dag.facets):
+        # A latent above latents points the way of the strongest of them, as that points now.
+        below = [place[x] for x in dag.facets[above]]
+        loadings = (fit.F[place[above]] @ Q.T)[below] / sd[below]
+        Q[place[above], place[above]] = -1.0 if loadings[np.argmax(np.abs(loadings))] < 0 else 1.0
     return Q
+
+
+def _upwards(facets: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Latents above latents, each after those below it."""
+    order: list[str] = []
+    while len(order) < len(facets):
+        order += [x for x in facets if x not in order and all(y in order for y in facets[x] if y in facets)]
+    return order
 
 
 def _leading(loadings: Floats, shown: tuple[str, ...], head: str | None) -> float:

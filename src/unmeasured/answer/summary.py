@@ -45,6 +45,7 @@ def text_summary(result: Result) -> str:
             *_section("Fit of the model", _fit_lines(result)),
             *_section("What measures what: standardised loadings (standard errors)", _measurement_lines(result)),
             *_section(paths_heading(result), _path_lines(result)),
+            *_section("Direct effects of covariates on indicators", _direct_lines(result)),
             *_section(PAIRS_HEADING, _pair_lines(result)),
             *_section("What is identified, and what is not", _bullets(what_is_identified(result))),
             *_section("Are the data fit for a search", _bullets(before_the_search(result))),
@@ -56,9 +57,19 @@ def text_summary(result: Result) -> str:
 def title(result: Result) -> str:
     """What was found, in one line."""
     graph = result.graph
-    found = f"{len(graph.latents)} latent variable{'s' * (len(graph.latents) != 1)}"
-    found += f" in {len(graph.groups)} groups" if len(graph.groups) != len(graph.latents) else ""
-    return f"{result.method or 'Result'}: {found} behind {len(graph.observed)} observed variables"
+    n_above = sum(level > 0 for level in graph.levels.values())
+    n_latents, n_groups = len(graph.latents) - n_above, len(graph.groups) - n_above
+    found = f"{n_latents} latent variable{'s' * (n_latents != 1)}"
+    found += f" in {n_groups} groups" if n_groups != n_latents else ""
+    found += f", and {n_above} above them," if n_above else ""
+    variables = graph.variables
+    others = [
+        f"{len(names)} {what}{'s' * (len(names) != 1)}"
+        for what, names in (("covariate", variables.covariates), ("outcome", variables.outcomes))
+        if names
+    ]
+    behind = f"{len(variables.indicators)} {'indicators' if others else 'observed variables'}"
+    return f"{result.method or 'Result'}: {found} behind {behind}{', with ' * bool(others)}{' and '.join(others)}"
 
 
 def _sizes(result: Result) -> str:
@@ -116,7 +127,9 @@ def _loading_align(group: tuple[str, ...]) -> str:
 
 def _alone(result: Result) -> str:
     """The variables that measure no latent; nothing where there are none."""
-    alone = [x for x in result.graph.observed if not any(x in items for items in result.indicators.values())]
+    alone = [
+        x for x in result.graph.variables.indicators if not any(x in items for items in result.indicators.values())
+    ]
     return f"{', '.join(alone)} {'load' if len(alone) > 1 else 'loads'} on no latent" if alone else ""
 
 
@@ -169,6 +182,23 @@ def _path_rows(result: Result) -> list[list[str]]:
     return rows
 
 
+_DIRECT_ALIGN = "<>>>>>>"
+
+
+def _direct_lines(result: Result) -> list[str]:
+    rows = _direct_rows(result)
+    return _columns(rows, _DIRECT_ALIGN) if len(rows) > 1 else []
+
+
+def _direct_rows(result: Result) -> list[list[str]]:
+    """A row of headings, and one for each direct effect of a covariate on an indicator."""
+    rows = [["effect", "estimate", "s.e.", "z", "p", "standardised", ""]]
+    for row in result.direct_effects.to_dict(orient="records"):
+        plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), apa.p_value(row["pvalue"])]
+        rows.append([f"{row['covariate']} → {row['item']}", *plain, number(row["std"]), _bracketed(row["std_se"])])
+    return rows
+
+
 _PAIR_ALIGN = "<>>>"
 
 
@@ -197,6 +227,7 @@ def html_summary(result: Result) -> str:
         ("Fit of the model", _html_table(fit, "<<<")),
         ("What measures what: standardised loadings (standard errors)", _html_measurement(result)),
         (paths_heading(result), _html_table(_path_rows(result), _PATH_ALIGN)),
+        ("Direct effects of covariates on indicators", _html_table(_direct_rows(result), _DIRECT_ALIGN)),
         (PAIRS_HEADING, _html_table(_pair_rows(result), _PAIR_ALIGN)),
         ("What is identified, and what is not", html_list(what_is_identified(result))),
         ("Are the data fit for a search", html_list(before_the_search(result))),

@@ -17,6 +17,7 @@ import pandas as pd
 
 from unmeasured import apa
 from unmeasured.errors import listing
+from unmeasured.graphs import DAG, class_over_groups
 from unmeasured.graphs.groups import braces
 from unmeasured.remarks import Remark, Severity, by_consequence, distrust
 from unmeasured.sem.fit import Fit
@@ -131,6 +132,9 @@ def direction_in_words(result: Result, source: str, target: str) -> str:
 
     An arrow is compelled *in the class found*: how sure that class is, is another question, which replicates answer.
     """
+    variables = result.graph.variables
+    if source in variables.covariates or (target in variables.outcomes and source not in variables.outcomes):
+        return f"{target} is an outcome" if target in variables.outcomes else f"{source} is a covariate"
     if (source, target) in result.graph.without_knowledge.directed_edges:
         return "compelled in the class found"
     known = (source, target) in result.graph.directed_edges
@@ -155,6 +159,17 @@ def replicates_in_words(edges: pd.DataFrame, source: str, target: str) -> str:
     return ""
 
 
+def role_sentences(result: Result) -> Iterator[str]:
+    """What is taken for granted of covariates."""
+    variables = result.graph.variables
+    if variables.covariates:
+        yield (
+            f"The model is conditioned on the covariates ({', '.join(variables.covariates)}): nothing is assumed of "
+            "their distribution, they covary freely, and nothing causes them. That they share no unmeasured cause with "
+            "latents and outcomes is assumed."
+        )
+
+
 def assumptions(result: Result) -> str:
     """What every arrow and every estimate takes for granted, in one sentence."""
     pairs = ", but for the residual pairs listed" if result.graph.pairs else ""
@@ -168,13 +183,20 @@ PAIRS_HEADING = "Similar wording or method: residual correlations of items"
 
 
 def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
-    """Edges between groups, or between observed variables, each once: direction identified by the class, by "
-    "knowledge, not identified.
+    """Edges between groups, or between observed variables, each once: identified by data, by knowledge, not.
+
+    Without those from a latent to the latents that measure it, whose direction is that of the model.
     """
     graph = result.graph
     latent = {name: group for group in graph.groups for name in group}
     of = {name: latent.get(name, (name,)) for name in graph.names}
-    directed = [(a, b) for a, b in graph.directed_edges if (a in latent) == (b in latent)]
+    given = set(graph.variables.covariates)
+    measures = {(a, b) for a, facets in graph.facets.items() for b in facets}
+    directed = [
+        (a, b)
+        for a, b in graph.directed_edges
+        if (a in latent) == (b in latent) and a not in given and (a, b) not in measures
+    ]
     by_data = set(graph.without_knowledge.directed_edges)
     told = [(of[a], of[b]) for a, b in directed if (a, b) in by_data]
     known = [(of[a], of[b]) for a, b in directed if (a, b) not in by_data]
@@ -188,7 +210,27 @@ def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
 
 def paths_heading(result: Result) -> str:
     """What the paths of a result connect: latents, or observed variables where no latents are reported."""
-    return "Paths between latents" if result.graph.latents else "Paths between observed variables"
+    variables = result.graph.variables
+    ends = ["latents"] * bool(variables.latents)
+    ends += ["covariates"] * bool(variables.covariates) + ["outcomes"] * bool(variables.outcomes)
+    if not variables.latents:
+        return "Paths between observed variables"
+    return f"Paths between {ends[0] if len(ends) == 1 else ', '.join(ends[:-1]) + ' and ' + ends[-1]}"
+
+
+def oriented_by_covariates(result: Result) -> list[str]:
+    """Edges between groups that are directed, but would not be in the graph of the latents alone."""
+    member, latents = result.member, result.graph.latents
+    inner = [(a, b) for a, b in member.edges if a in latents and b in latents]
+    if not result.graph.variables.covariates or not inner:
+        return []
+    items = [(a, b) for a, b in member.edges if a in latents and b in member.variables.indicators]
+    alone = class_over_groups(DAG.from_edges([*inner, *items], latents=latents), result.graph.groups)
+    open_ = {frozenset(edge) for edge in alone.undirected_edges}
+    of = {name: group for group in result.graph.groups for name in group}
+    told = result.graph.without_knowledge.directed_edges
+    gained = [(of[a], of[b]) for a, b in told if a in of and b in of and frozenset((a, b)) in open_]
+    return [f"{node(a)} → {node(b)}" for a, b in dict.fromkeys(gained)]
 
 
 def what_is_identified(result: Result) -> Iterator[str]:
@@ -196,6 +238,12 @@ def what_is_identified(result: Result) -> Iterator[str]:
     told, known, open_ = group_edges(result)
     if told:
         yield f"Compelled in the class found, that is, in every graph that fits as well: {_few(told, '→')}."
+    gained = oriented_by_covariates(result)
+    if gained:
+        yield (
+            f"The direction of {_few(gained, '→')} is identified because of the covariates and outcomes: from the "
+            "latents alone it would not be."
+        )
     if known:
         yield (
             f"The direction of {_few(known, '→')} follows from the knowledge given, not from the data: "
@@ -204,9 +252,11 @@ def what_is_identified(result: Result) -> Iterator[str]:
     if open_:
         yield (
             f"The direction is not identified of {_few(open_, '–')}: a graph with the arrow reversed, in agreement "
-            f"with "
-            "the others, fits exactly as well. The estimates are those of one such graph."
+            "with the others, fits exactly as well. The estimates are those of one such graph."
         )
+    if result.graph.facets:
+        yield _above(result)
+    yield from role_sentences(result)
     for group in result.graph.groups:
         if len(group) > 1:
             yield _rotation(result, group)
@@ -218,6 +268,16 @@ def what_is_identified(result: Result) -> Iterator[str]:
     yield from _undetermined(result)
     if result.graph.latents or told or known or open_:
         yield assumptions(result)
+
+
+def _above(result: Result) -> str:
+    facets = result.graph.facets
+    shown = [f"{above} above {', '.join(below)}" for above, below in facets.items()]
+    which = "; ".join(shown) if len(shown) <= _FEW else f"{len(shown)} latents above others"
+    return (
+        f"{which}: one common cause explains these latents better than edges between them. That it is the cause, and "
+        "not one of them, is part of the model, as it is between a latent and its indicators."
+    )
 
 
 def _few(edges: list[str], arrow: str) -> str:
@@ -267,13 +327,16 @@ def before_the_search(result: Result) -> Iterator[str]:
 
 def levels_in_words(result: Result) -> list[str]:
     """The levels of an answer, most latents first, and how often each comes back; nothing where there is only one."""
-    if len(result.reading) < 2:
+    levels = result.all_levels
+    if len(levels) < 2:
         return []
     lines = []
-    for k, level in enumerate(result.reading):
+    for k, level in enumerate(levels):
         often = "" if math.isnan(level.agreement) else f", agreement with replicates {level.agreement:.2f}"
         here = " (shown here)" if k == result.headline else ""
-        lines.append(f"{level.n_latents} latent{'s' * (level.n_latents != 1)}{often}{here}")
+        of = set(level.latents) & set(result.graph.facets)
+        above = f", {'all' if len(of) == level.n_latents else len(of)} of them above others in the model" if of else ""
+        lines.append(f"{level.n_latents} latent{'s' * (level.n_latents != 1)}{above}{often}{here}")
     return lines
 
 

@@ -7,7 +7,7 @@ because a guess about somebody's data that is right nine times in ten is wrong o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -49,10 +49,11 @@ def refuse_useless(rows: Rows) -> None:
             )
 
 
-def suspicions(rows: Rows) -> tuple[str, ...]:
-    """Sentences about columns that look like something else than a measured variable."""
+def suspicions(rows: Rows, named: Sequence[str] = ()) -> tuple[str, ...]:
+    """Sentences about columns that look like something else than a measured variable; ``named``: no indicators."""
     columns = [column[~np.isnan(column)] for column in rows.values.T]
-    others = role_remarks(suspects(rows.names, rows.values))
+    asked = [i for i, name in enumerate(rows.names) if name not in named]
+    others = role_remarks(suspects([rows.names[i] for i in asked], rows.values[:, asked]))
     return (*others, *sum_remarks(rows.names, rows.values), *map(data_problem, _code_remarks(rows, columns)))
 
 

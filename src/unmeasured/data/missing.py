@@ -15,6 +15,7 @@ number of rows per moment, is ``Sample.n`` after "ml" and "pairwise".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,8 +24,8 @@ import numpy as np
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.matrices import rescaled
 from unmeasured.data.rows import Rows
-from unmeasured.errors import DataError, listing
-from unmeasured.remarks import data_problem
+from unmeasured.errors import DataError, Stopped, listing
+from unmeasured.remarks import data_problem, distrust
 
 Missing = Literal["ml", "listwise", "pairwise"]
 
@@ -102,8 +103,10 @@ def in_words(holes: Bools, names: tuple[str, ...]) -> str:
     )
 
 
-def saturated_moments(rows: Rows) -> Moments:
-    """Mean and covariance by maximum likelihood from incomplete rows, by EM over patterns of missing values.
+def saturated_moments(rows: Rows, check: Callable[[], None] | None = None) -> Moments:
+    """Mean and covariance by maximum likelihood from rows with missing values, by EM over patterns of them.
+
+    Where ``check`` raises :class:`~unmeasured.errors.Stopped`, as far as they have come, with a remark that says so.
 
     The regressions of what is missing on what is seen are read from the precision matrix P: those of the missing m
     are ``-P_mm^-1 P_mo``, their residual covariance ``P_mm^-1``. So each pattern costs an inverse of the size of what
@@ -118,9 +121,15 @@ def saturated_moments(rows: Rows) -> Moments:
     counts = pair_counts(holes)
     check_pairs(counts, names)
     z, centre, scale = standardised(rows.values)
-    mean, cov, steps = _expectation_maximisation(z, holes, names)
+    mean, cov, steps, moved = _expectation_maximisation(z, holes, names, check)
     how = "mean and covariance by maximum likelihood from every value seen (EM)"
     remarks: list[str] = [f"{in_words(holes, names)}: {how}."]
+    if moved > _TOLERANCE and steps < _MAX_STEPS:
+        told = (
+            f"EM for the missing values was stopped at the time limit after {_steps(steps)}, when moments still moved "
+            f"by {moved:.1g} standard deviations a step: they are rough. Give more time, or use missing='pairwise'."
+        )
+        remarks.append(distrust(told))
     if steps >= _MAX_STEPS:
         told = f"EM had not converged after {steps} steps: too much is missing to estimate the covariance well."
         remarks.append(data_problem(told))
@@ -147,8 +156,10 @@ def standardised(values: Floats) -> tuple[Floats, Floats, Floats]:
         return (scaled - mean) / sd, mean * size, sd * size
 
 
-def _expectation_maximisation(z: Floats, holes: Bools, names: tuple[str, ...]) -> tuple[Floats, Floats, int]:
-    """EM on variables of mean 0 and standard deviation 1 (as far as seen)."""
+def _expectation_maximisation(
+    z: Floats, holes: Bools, names: tuple[str, ...], check: Callable[[], None] | None
+) -> tuple[Floats, Floats, int, float]:
+    """EM on variables of mean 0 and standard deviation 1 (as far as seen); also its steps and the size of the last."""
     filled = np.where(holes, 0.0, z)
     groups = _patterns(holes)
     mean, cov = filled.mean(axis=0), np.eye(z.shape[1])
@@ -160,7 +171,12 @@ def _expectation_maximisation(z: Floats, holes: Bools, names: tuple[str, ...]) -
         new_cov = (deviations.T @ deviations + residual) / len(z)
         moved = max(np.abs(new_mean - mean).max(), np.abs(new_cov - cov).max())
         mean, cov, steps = new_mean, new_cov, steps + 1
-    return mean, cov, steps
+        try:
+            if check is not None:
+                check()
+        except Stopped:
+            break
+    return mean, cov, steps, float(moved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +238,10 @@ def _precision(cov: Floats, names: tuple[str, ...]) -> Floats:
             "of them out, or get more rows."
         )
     return np.asarray((vector / value) @ vector.T / np.outer(sd, sd))
+
+
+def _steps(n: int) -> str:
+    return f"{n} step{'s' if n != 1 else ''}"
 
 
 def _rows(n: int) -> str:

@@ -28,13 +28,15 @@ _NOT_A_TABLE = "Rows come as a table (samples x variables)"
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table of numbers: names, values (N, n) with NaN for missing values, and which columns came as ordered "
-    "categories.
+    """A table of numbers: names, values (N, n) with NaN where missing, and which columns came as ordered categories.
+
+    ``groups`` has, where rows belong to groups of people, the group of each.
     """
 
     names: tuple[str, ...]
     values: Floats
     ordered: tuple[bool, ...]
+    groups: tuple[str, ...] = ()
 
     @property
     def holes(self) -> Bools:
@@ -43,7 +45,8 @@ class Rows:
 
     def keep(self, which: Bools) -> Rows:
         """Only the rows chosen."""
-        return Rows(self.names, frozen(self.values[which]), self.ordered)
+        groups = tuple(np.asarray(self.groups, dtype=object)[which]) if self.groups else ()
+        return Rows(self.names, frozen(self.values[which]), self.ordered, groups)
 
 
 def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:

@@ -28,7 +28,12 @@ there, and expand it again: every edge between groups holds for all members.
 
 *A latent and its indicators keep their direction.* That L causes x, and not x L, is the model, not a finding;
 an edge between a latent and an observed variable therefore stays as it is in the DAG, L → x in every factor
-model, and counts as knowledge when other edges are oriented.
+model, and counts as knowledge when other edges are oriented. So does an edge between a latent that has no observed
+children and the latents that measure it (:mod:`unmeasured.graphs.levels`).
+
+*Covariates and outcomes keep theirs.* Nothing causes a covariate, and an outcome causes only outcomes, by their roles
+(:mod:`unmeasured.graphs.variables`). Such edges are knowledge of the same kind, and what follows is directed too: with
+age → L1 – L2 and no edge between age and L2, L1 → L2, since the reverse would be a v-structure that is not there.
 
 *Knowledge from outside* may direct an edge that the data leave open. :meth:`CPDAG.restricted` keeps the members that
 agree with it, directs what follows from that, and remembers in ``known`` which edges were directed from outside.
@@ -48,7 +53,8 @@ from unmeasured.errors import GraphError
 from unmeasured.graphs import bitsets
 from unmeasured.graphs.bitsets import Adjacency, bits
 from unmeasured.graphs.exports import Exports
-from unmeasured.graphs.groups import braces, is_gnfm, ordered_partition, uniformity_failures
+from unmeasured.graphs.groups import braces, is_gnfm, is_hierarchical, ordered_partition, uniformity_failures
+from unmeasured.graphs.levels import facets_of, latent_levels, measuring_pairs
 from unmeasured.graphs.orientation import all_extensions, consistent_extension, cpdag_of, restricted, v_structures
 from unmeasured.graphs.protocols import Arcs, Groups
 from unmeasured.graphs.variables import Variables, tuple_of_names
@@ -105,6 +111,7 @@ class DAG(Exports):
             cycle = bitsets.one_cycle(self.parent_masks, self.child_masks)
             path = " → ".join(self.names[node] for node in cycle)
             raise GraphError(f"The graph has a cycle: {path}. Remove or reverse one of these edges.")
+        refuse_misplaced(self.variables, adjacency)
 
     @classmethod
     def _trusted(cls, variables: Variables, adjacency: Adjacency) -> DAG:
@@ -122,6 +129,8 @@ class DAG(Exports):
         *,
         latents: Sequence[str] = (),
         names: Sequence[str] | None = None,
+        covariates: Sequence[str] = (),
+        outcomes: Sequence[str] = (),
     ) -> DAG:
         """A DAG from ``(cause, effect)`` pairs.
 
@@ -133,12 +142,14 @@ class DAG(Exports):
             Which of the variables are latent.
         names : sequence of str, optional
             All variables in order. Left out: the latents as given, then the others as they first appear.
+        covariates, outcomes : sequence of str
+            Observed variables with these roles. Covariates have no causes in the graph and covary freely.
         """
         pairs = [_checked_pair(edge) for edge in edges]
         latents = tuple_of_names(latents, "latents")
         if names is None:
             names = tuple(dict.fromkeys([*latents, *(name for pair in pairs for name in pair)]))
-        variables = Variables.of(names, latents)
+        variables = Variables.of(names, latents, covariates, outcomes)
         adjacency = np.zeros((len(variables), len(variables)), dtype=np.uint8)
         for source, target in pairs:
             adjacency[variables.index(source), variables.index(target)] = 1
@@ -231,6 +242,16 @@ class DAG(Exports):
         """The graph itself."""
         return self
 
+    @cached_property
+    def facets(self) -> dict[str, tuple[str, ...]]:
+        """For each latent that is measured by latents these latents; see :mod:`unmeasured.graphs.levels`.
+
+        >>> edges = [("g", "a"), ("g", "b"), ("g", "c"), *((f, f"{f}{i}") for f in "abc" for i in (1, 2))]
+        >>> DAG.from_edges(edges, latents=["g", "a", "b", "c"]).facets
+        {'g': ('a', 'b', 'c')}
+        """
+        return facets_of(self.adjacency, self.variables)
+
     def parents(self, name: str) -> tuple[str, ...]:
         """Direct causes of a variable, in the order of the graph."""
         return tuple(self.names[i] for i in bits(self.parent_masks[self.variables.index(name)]))
@@ -322,6 +343,7 @@ class CPDAG(Exports):
         _check_no_loops(self)
         _check_groups_are_nodes(self)
         _check_measurement_is_directed(self)
+        refuse_misplaced(self.variables, self.adjacency)
         _check_is_completed(self)
 
     @classmethod
@@ -373,6 +395,17 @@ class CPDAG(Exports):
     def undirected_edges(self) -> tuple[tuple[str, str], ...]:
         """Edges whose direction the data do not tell, each once, the lower index first."""
         return self._pairs(np.triu(self.adjacency & self.adjacency.T) > 0)
+
+    @cached_property
+    def facets(self) -> dict[str, tuple[str, ...]]:
+        """For each latent that is measured by latents these latents; see :mod:`unmeasured.graphs.levels`."""
+        return facets_of(self.adjacency, self.variables)
+
+    @cached_property
+    def levels(self) -> dict[str, int]:
+        """The level of each latent: 0 if observed variables measure it, one more than below if latents do."""
+        level = latent_levels(self.adjacency, np.array(self.variables.latent, dtype=np.bool_))
+        return {name: level[self.variables.index(name)] for name in self.latents}
 
     def _pairs(self, where: NDArray[np.bool_]) -> tuple[tuple[str, str], ...]:
         return tuple((self.names[i], self.names[j]) for i, j in np.argwhere(where))
@@ -491,8 +524,8 @@ def class_over_groups(dag: DAG, groups: Iterable[Iterable[str]] | None = None) -
     dag : DAG
         Any member of the class.
     groups : iterable of iterables of str, optional
-        A partition of the latents. Left out: the groups of a generalized N factor model (Def. 2) if the graph
-        is one, otherwise each latent by itself.
+        A partition of the latents. Left out: the groups of a generalized N factor model (Def. 2), or of a
+        hierarchical one, if the graph is one, otherwise each latent by itself.
 
     Raises
     ------
@@ -516,7 +549,8 @@ def class_over_groups(dag: DAG, groups: Iterable[Iterable[str]] | None = None) -
     False
     """
     if groups is None:
-        partition = dag.groups if is_gnfm(dag) else tuple((name,) for name in dag.latents)
+        has_groups = is_gnfm(dag) or is_hierarchical(dag)
+        partition = dag.groups if has_groups else tuple((name,) for name in dag.latents)
     else:
         partition = ordered_partition(dag.variables, groups)
     quotient = _quotient(dag.variables, partition)
@@ -524,7 +558,7 @@ def class_over_groups(dag: DAG, groups: Iterable[Iterable[str]] | None = None) -
     if not np.array_equal(quotient.expand(contracted), dag.adjacency):
         reasons = [failure for group in partition for failure in uniformity_failures(dag, group)]
         raise GraphError(f"These groups are not single nodes of the graph: {reasons[0].sentence}")
-    completed = cpdag_of(contracted, quotient.measurement)
+    completed = _pointing_down(cpdag_of(contracted, quotient.measurement), quotient, dag)
     return CPDAG._trusted(dag.variables, quotient.expand(completed), partition)
 
 
@@ -588,6 +622,22 @@ def checked_adjacency(variables: Variables, matrix: ArrayLike) -> Adjacency:
     return adjacency
 
 
+def refuse_misplaced(variables: Variables, adjacency: Adjacency) -> None:
+    """Refuse edges that roles exclude: into a covariate, and from an outcome to anything but an outcome."""
+    names = variables.names
+    for name in variables.covariates:
+        causes = np.flatnonzero(adjacency[:, variables.index(name)])
+        if len(causes):
+            raise GraphError(
+                f"{names[causes[0]]} → {name} points at a covariate; nothing in a graph causes covariates."
+            )
+    for name in variables.outcomes:
+        effects = [names[j] for j in np.flatnonzero(adjacency[variables.index(name)])]
+        wrong = [effect for effect in effects if effect not in variables.outcomes]
+        if wrong:
+            raise GraphError(f"{name} → {wrong[0]}: an outcome causes nothing but other outcomes.")
+
+
 def _checked_pair(edge: tuple[str, str]) -> tuple[str, str]:
     if isinstance(edge, str) or len(edge) != 2:
         raise GraphError(f"An edge is a pair (cause, effect); got {edge!r}.")
@@ -601,13 +651,23 @@ class _Quotient:
 
     representative: NDArray[np.intp]  # (q,) for each node, its first variable
     node: NDArray[np.intp]  # (d,) for each variable, its node
-    measurement: NDArray[np.bool_]  # (q, q) pairs of a latent group and an observed variable
+    measurement: NDArray[np.bool_]  # (q, q) pairs whose edge is directed by their roles, as L → x is
 
     def contract(self, adjacency: Adjacency) -> Adjacency:
         return adjacency[self.representative[:, None], self.representative]
 
     def expand(self, contracted: Adjacency) -> Adjacency:
         return contracted[self.node[:, None], self.node]
+
+
+def _pointing_down(completed: Adjacency, quotient: _Quotient, graph: DAG | CPDAG) -> Adjacency:
+    """The members of a class over groups in which latents point at the latents that measure them."""
+    pairs = measuring_pairs(graph.adjacency, np.array(graph.variables.latent, dtype=np.bool_))
+    nodes = {(int(quotient.node[above]), int(quotient.node[below])) for above, below in pairs}
+    open_ = sorted((a, b) for a, b in nodes if completed[a, b] and completed[b, a])
+    # What measures a latent has no other neighbours that could contradict.
+    marks = restricted(completed, open_) if open_ else completed
+    return completed if marks is None else marks
 
 
 @lru_cache(maxsize=512)  # a search visits many graphs over few partitions
@@ -617,7 +677,9 @@ def _quotient(variables: Variables, groups: Groups) -> _Quotient:
     representative = np.array(sorted(set(leader)), dtype=np.intp)
     node = np.searchsorted(representative, np.array(leader, dtype=np.intp))
     latent = np.array(variables.latent, dtype=np.bool_)[representative]
-    return _Quotient(representative, node, latent[:, None] != latent[None, :])
+    role = np.where(latent, 0, 1)
+    role[[k for k, i in enumerate(representative) if variables.names[i] in variables.covariates]] = 2
+    return _Quotient(representative, node, role[:, None] != role[None, :])
 
 
 def _check_no_loops(cpdag: CPDAG) -> None:
@@ -674,7 +736,7 @@ def _check_is_completed(cpdag: CPDAG) -> None:
             raise GraphError(f"The edge {cause} → {effect} is said to be known, but the graph does not have it.")
         a, b = (quotient.node[cpdag.variables.index(name)] for name in (cause, effect))
         fixed[a, b] = fixed[b, a] = True
-    completed = quotient.expand(cpdag_of(extension, fixed))
+    completed = quotient.expand(_pointing_down(cpdag_of(extension, fixed), quotient, cpdag))
     differs = np.argwhere(completed != cpdag.adjacency)
     if len(differs):
         i, j = differs[0]

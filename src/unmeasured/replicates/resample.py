@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -15,9 +16,9 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
-from unmeasured.arrays import Floats
+from unmeasured.arrays import Floats, Ints
 from unmeasured.data.missing import Missing
-from unmeasured.data.sample import Cor, Sample
+from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, UnmeasuredError, listing
 
 Method = Literal["bootstrap", "subsample", "parametric"]
@@ -65,9 +66,15 @@ class Resampling:
         if self.method == "parametric":
             return self._parametric(rng)
         n = len(self._frame)
+        labels = np.asarray(self.sample.groups, dtype=object)
+        parts = [np.flatnonzero(labels == label) for label in dict.fromkeys(self.sample.groups)] or [np.arange(n)]
+        # Groups of people keep their sizes.
+        chosen = np.concatenate([part[self._drawn(len(part), rng)] for part in parts])
+        return self._made(self._frame.iloc[chosen].reset_index(drop=True), labels[chosen] if len(labels) else ())
+
+    def _drawn(self, n: int, rng: np.random.Generator) -> Ints:
         half = math.ceil(_PART * n)
-        chosen = rng.permutation(n)[:half] if self.method == "subsample" else rng.integers(n, size=n)
-        return self._made(self._frame.iloc[chosen].reset_index(drop=True))
+        return rng.permutation(n)[:half] if self.method == "subsample" else rng.integers(n, size=n)
 
     @property
     def digest(self) -> str:
@@ -84,32 +91,27 @@ class Resampling:
         triangle = np.tril(rng.standard_normal((p, p)), -1)
         np.fill_diagonal(triangle, np.sqrt(rng.chisquare(n - 1 - np.arange(p))))
         root: Floats = np.linalg.cholesky(sample.cov) @ triangle
-        return Sample.from_cov(root @ root.T / (n - 1), sample.n, sample.names)
+        return Sample.from_cov(
+            root @ root.T / (n - 1), sample.n, sample.names, covariates=sample.covariates, outcomes=sample.outcomes
+        )
 
     # Reading ----------------------------------------------------------------------------------------------
 
     @cached_property
     def _frame(self) -> pd.DataFrame:
         """The rows, ordinal variables as ordered categories, so that they are read as before."""
-        sample = self.sample
-        frame = pd.DataFrame(sample.rows, columns=list(sample.names))
-        for name, kind in zip(sample.names, sample.kinds, strict=True):
-            if kind == "ordinal":
-                frame[name] = pd.Categorical(frame[name], ordered=True)
-        return frame
+        return self.sample.frame
 
-    @property
-    def _cor(self) -> Cor:
-        """What was decided of the data is kept, not decided anew for every replicate."""
-        kinds = set(self.sample.kinds)
-        if kinds == {"continuous"}:
-            return "pearson"
-        if kinds == {"scores"}:
-            return "spearman-normal"
-        return "polychoric" if kinds == {"ordinal"} else "auto"
-
-    def _made(self, frame: pd.DataFrame) -> Sample:
-        return Sample.from_rows(frame, cor=self._cor, missing=self.missing)
+    def _made(self, frame: pd.DataFrame, groups: Sequence[str] = ()) -> Sample:
+        given = self.sample
+        return Sample.from_rows(
+            frame,
+            cor=given.cor,
+            missing=self.missing,
+            covariates=given.covariates,
+            outcomes=given.outcomes,
+            groups=groups,
+        )
 
     def _check_reading(self) -> None:
         """The way missing values were treated matters; that it is the same is seen from the moments."""

@@ -78,7 +78,9 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         views=_views(result),
         has_groups=any(len(group) > 1 for group in result.graph.groups),
         groups=[_card(result, group) for group in result.graph.groups],
-        alone=[x for x in result.graph.observed if not any(x in items for items in result.indicators.values())],
+        alone=[
+            x for x in result.graph.variables.indicators if not any(x in items for items in result.indicators.values())
+        ],
         indices=indices_in_words(result.reported),
         loadings=_loadings(run),
         levels=_levels(result),
@@ -239,6 +241,10 @@ def _paths(run: Run, stability: Stability | None) -> list[list[Cell]]:
         arrow = "→" if row["directed"] else "–"
         figures = [_number(row[key]) for key in ("std", "std_se", "est", "se")]
         rows.append([*map(_word, (source, arrow, target)), *figures, _probability(row["pvalue"]), _word(told)])
+    for row in result.direct_effects.to_dict(orient="records"):
+        figures = [_number(row[key]) for key in ("std", "std_se", "est", "se")]
+        ends = map(_word, (row["covariate"], "→", row["item"]))
+        rows.append([*ends, *figures, _probability(row["pvalue"]), _word("direct effect on an indicator")])
     return rows
 
 
@@ -258,7 +264,7 @@ def _levels(result: Result) -> dict[str, Any] | None:
     heads = [
         f"level {k + 1}: {level.nunique()} latents{' (read first)' * (k == first)}" for k, level in enumerate(levels)
     ]
-    rows = [[_word(x), *(_word(str(level.get(x, ""))) for level in levels)] for x in result.graph.observed]
+    rows = [[_word(x), *(_word(str(level.get(x, ""))) for level in levels)] for x in result.graph.variables.indicators]
     words = (
         f"The items form {len(levels)} levels of latents, the lowest first. Level {first + 1} is to be read first: "
         "the diagram and the sentences above lead with it."

@@ -100,6 +100,8 @@ def _paths(result: Result) -> Iterator[str]:
         arrow = "→" if row["directed"] else "–"
         figure = f" {coefficient(row['std'])}" if len(ends[0]) == len(ends[1]) == 1 else ""
         said.setdefault(f"{node(ends[0])} {arrow} {node(ends[1])}", figure)
+    for row in result.direct_effects.to_dict(orient="records"):
+        said[f"{row['covariate']} → {row['item']} (directly)"] = f" {coefficient(row['std'])}"
     # A name may hold blanks, and should not be broken at them.
     entries = [(path + figure).replace(" ", "\0") for path, figure in said.items()]
     lines = wrap("; ".join(entries), WIDTH - 2, break_long_words=False, break_on_hyphens=False)

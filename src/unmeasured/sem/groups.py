@@ -747,8 +747,8 @@ def fit_groups(
                 ),
                 count,
                 estimated.robust if len(labels) == 1 else None,
-                estimated,
-                g,
+                joint=estimated,
+                group=g,
             )
         )
     return estimated, tuple(fits)

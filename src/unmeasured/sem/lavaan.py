@@ -829,7 +829,8 @@ def _complete(rows: Sequence[_Row], roles: _Roles, observed: Sequence[str] | Non
     else:
         used = set(roles.observed)
         columns = [name for name in observed if name in used]
-    return Model((*roles.latents, *columns), tuple(roles.latents), parameters, intercepts)
+    covariates = tuple(roles.silent_predictors)
+    return Model((*roles.latents, *columns), tuple(roles.latents), parameters, intercepts, covariates=covariates)
 
 
 def _loadings(rows: Sequence[_Row], added: _Defaults) -> Iterator[Parameter]:

@@ -54,6 +54,19 @@ def never() -> None:
     """The check of work that nothing ends."""
 
 
+def is_over(check: Check) -> bool:
+    """Whether a check says that work has to end.
+
+    >>> is_over(never)
+    False
+    """
+    try:
+        check()
+    except Stopped:
+        return True
+    return False
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """What the compiled core says of one problem, on variables of unit variance."""
@@ -334,13 +347,9 @@ def _solve_all(
 
 def _goes_on(check: Check, partial: bool) -> bool:
     """Whether there is time; where there is none and partial answers are not wanted, the work ends here."""
-    try:
+    if not partial:
         check()
-    except Stopped:
-        if not partial:
-            raise
-        return False
-    return True
+    return not (partial and is_over(check))
 
 
 def _seconds_per_step(problem: Problem) -> float:
