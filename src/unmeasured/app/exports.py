@@ -13,6 +13,7 @@ import pandas as pd
 import unmeasured as um
 from unmeasured.app.project import PROJECT, Project
 from unmeasured.files import csv_text
+from unmeasured.graphs.lavaan_text import readable_names
 
 Export = tuple[str, str, bytes]  # file name, media type, content
 _DIGITS = {"std": "standardised", "std_se": "s.e. (standardised)", "est": "estimate", "se": "s.e.", "pvalue": "p"}
@@ -50,12 +51,13 @@ def r_script(project: Project) -> str:
     text = project.current().to_lavaan()
     sample = project.result.sem.sample
     rows = [", ".join(f"{value:.10g}" for value in row) for row in sample.corr]
-    names = ", ".join(_quoted(name) for name in sample.names)
+    adapted = readable_names(project.current().graph.names)  # those of the model text
+    names = ", ".join(_quoted(adapted[name]) for name in sample.names)
     matrix = ",\n  ".join(rows)
     n = round(sample.n)
     return (
         "# install.packages('lavaan')\nlibrary(lavaan)\n\n"
-        f"model <- '\n{text}'\n\n"
+        f'model <- r"---(\n{text}\n)---"\n\n'
         f"names <- c({names})\n"
         f"corr <- matrix(c(\n  {matrix}), {len(sample.names)}, dimnames = list(names, names))\n"
         f"fit <- sem(model, sample.cov = corr, sample.nobs = {n}, std.lv = TRUE)\n"

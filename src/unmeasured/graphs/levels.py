@@ -16,7 +16,7 @@ is read from the skeleton alone, so that all members of a class agree on it:
 - A latent that is measured, and has a single neighbour beside what measures it, measures that neighbour if it is a
   latent that is not measured yet. With three such neighbours a latent is measured too, one level above them.
 
-A neighbour with further edges measures nothing: the direction of its edge is for the data to tell. Nor do two traits
+A neighbour with further edges is no indicator: the direction of its edge is for the data to tell. Nor do two traits
 that both have facets measure one another: whether T1 – T2 is a step up or an edge between equals cannot be told.
 """
 
@@ -90,7 +90,7 @@ def latent_levels(adjacency: ZeroOne, latent: NDArray[np.bool_]) -> list[int]:
 def facets_of(adjacency: Adjacency, variables: Variables) -> dict[str, tuple[str, ...]]:
     """For each latent that is measured by latents these latents, in the order of the graph.
 
-    An edge that points up, from the latent below to the one above, measures nothing.
+    An edge that points up, from the latent below to the one above, is no measurement.
     """
     names, found = variables.names, dict[str, list[str]]()
     for above, below in measuring_pairs(adjacency, np.array(variables.latent, dtype=np.bool_)):
