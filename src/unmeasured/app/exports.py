@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import io
-import re
 import zipfile
 from collections.abc import Callable
-from xml.sax.saxutils import escape
+from dataclasses import replace
 
 import pandas as pd
 
 import unmeasured as um
 from unmeasured.app.project import PROJECT, Project
 from unmeasured.files import csv_text
-from unmeasured.graphs.lavaan_text import readable_names
+from unmeasured.publish.publication import Publication
+from unmeasured.publish.word import word_document
 
 Export = tuple[str, str, bytes]  # file name, media type, content
 _DIGITS = {"std": "standardised", "std_se": "s.e. (standardised)", "est": "estimate", "se": "s.e.", "pvalue": "p"}
-_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 
 def export(project: Project, kind: str) -> Export:
@@ -31,11 +30,12 @@ def export(project: Project, kind: str) -> Export:
     makers: dict[str, Callable[[Project], Export]] = {
         "report": lambda p: ("report.html", "text/html", p.report().encode("utf-8")),
         "lavaan": lambda p: ("model.lav", "text/plain", p.current().to_lavaan().encode("utf-8")),
-        "r": lambda p: ("model.R", "text/plain", r_script(p).encode("utf-8")),
+        "r": lambda p: ("model.R", "text/plain", article(p).to_r().encode("utf-8")),
         "json": lambda p: ("result.json", "application/json", p.current().to_json().encode("utf-8")),
         "csv": lambda p: ("tables.zip", "application/zip", _csv(p)),
-        "latex": lambda p: ("tables.tex", "text/plain", _latex(p).encode("utf-8")),
-        "word": lambda p: ("tables.docx", _docx_type(), _docx(p)),
+        "latex": lambda p: ("tables.tex", "text/plain", article(p).to_latex().encode("utf-8")),
+        "word": lambda p: ("tables.docx", _docx_type(), word_document(article(p).tables)),
+        "methods": lambda p: ("methods.txt", "text/plain", article(p).to_methods().encode("utf-8")),
         "svg": lambda p: ("diagram.svg", "image/svg+xml", p.current().to_svg().encode("utf-8")),
         "pdf": lambda p: ("diagram.pdf", "application/pdf", _picture(p, "pdf")),
         "png": lambda p: ("diagram.png", "image/png", _picture(p, "png")),
@@ -46,27 +46,13 @@ def export(project: Project, kind: str) -> Export:
     return makers[kind](project)
 
 
-def r_script(project: Project) -> str:
-    """An R script that fits the model with lavaan, with the data inside where a matrix is all there is."""
-    text = project.current().to_lavaan()
-    sample = project.result.sem.sample
-    rows = [", ".join(f"{value:.10g}" for value in row) for row in sample.corr]
-    adapted = readable_names(project.current().graph.names)  # those of the model text
-    names = ", ".join(_quoted(adapted[name]) for name in sample.names)
-    matrix = ",\n  ".join(rows)
-    n = round(sample.n)
-    return (
-        "# install.packages('lavaan')\nlibrary(lavaan)\n\n"
-        f'model <- r"---(\n{text}\n)---"\n\n'
-        f"names <- c({names})\n"
-        f"corr <- matrix(c(\n  {matrix}), {len(sample.names)}, dimnames = list(names, names))\n"
-        f"fit <- sem(model, sample.cov = corr, sample.nobs = {n}, std.lv = TRUE)\n"
-        "summary(fit, fit.measures = TRUE, standardized = TRUE)\n"
-    )
-
-
-def _quoted(name: str) -> str:
-    return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
+def article(project: Project) -> Publication:
+    """What an article takes from the model at hand; the data go into the R script as a matrix."""
+    run = project.run
+    if run is None:
+        raise um.UnmeasuredError("There is no result yet. Start a search first.")
+    run = replace(run, about=replace(run.about, rows=None))
+    return Publication(replace(run, result=project.current()) if project.at else run)
 
 
 def tables(project: Project) -> dict[str, pd.DataFrame]:
@@ -96,84 +82,8 @@ def _csv(project: Project) -> bytes:
     return out.getvalue()
 
 
-def _latex(project: Project) -> str:
-    parts = []
-    for name, table in tables(project).items():
-        safe = table.map(_tex).rename(columns=_tex)
-        lines = [
-            " & ".join(map(str, safe.columns)),
-            *(" & ".join(map(str, row)) for row in safe.itertuples(index=False)),
-        ]
-        columns = "".join("l" if not pd.api.types.is_numeric_dtype(table[c]) else "r" for c in table)
-        head, *body = (f"{line} \\\\" for line in lines)
-        rows = "\n".join(body)
-        parts.append(
-            f"\\begin{{table}}\n\\caption{{{name}}}\n\\begin{{tabular}}{{{columns}}}\n\\hline\n{head}\n\\hline\n{rows}\n"
-            "\\hline\n\\end{tabular}\n\\end{table}\n"
-        )
-    return "\n".join(parts)
-
-
-def _tex(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    return "".join(special.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in str(value))
-
-
 def _docx_type() -> str:
     return "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-
-
-def _docx(project: Project) -> bytes:
-    """The tables as a Word document: the least that the format asks for."""
-    body = "".join(
-        f"{_paragraph(name, bold=True)}{_word_table(table)}{_paragraph('')}" for name, table in tables(project).items()
-    )
-    document = (
-        f'<?xml version="1.0" encoding="UTF-8"?><w:document xmlns:w="{_WORD}"><w:body>{body}</w:body></w:document>'
-    )
-    package = "http://schemas.openxmlformats.org/package/2006"
-    kinds = (
-        f'<?xml version="1.0" encoding="UTF-8"?><Types xmlns="{package}/content-types">'
-        '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-        f'<Override PartName="/word/document.xml" ContentType="{_docx_type()}.main+xml"/></Types>'
-    )
-    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
-    relations = (
-        f'<?xml version="1.0" encoding="UTF-8"?><Relationships xmlns="{package}/relationships">'
-        f'<Relationship Id="r1" Type="{office}" Target="word/document.xml"/></Relationships>'
-    )
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("[Content_Types].xml", kinds)
-        archive.writestr("_rels/.rels", relations)
-        archive.writestr("word/document.xml", document)
-    return out.getvalue()
-
-
-def _word_table(table: pd.DataFrame) -> str:
-    rows = [list(map(str, table.columns)), *([_cell(v) for v in row] for row in table.itertuples(index=False))]
-    edge = '<w:tblBorders><w:top w:val="single" w:sz="6"/><w:bottom w:val="single" w:sz="6"/></w:tblBorders>'
-    lines = "".join(
-        "<w:tr>" + "".join(f"<w:tc>{_paragraph(cell, bold=not k)}</w:tc>" for cell in row) + "</w:tr>"
-        for k, row in enumerate(rows)
-    )
-    grid = "<w:gridCol/>" * len(table.columns)
-    return (
-        f'<w:tbl><w:tblPr><w:tblW w:w="5000" w:type="pct"/>{edge}</w:tblPr><w:tblGrid>{grid}</w:tblGrid>{lines}</w:tbl>'
-    )
-
-
-def _cell(value: object) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
-def _paragraph(text: str, bold: bool = False) -> str:
-    # XML has no place for most control characters, escaped or not.
-    clean = escape(re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "", text))
-    weight = "<w:rPr><w:b/></w:rPr>" if bold else ""
-    return f'<w:p><w:r>{weight}<w:t xml:space="preserve">{clean}</w:t></w:r></w:p>'
 
 
 def _picture(project: Project, ending: str) -> bytes:

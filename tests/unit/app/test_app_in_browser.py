@@ -175,7 +175,7 @@ def test_the_whole_way_from_a_file_to_an_edited_model_and_back(browser, served, 
     wait_for(lambda: "added: Tired → q7" in text(browser, "#changes"))
     # Export: the project, opened again in a new page.
     browser.click('[data-step="export"]')
-    wait_for(lambda: count(browser, "#exports a") == 11)
+    wait_for(lambda: count(browser, "#exports a") == 12)
     browser.click('[data-export="project"]')
     saved = browser.downloads / "project.unmeasured"
     wait_for(lambda: saved.exists() and saved.stat().st_size)

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
-from unmeasured.app.exports import export, r_script
+from unmeasured.app.exports import article, export
 from unmeasured.app.project import Project
 
 
@@ -126,7 +126,7 @@ def test_a_project_comes_back_from_its_file(project, tmp_path):
 
 def test_every_export_is_what_its_name_says(project):
     made = {kind: export(project, kind) for kind in
-            ("report", "lavaan", "r", "json", "csv", "latex", "word", "svg", "pdf", "png", "project")}  # fmt: skip
+            ("report", "lavaan", "r", "json", "csv", "latex", "word", "methods", "svg", "pdf", "png", "project")}  # fmt: skip
     assert made["report"][2].startswith(b"<!DOCTYPE html>")
     assert um.Result.from_json(made["json"][2].decode()).graph == project.result.graph
     assert made["pdf"][2].startswith(b"%PDF")
@@ -138,6 +138,7 @@ def test_every_export_is_what_its_name_says(project):
     with zipfile.ZipFile(io.BytesIO(made["word"][2])) as archive:
         words = "".join(ET.fromstring(archive.read("word/document.xml")).itertext())
     assert "Speed_Letter" in words
+    assert made["methods"][2].decode().startswith("Methods")
     assert r"Speed\_Letter & " in made["latex"][2].decode()
     with pytest.raises(um.UnmeasuredError, match="no export 'exe'"):
         export(project, "exe")
@@ -162,7 +163,7 @@ def has_lavaan():
 def test_the_r_script_fits_the_same_model_in_lavaan(project, tmp_path):
     if not has_lavaan():
         pytest.skip("there is no R with lavaan on this machine")
-    script = r_script(project) + 'cat("chi2", fitMeasures(fit, "chisq"), "\\n")\n'
+    script = article(project).to_r() + 'cat("chi2", fitMeasures(fit, "chisq"), "\\n")\n'
     (tmp_path / "model.R").write_text(script)
     answer = subprocess.run(
         ["Rscript", str(tmp_path / "model.R")], capture_output=True, text=True, check=True, timeout=120

@@ -6,7 +6,7 @@ const $ = (id) => document.getElementById(id);
 const STEPS = ["data", "columns", "known", "search", "result", "edit", "export"];
 const EXPORTS = {
   report: "The report, one page to send", lavaan: "The model for lavaan", r: "An R script that fits it with lavaan", word: "Tables for Word",
-  latex: "Tables for LaTeX", csv: "Tables as CSV", svg: "The diagram as SVG", pdf: "The diagram as PDF", png: "The diagram as PNG",
+  latex: "Tables for LaTeX", csv: "Tables as CSV", methods: "A paragraph on methods and limitations", svg: "The diagram as SVG", pdf: "The diagram as PDF", png: "The diagram as PNG",
   json: "The result as JSON", project: "The whole project, to open again here",
 };
 let project = sessionStorage.getItem("project"), state = {}, growing = null, stream = null, shownReport = "";
