@@ -126,7 +126,8 @@ def test_a_project_comes_back_from_its_file(project, tmp_path):
 
 def test_every_export_is_what_its_name_says(project):
     made = {kind: export(project, kind) for kind in
-            ("report", "lavaan", "r", "json", "csv", "latex", "word", "methods", "svg", "pdf", "png", "project")}  # fmt: skip
+            ("report", "lavaan", "r", "json", "csv", "latex", "word", "methods", "svg", "pdf", "png",
+             "project")}  # fmt: skip
     assert made["report"][2].startswith(b"<!DOCTYPE html>")
     assert um.Result.from_json(made["json"][2].decode()).graph == project.result.graph
     assert made["pdf"][2].startswith(b"%PDF")
