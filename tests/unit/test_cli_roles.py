@@ -79,7 +79,10 @@ def test_discover_searches_groups(rows: Path, tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("--covariates", "agee"), "No column (--covariates) is called 'agee', nor matches it; did you mean 'age'?"),
-        (("--columns", "w*,s?", "--covariates", "age", "--outcomes", "age"), "'age' is named as a covariate and as an outcome"),
+        (
+            ("--columns", "w*,s?", "--covariates", "age", "--outcomes", "age"),
+            "'age' is named as a covariate and as an outcome",
+        ),
         (("--groups", "land"), "There is no column 'land'"),
         (("--groups", "country", "--confirm", "0.5"), "--confirm and --groups do not go together yet"),
     ],
