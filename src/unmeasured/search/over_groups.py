@@ -169,7 +169,7 @@ class JointScore:
             best = better
 
     def _moves(self, found: JointFit) -> list[FactorModel]:
-        """Models near by: other parents for items by closed forms, all with a predicted gain at once, latents merged."""
+        """Models near by: other parents for items by closed forms, all that gain at once, latents merged."""
         model, G = found.model, len(found.model.sizes)
         masks = parent_sets(2, G, model.parents)
         allowed = latents_of(masks, model.sizes)
