@@ -75,6 +75,19 @@ latent_chain = DAG.from_edges(
 #         ╲──► x
 mimic = DAG.from_edges([("p", "L"), ("L", "y"), ("L", "x"), ("y", "z")], latents=["L"])
 
+#        T1 ──► T2                    latents above latents: T1 – T2 undirected, all other edges directed
+#       ╱│╲    ╱│╲
+#     F1-F3   F4-F6                   two items each
+two_traits = DAG.from_edges(
+    [
+        ("T1", "T2"),
+        *measured(["T1"], ["F1", "F2", "F3"]),
+        *measured(["T2"], ["F4", "F5", "F6"]),
+        *(edge for k in range(6) for edge in measured([f"F{k + 1}"], _x(2 * k + 1, 2 * k + 2))),
+    ],
+    latents=["F1", "F2", "F3", "F4", "F5", "F6", "T1", "T2"],
+)
+
 zoo = {
     "one_factor": one_factor,
     "shared_child": shared_child,
@@ -83,4 +96,5 @@ zoo = {
     "group_collider": group_collider,
     "latent_chain": latent_chain,
     "mimic": mimic,
+    "two_traits": two_traits,
 }

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from unmeasured.graphs import LatentGroups as LatentGroups
     from unmeasured.graphs import Variables as Variables
     from unmeasured.graphs import is_gnfm as is_gnfm
+    from unmeasured.graphs import is_hierarchical as is_hierarchical
     from unmeasured.graphs import is_one_factor as is_one_factor
     from unmeasured.knowledge.known import Knowledge as Knowledge
     from unmeasured.measurement_invariance import Invariance as Invariance
@@ -81,7 +82,7 @@ _PLACES = {
     "data.files": ("read", "read_matrix"),
     "data.sample": ("Sample", "as_sample"),
     "errors": ("DataError", "GraphError", "ModelError", "SearchStopped", "UnmeasuredError", "UnmeasuredWarning"),
-    "graphs": ("CPDAG", "DAG", "LatentGroups", "Variables", "is_gnfm", "is_one_factor"),
+    "graphs": ("CPDAG", "DAG", "LatentGroups", "Variables", "is_gnfm", "is_hierarchical", "is_one_factor"),
     "measurement_invariance": ("Invariance", "invariance"),
     "knowledge.known": ("Knowledge",),
     "penalties": ("PenaltyPath", "penalty_path"),

@@ -1,6 +1,6 @@
 """The command line: parses, calls the library, prints.
 
-Exit codes: 0 done; 1 done, but the answer is not one to lean on (no latents, no proper fit, a check that failed); 2 a
+Exit codes: 0 done; 1 done, but the answer is not one to rely on (no latents, no proper fit, a check that failed); 2 a
 mistake in what was asked; 130 interrupted.
 """
 
@@ -16,7 +16,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -42,7 +42,7 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    epilog="Exit codes: 0 done; 1 done, but not an answer to lean on; 2 a mistake in what was asked; 130 interrupted.",
+    epilog="Exit codes: 0 done; 1 done, but not an answer to rely on; 2 a mistake in what was asked; 130 interrupted.",
 )
 bench = typer.Typer(no_args_is_help=True)
 # Measuring what the documentation says is for those who work on the package: its wheel comes without.
@@ -58,6 +58,12 @@ _NOTHING_YET = (
 _OVERTIME = 1.0
 # Seconds that the second view of a report, without tolerance, may take at the least.
 _EXACT_AT_LEAST = 10.0
+# When the command began, by the clock and in processor time; main() says so again.
+_began = time.monotonic(), time.process_time()
+# The part of a time limit that loading libraries may take: a search has the rest.
+_LOADING = 0.5
+# The part of a time limit that the page of a report may take.
+_FOR_PAGE = 0.5
 
 
 class Interrupted(Exception):
@@ -214,34 +220,35 @@ def discover(
     Example: unmeasured discover answers.csv --columns 'q*' --covariates age,female --outcomes sick_days --out report
     """
     from unmeasured.report.run import About
-    from unmeasured.report.write import report_seconds
 
-    began = time.monotonic()
     known = None if knowledge is None else um.Knowledge.read(knowledge)
-    asked = Asked.of(covariates, outcomes, known, groups)
-    try:
-        how = Preparing.of(exclude, na, reverse, sheet)
-        sample, others_rows, made = _parts(
-            file, columns, n, cor, missing, header, how, asked, confirm, confirm_by, seed
-        )
-    except KeyboardInterrupt:
-        raise Interrupted(_NOTHING_YET) from None
     search = um.LGES(
         penalty=penalty,
         tolerance=_tolerance(tolerance),
         max_group_size=max_group_size,
-        covariates=sample.covariates,
-        outcomes=sample.outcomes,
         knowledge=known,
         n_latents=n_latents,
+        cor=cor,  # type: ignore[arg-type]
+        missing=missing,  # type: ignore[arg-type]
         n_jobs=n_jobs,
         random_state=seed,
         time_limit=time_limit,
     )
     # Models that cannot be read should not wait for the search to say so.
     others = {path.stem: _model(path) for path in published or ()}
+    asked = Asked.of(covariates, outcomes, known, groups)
+    began = _begun(time_limit)
+    check = search.timed(began).check_reading
+    try:
+        how = Preparing.of(exclude, na, reverse, sheet)
+        sample, others_rows, made = _parts(
+            file, columns, n, cor, missing, header, how, asked, confirm, confirm_by, seed, check
+        )
+    except KeyboardInterrupt:
+        raise Interrupted(_NOTHING_YET) from None
+    search.set_params(covariates=sample.covariates, outcomes=sample.outcomes)
     about = About(title=title, data=file.name, command=_command(), na=made.na, reversed_items=dict(made.reversed_items))
-    reserved = report_seconds(len(sample.names), is_written=out is not None)
+    reserved = _after_search(len(sample.names), time_limit, is_written=out is not None)
     until = None if time_limit is None else began + time_limit - reserved
     run = _searched(
         search.timed(began, reserved), sample, about, others,
@@ -267,6 +274,23 @@ def _shared(run: Run, sample: um.Sample) -> um.Invariance:
     return um.invariance(run.result, pd.DataFrame(sample.rows, columns=list(sample.names)), groups=list(sample.groups))
 
 
+def _begun(time_limit: float | None) -> float:
+    """When the time of a command began to count: with the command, or later where libraries took very long to load."""
+    from unmeasured.search.clock import checked_time_limit
+
+    limit = checked_time_limit(time_limit)
+    return _began[0] if limit is None else max(_began[0], time.monotonic() - _LOADING * limit)
+
+
+def _after_search(n_observed: int, time_limit: float | None, *, is_written: bool) -> float:
+    """Seconds to leave for what comes after the search; a page that would take most of the limit is not waited for."""
+    from unmeasured.report.write import answer_seconds, page_seconds
+
+    page = page_seconds(n_observed)
+    is_waited_for = is_written and time_limit is not None and page < _FOR_PAGE * time_limit
+    return answer_seconds(n_observed) + (page if is_waited_for else 0.0)
+
+
 def _tolerance(text: str) -> Any:
     """Read auto or a number."""
     try:
@@ -287,20 +311,21 @@ def _parts(
     share: float | None,
     by: str | None,
     seed: int,
+    check: Callable[[], None],
 ) -> tuple[um.Sample, um.Sample | None, Prepared]:
     """The rows to search and, where a share is asked for, those to confirm in; and how they were prepared."""
     if share is None:
         if by is not None:
             raise um.UnmeasuredError("--confirm-by says how --confirm splits the rows. Give --confirm 0.5 with it.")
         made = _table(file, columns, n, header, how, asked=asked)
-        return _as_sample(made, n, cor, missing, asked), None, made
+        return _as_sample(made, n, cor, missing, asked, check), None, made
     if asked.groups is not None:
         raise um.DataError("--confirm and --groups do not go together yet. Leave one of them out.")
     if n is not None:
         raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
     made = _table(file, columns, n, header, how, keep=by, asked=asked)
     first, second = (
-        _as_sample(replace(made, frame=part.drop(columns=[by] if by else [])), None, cor, missing, asked)
+        _as_sample(replace(made, frame=part.drop(columns=[by] if by else [])), None, cor, missing, asked, check)
         for part in um.split_rows(made.frame, share, by=by, rng=seed)
     )
     return first, second, made
@@ -397,10 +422,11 @@ def _finish(
 ) -> None:
     """Write what was asked for, print the answer, and leave with a code that says whether there is one."""
     from unmeasured.report.screen import screen
-    from unmeasured.report.write import report_seconds, write_run
+    from unmeasured.report.write import page_seconds, write_run
+    from unmeasured.search.clock import slowness_since
 
-    n = len(run.result.graph.observed)
-    in_time = until is None or time.monotonic() + report_seconds(n, is_written=True) < until + _OVERTIME
+    needed = page_seconds(len(run.result.graph.observed)) * slowness_since(*_began)
+    in_time = until is None or time.monotonic() + needed < until + _OVERTIME
     more = {} if shared is None else _shared_files(shared)
     page = write_run(run, out, with_page=in_time, more=more) if out is not None else None
     if as_json:
@@ -874,14 +900,24 @@ def _is_matrix(file: Path) -> bool:
     return bool(len(matrix) > 1 and (matrix.diagonal() > 0).all() and abs(matrix - matrix.T).max() <= 1e-6 * scale)
 
 
-def _as_sample(made: Prepared, n: float | None, cor: str, missing: str, asked: Asked | None = None) -> um.Sample:
+def _as_sample(
+    made: Prepared,
+    n: float | None,
+    cor: str,
+    missing: str,
+    asked: Asked | None = None,
+    check: Callable[[], None] | None = None,
+) -> um.Sample:
     from unmeasured.sem.estimate import split_rows_by_group
 
     asked, frame, labels = asked or Asked(), made.frame, list[str]()
     if asked.groups is not None:
         frame, labels = split_rows_by_group(frame, asked.groups)
     given: dict[str, Any] = {"cor": cor, "missing": missing, **asked.among(list(frame.columns))}
-    sample = um.as_sample(frame, groups=labels, **given) if n is None else um.as_sample(cov=frame, n_samples=n, **given)
+    if n is None:
+        sample = um.as_sample(frame, groups=labels, check=check, **given)
+    else:
+        sample = um.as_sample(cov=frame, n_samples=n, **given)
     return replace(sample, remarks=(*made.notes, *sample.remarks))
 
 
@@ -949,6 +985,8 @@ def about_bench() -> None:
 
 def main() -> NoReturn:
     """Entry point: a user's mistake is one sentence on standard error, never a trace."""
+    global _began
+    _began = time.monotonic(), time.process_time()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # names of files may hold what the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
@@ -966,7 +1004,7 @@ def main() -> NoReturn:
             raise
         _leave_usage(error)
     if code == 130:
-        _leave("stopped.", 130)
+        _leave(_stopped(sys.argv[1:]), 130)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -1034,6 +1072,15 @@ def in_options(text: str) -> str:
     for pattern, option in _IN_OPTIONS:
         text = pattern.sub(option, text)
     return text
+
+
+def _stopped(arguments: Sequence[str]) -> str:
+    """What Ctrl-C ended, where the command itself had nothing to say about it."""
+    name = " ".join(arguments[: 2 if arguments[:1] == ["bench"] else 1])
+    return (
+        f"{name} was stopped by Ctrl-C before it had an answer. No file is left half written: each is replaced only "
+        "when the new one is complete."
+    )
 
 
 def _leave(sentence: str, code: int) -> NoReturn:

@@ -97,13 +97,24 @@ def bench_starts(
 
 @bench.command("population")
 def bench_population(
-    graphs: GraphsOption = 300, seed: SeedOption = 0, criterion: str = "delta", keep: KeepOption = False
+    graphs: GraphsOption = 300,
+    seed: SeedOption = 0,
+    criterion: str = "delta",
+    hierarchy: Annotated[
+        bool, typer.Option("--hierarchy", help="Hierarchical models of 8 to 30 observed variables, by LGES().")
+    ] = False,
+    keep: KeepOption = False,
 ) -> None:
     """Population covariance in, true class out? Random factor models of 4 to 20 observed variables."""
-    search = um.LGES(criterion=criterion)  # type: ignore[arg-type]
-    found = consistency.consistency(lambda p, rng: consistency.population(search, p), graphs, seed)
+    if hierarchy:
+        search, truth, sizes = um.LGES(), consistency.random_hierarchical_truth, (8, 30)
+    else:
+        search, truth, sizes = um.LGES(criterion=criterion), consistency.random_truth, (4, 20)  # type: ignore[arg-type]
+    found = consistency.consistency(
+        lambda p, rng: consistency.population(search, p), graphs, seed, n_observed=sizes, truth=truth
+    )
     typer.echo(str(found))
-    _keep("population", found.figures, keep)
+    _keep("population-hierarchy" if hierarchy else "population", found.figures, keep)
 
 
 @bench.command("large-sample")
@@ -241,10 +252,14 @@ def bench_fuzz(
     trace: Annotated[bool, typer.Option("--trace", help="Print where every failure came from.")] = False,
 ) -> None:
     """Malformed input for every entry point: how much is answered, refused with a sentence, or fails otherwise."""
+    from unmeasured.app.project import Project
+
     compile_kernels()
     failed = False
     for name in entry or fuzz.ENTRIES:
-        tally = fuzz.fuzz(name, inputs, seed, first=first, limit=limit, command=cli.main, verbose=trace)
+        tally = fuzz.fuzz(
+            name, inputs, seed, first=first, limit=limit, command=cli.main, project=Project, verbose=trace
+        )  # fmt: skip
         typer.echo(str(tally))
         failed |= not tally.ok
     if failed:

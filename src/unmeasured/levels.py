@@ -74,6 +74,24 @@ def strongest_level(graph: CPDAG, fit: Fit) -> Level:
     return Level(items, latents)
 
 
+def model_levels(graph: CPDAG, fit: Fit) -> tuple[Level, ...]:
+    """The levels of the latents of a model, the lowest first: each variable with its latent, then with what is above.
+
+    A latent that has nothing above it stands for itself in higher levels too.
+    """
+    levels = [strongest_level(graph, fit)]
+    holder = {below: above for above, facets in graph.facets.items() for below in facets}
+    for height in range(1, max(graph.levels.values(), default=0) + 1):
+        names = {
+            below: above
+            for below, above in holder.items()
+            if graph.levels[below] < height and graph.levels[above] == height
+        }
+        last = levels[-1]
+        levels.append(replace(last, latents=tuple(names.get(name, name) for name in last.latents)))
+    return tuple(levels)
+
+
 def named_level(labels: Sequence[int], lead: Sequence[str]) -> tuple[str, ...]:
     """Names for the sets of another level, from the latents that lead: facets ``L1.1``, ``L1.2``, or ``L1+L2``.
 

@@ -219,7 +219,7 @@ class Invariance:
                 lines.append(f"Different by BIC, {kind}: {listing(named)}{more}.")
         if "intercepts" in self.fits and len(self.latent_means):
             caution = (
-                "" if highest in ("intercepts", "residuals") else " (equal intercepts do not hold: do not lean on them)"
+                "" if highest in ("intercepts", "residuals") else " (equal intercepts do not hold: do not rely on them)"
             )
             means = [
                 f"{row.latent} {row.mean:+.2f} (s.e. {row.se:.2f}) in {row.group}"

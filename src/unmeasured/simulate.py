@@ -40,7 +40,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing, nearest
-from unmeasured.graphs import DAG, is_gnfm
+from unmeasured.graphs import DAG, is_gnfm, is_hierarchical
+from unmeasured.graphs.levels import LEAST_FACETS
 from unmeasured.sem.fit import fit
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -66,6 +67,10 @@ SUITE_SIZE = 20
 
 
 # ---------------------------------------------------------------------------------------------- structures
+
+
+# Letters of the latents of a hierarchy, the lowest level first.
+_LEVELS = "FTUV"
 
 
 def _generator(rng: Any) -> np.random.Generator:
@@ -100,7 +105,7 @@ def random_gnfm(
     ----------
     n_latents
         Number of latents. Left out: the sum of ``group_sizes``, else 5 (with ``n_groups``: sizes are drawn
-        uniformly from 1 to ``max_group_size`` and are not held to a sum).
+        uniformly from 1 to ``max_group_size`` and need not add up to a sum).
     n_observed
         Number of observed variables. Left out: three for each latent, and the common children.
     group_sizes
@@ -395,14 +400,14 @@ def paper_parameters(
     noise: tuple[float, float] = (0.1, 1.0),
     min_abs: float = 0.0,
 ) -> Parameters:
-    """Parameters as in the paper's experiments: ``F ~ U[-5, 5]``, noise variances ``~ U[0.1, 1]``.
+    """Parameters as in the paper's experiments: ``F ~ U[-5, 5]``, residual variances ``~ U[0.1, 1]``.
 
     Parameters
     ----------
     low, high
         Range of the edge weights.
     noise
-        Range of the noise variances.
+        Range of the residual variances.
     min_abs
         Weights are drawn uniformly from what is left of the range without ``(-min_abs, min_abs)``. The paper
         has 0; population tests want edges that can be told from no edge.
@@ -441,7 +446,7 @@ def realistic_parameters(dag: DAG, rng: Rng) -> Parameters:
 
     - Paths between latents: 0.2 to 0.7 in size, random signs. Paths into a latent that would explain more
       than 0.9 of its variance are shrunk together until they explain 0.9, so some end below 0.2.
-    - Items: latents explain 0.3 to 0.75 of the variance (uniform).
+    - Items: latents explain 0.3 to 0.75 of the variance (uniform). So do latents of the latents that measure them.
     - Pure children of a group of several latents: their loadings, seen as directions in the space of the
       group's latents, are the best spread of 64 random draws. No two items are nearly parallel and no
       dimension is nearly empty unless there are too many items to avoid it: the group is of its rank not only
@@ -452,7 +457,7 @@ def realistic_parameters(dag: DAG, rng: Rng) -> Parameters:
     Parameters
     ----------
     dag
-        A generalized N factor model.
+        A generalized N factor model, or a hierarchical one.
     rng
         A generator or a seed.
 
@@ -464,7 +469,7 @@ def realistic_parameters(dag: DAG, rng: Rng) -> Parameters:
     """
     rng = _generator(rng)
     verdict = is_gnfm(dag)
-    if not verdict:
+    if not verdict and not is_hierarchical(dag):
         raise GraphError(f"Realistic parameters are for factor models only; use paper_parameters. {verdict}")
     F, cov = _standardised_paths(dag, rng)
     noise = 1 - np.einsum("ij,ik,kj->j", F, cov, F)
@@ -485,9 +490,13 @@ def _standardised_paths(dag: DAG, rng: np.random.Generator) -> tuple[FloatArray,
     d = len(dag.names)
     F, cov = np.zeros((d, d)), np.zeros((d, d))
     latent = np.isin(dag.names, dag.latents)
+    below = {facet for facets in dag.facets.values() for facet in facets}
     for j in (j for j in dag.topological_order if latent[j]):
         parents = np.flatnonzero(dag.adjacency[:, j])
-        weights = rng.uniform(*PATH, size=len(parents)) * rng.choice([-1.0, 1.0], size=len(parents))
+        size = rng.uniform(*PATH, size=len(parents))
+        if dag.names[j] in below:
+            size = np.sqrt(rng.uniform(*COMMUNALITY, size=len(parents)))
+        weights = size * rng.choice([-1.0, 1.0], size=len(parents))
         explained = weights @ cov[np.ix_(parents, parents)] @ weights
         F[parents, j] = weights * np.sqrt(min(1.0, MAX_EXPLAINED / explained) if explained > 0 else 1.0)
         cov[j] = cov[:, j] = cov @ F[:, j]
@@ -596,6 +605,87 @@ def hierarchy(
     drawn = rng.uniform(low, high, size=len(items))
     weights |= {(facets[j // n_items], item): drawn[j] for j, item in enumerate(items)}
     return _standardised(weights, (*traits, *facets), items)
+
+
+def random_hierarchy(
+    *,
+    n_traits: int = 2,
+    n_free: int = 1,
+    n_levels: int = 2,
+    n_facets: tuple[int, int] = (3, 4),
+    n_items: tuple[int, int] = (2, 3),
+    density: float = 0.5,
+    n_common_children: int = 0,
+    rng: Rng,
+) -> DAG:
+    """A random hierarchical factor model: latents above latents, which data can tell (:func:`is_hierarchical`).
+
+    Latents that items measure are called ``F1, F2, ...``, those of higher levels ``T1, ...``, ``U1, ...`` and
+    ``V1, ...``, items ``X1, ...``.
+
+    Parameters
+    ----------
+    n_traits
+        Latents of the highest level.
+    n_free
+        Latents that items measure and that have nothing above them; they have edges with the highest level.
+    n_levels
+        Levels of latents, 2 to 4: 2 are traits over facets.
+    n_facets
+        Least and most of the latents below each of them, at least 3; one that has no other neighbours gets one more.
+    n_items
+        Least and most of the items of each latent of the lowest level, at least 2.
+    density
+        Probability of an edge between two latents that have nothing above them.
+    n_common_children
+        Items of two latents.
+    rng
+        A generator or a seed.
+
+    Examples
+    --------
+    >>> dag = random_hierarchy(n_traits=2, n_free=0, density=1.0, rng=0)
+    >>> list(dag.facets)
+    ['T1', 'T2']
+    >>> from unmeasured.graphs import is_hierarchical
+    >>> bool(is_hierarchical(dag))
+    True
+    """
+    _at_least("n_traits", n_traits, 1)
+    _at_least("n_free", n_free, 0)
+    _at_least("n_levels", n_levels, 2)
+    _at_least("the least of n_facets", n_facets[0], LEAST_FACETS)
+    _at_least("the least of n_items", n_items[0], 2)
+    _at_least("n_common_children", n_common_children, 0)
+    if n_levels > len(_LEVELS):
+        raise UnmeasuredError(f"n_levels is at most {len(_LEVELS)}; got {n_levels}.")
+    rng = _generator(rng)
+    above = _edges_between(n_traits + n_free, "random", density, rng)
+    connected = {k for edge in above for k in edge}
+    levels = [[f"{_LEVELS[n_levels - 1]}{i + 1}" for i in range(n_traits)]]  # the highest first
+    edges: list[tuple[str, str]] = []
+    for height in range(n_levels - 2, -1, -1):
+        below: list[str] = []
+        for i, name in enumerate(levels[-1]):
+            is_alone = len(levels) == 1 and i not in connected
+            for _ in range(max(int(rng.integers(n_facets[0], n_facets[1] + 1)), LEAST_FACETS + is_alone)):
+                below.append(f"{_LEVELS[height]}{len(below) + 1}")
+                edges.append((name, below[-1]))
+        levels.append(below)
+    measured = [f"F{i + 1}" for i in range(len(levels[-1]) + n_free)]
+    top = [*levels[0], *measured[len(levels[-1]) :]]
+    latents = [*measured, *(name for level in levels[-2::-1] for name in level)]
+    owners: list[tuple[str, ...]] = [
+        (name,) for name in measured for _ in range(int(rng.integers(n_items[0], n_items[1] + 1)))
+    ]
+    owners += [
+        tuple(measured[int(k)] for k in rng.choice(len(measured), size=2, replace=False))
+        for _ in range(n_common_children)
+    ]
+    items = [f"X{j + 1}" for j in range(len(owners))]
+    edges += [(top[a], top[b]) for a, b in above]
+    edges += [(owner, item) for item, those in zip(items, owners, strict=True) for owner in those]
+    return DAG.from_edges(edges, latents=latents, names=[*latents, *items])
 
 
 def minor_factors(

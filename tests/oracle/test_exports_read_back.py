@@ -14,7 +14,7 @@ import networkx as nx
 import pytest
 
 import unmeasured as um
-from graphs_zoo import group_collider, latent_chain, shared_child, two_group_chain, zoo
+from graphs_zoo import group_collider, latent_chain, shared_child, two_group_chain, two_traits, zoo
 from unmeasured.graphs import convert, from_networkx
 
 both = [pytest.param(g, id=f"{n}-{k}") for n, dag in zoo.items() for k, g in [("dag", dag), ("cpdag", dag.cpdag())]]
@@ -184,7 +184,7 @@ def test_tetrad_text_with_more_after_the_edges_is_read() -> None:
 # --- semopy ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dag", [latent_chain, shared_child, two_group_chain, group_collider])
+@pytest.mark.parametrize("dag", [latent_chain, shared_child, two_group_chain, group_collider, two_traits])
 def test_semopy_fits_the_same_model(dag: um.DAG) -> None:
     semopy = pytest.importorskip("semopy", reason="semopy is not installed")
     rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng=3), 2000, rng=5)

@@ -167,7 +167,10 @@ def test_the_report_is_made_again(folder, tmp_path):
     ("where", "words"),
     [
         ("unmeasured.search.lges.discover", "interrupted before a first model was found"),
-        ("unmeasured.search.warm.are_on_disk", "stopped."),
+        (
+            "unmeasured.search.warm.are_on_disk",
+            "discover was stopped by Ctrl-C before it had an answer. No file is left",
+        ),
     ],
 )
 def test_an_interrupt_is_one_sentence(folder, monkeypatch, where, words):
@@ -187,7 +190,19 @@ def test_an_interrupt_while_the_package_loads_is_one_sentence_too(tmp_path):
     process = start("datasets", env={**os.environ, "PYTHONPATH": path})
     said, complained = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert (said, complained) == ("", "unmeasured: stopped.\n")
+    assert said == ""
+    assert complained.startswith("unmeasured: datasets was stopped by Ctrl-C before it had an answer.")
+    assert len(complained.splitlines()) == 1
+
+
+def test_an_interrupt_before_the_package_is_there_says_what_was_stopped(tmp_path):
+    (tmp_path / "typer.py").write_text("import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    process = start("discover", "rows.csv", env={**os.environ, "PYTHONPATH": path})
+    said, complained = process.communicate(timeout=60)
+    assert process.returncode == 130
+    loading = "unmeasured: stopped by Ctrl-C while the package was loading. Nothing was read or written.\n"
+    assert (said, complained) == ("", loading)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent otherwise there")

@@ -16,7 +16,7 @@ LAST_WORDS = {
     "questionnaire_to_report": "report.html result.json",
     "published_matrix": "maths",
     "compare_with_published": "The page has a section for the comparison: True",
-    "likert_with_holes": "edges that differ from the truth: 0",
+    "likert_with_missing_values": "edges that differ from the truth: 0",
     "groups_of_people": "robust RMSEA 0.000",
     "covariates_and_outcomes": "chi2 66.69 on 41 df, CFI 0.974",
     "reading_a_trace": "True",

@@ -48,19 +48,20 @@ _MANY_VARIABLES = 40
 # Cross-loadings under this are left out where there are more than _MANY_WEAK of them.
 _WEAK, _MANY_WEAK = 0.3, 8
 _DIFFERS = "≠: differs between the groups of people by BIC."
+# Of more paths than this between latents only the strongest are drawn: nobody could follow the others, and to lay out
+# two thousand of them took minutes.
+_MANY_PATHS = 250
 # Letters of a figure for print are at least so large, in points.
 _SMALLEST = 7.0
 
 
-# A report draws the same picture on its page and into its files.
-@lru_cache(maxsize=8)
 def picture_of(
     result: Result,
     view: View = "auto",
     *,
     r2: bool = False,
     min_loading: float | None = None,
-    min_path: float = 0.0,
+    min_path: float | None = None,
     width: float | None = None,
     marked: frozenset[tuple[str, str]] = frozenset(),
 ) -> Picture:
@@ -76,8 +77,8 @@ def picture_of(
     min_loading : float, optional
         Loadings whose absolute standardised value is smaller are not drawn, but the largest of an indicator always is.
         Left out: 0, or .3 where more than eight cross-loadings are smaller than that.
-    min_path : float
-        The same for paths between latents.
+    min_path : float, optional
+        The same for paths between latents. Left out: 0, or with more than 250 of them what leaves the strongest 250.
     marked : set of pairs
         Edges ``(cause, effect)`` that differ between groups of people: their labels end with ≠.
     width : float, optional
@@ -89,10 +90,31 @@ def picture_of(
         if least is not None and not 0.0 <= least <= 1.0:
             raise UnmeasuredError(f"{name} is a standardised coefficient from 0 to 1; got {least!r}.")
     parts = _Parts(result, r2=r2, items=shown_view(result, view) == "full", marked=marked)
+    weakest = min((edge.strength for edge in parts.loadings if not edge.main), default=1.0)
     if min_loading is None:
         weak = sum(not edge.main and edge.strength < _WEAK for edge in parts.loadings)
-        min_loading = _WEAK if weak > _MANY_WEAK and parts.items else 0.0
-    return parts.picture(min_loading, min_path, width)
+        min_loading = _WEAK if weak > _MANY_WEAK else 0.0
+    if min_path is None:
+        strengths = sorted((edge.strength for edge in parts.paths), reverse=True)
+        # As a reader sees it, rounded up: one that is not drawn is not larger than what the remark says.
+        min_path = 0.0 if len(strengths) <= _MANY_PATHS else min(math.ceil(100 * strengths[_MANY_PATHS]) / 100, 1.0)
+    # Without indicators there are no loadings to leave out, and a limit below all of them leaves out none.
+    is_all = not parts.items or min_loading <= weakest
+    return _laid_out(result, parts.items, r2, 0.0 if is_all else min_loading, min_path, width, marked)
+
+
+# Its layout takes longest: a report draws the same picture on its page and into its files.
+@lru_cache(maxsize=8)
+def _laid_out(
+    result: Result,
+    items: bool,
+    r2: bool,
+    min_loading: float,
+    min_path: float,
+    width: float | None,
+    marked: frozenset[tuple[str, str]],
+) -> Picture:
+    return _Parts(result, r2=r2, items=items, marked=marked).picture(min_loading, min_path, width)
 
 
 def shown_view(result: Result, view: View = "auto") -> View:

@@ -9,8 +9,9 @@
                   ──► rename({"L1": "speed"})                      the same with other names
                   ──► to_lavaan(), to_semopy(), to_json(), graph.to_...()
 
-The numbers are those of one member of the class, with every group held in place (:mod:`unmeasured.answer.turn`): all
-members fit alike, and so do all rotations of a group. What the data tell beyond that choice is in ``graph``.
+The numbers are those of one member of the class, with the rotation of every group fixed
+(:mod:`unmeasured.answer.rotation`): all members fit alike, and so do all rotations of a group. What the data tell
+beyond that choice is in ``graph``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -31,15 +33,15 @@ from unmeasured.answer import records
 from unmeasured.answer.drawing import picture_of
 from unmeasured.answer.effects import ClassEffect, ClassEffects, class_effects
 from unmeasured.answer.naming import suggest_names
+from unmeasured.answer.rotation import Anchors, member_of, rotated, zero_loadings
 from unmeasured.answer.runners import edge_probabilities, runners_table
 from unmeasured.answer.standard import standardised_errors
 from unmeasured.answer.summary import html_summary, text_summary
-from unmeasured.answer.turn import Anchors, member_of, turned, zero_loadings
 from unmeasured.diagram.picture import Picture, View
 from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
-from unmeasured.levels import Level, strongest_level
+from unmeasured.levels import Level, model_levels
 from unmeasured.precheck import Check, Finding
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.search.local_dependence import residual_correlations
@@ -136,8 +138,9 @@ class Result:
     def levels(self) -> list[pd.Series]:
         """For each level a series from observed variable to the latent it belongs to, the most latents first.
 
-        Where a search measured no levels there is one: each variable with the latent, or the first latent of the group,
-        that it loads on most. A variable that loads on no latent has an empty name.
+        Where a search measured no levels they are those of the model: each variable with the latent, or the first
+        latent of the group, that it loads on most, then with the latent above that one, and so on. A variable that
+        loads on no latent has an empty name.
 
         >>> import unmeasured as um
         >>> data = um.datasets.load("multitasking")
@@ -145,14 +148,18 @@ class Result:
         >>> level["Error_Letter"] == level["Error_Figure"]
         True
         """
-        reading = self.reading or (strongest_level(self.graph, self.fit),)
-        return [pd.Series(level.latents, index=list(level.items), name="latent", dtype=object) for level in reading]
+        return [pd.Series(x.latents, index=list(x.items), name="latent", dtype=object) for x in self.all_levels]
+
+    @cached_property
+    def all_levels(self) -> tuple[Level, ...]:
+        """The levels with what was measured of them: those of ``reading``, or those of the model."""
+        return self.reading or model_levels(self.graph, self.fit)
 
     # Estimates --------------------------------------------------------------------------------------------
 
     @cached_property
     def _held(self) -> tuple[Fit, Anchors]:
-        fit, anchors = turned(self.sem, self.graph.groups, self.heads)
+        fit, anchors = rotated(self.sem, self.graph.groups, self.heads)
         return replace(fit, robust=self.robust) if self.robust is not None else reported(fit), anchors
 
     @property
@@ -162,7 +169,7 @@ class Result:
 
     @property
     def fit(self) -> Fit:
-        """The fit of ``sem`` with every group held in place, so that estimates have standard errors."""
+        """The fit of ``sem`` with the rotation of every group fixed, so that estimates have standard errors."""
         return self._held[0]
 
     @property
@@ -272,7 +279,7 @@ class Result:
         """The classes that came closest, the one found first: ``bic_difference weight dimension latents ...``.
 
         ``weight`` is ``exp(-bic_difference / 2)``, summing to one: how clearly the data choose among the classes the
-        search has met. BIC here is the one the search maximised.
+        search has visited. BIC here is the one the search maximised.
         """
         return runners_table(self.graph, int(self.sem.dimension), self.runners)
 
@@ -356,15 +363,20 @@ class Result:
 
     @cached_property
     def indicators(self) -> dict[tuple[str, ...], tuple[str, ...]]:
-        """For each group its indicators, the strongest first, those it shares with other groups last."""
+        """For each group its indicators, the strongest first, those it shares with other groups last.
+
+        The indicators of a latent above latents are the latents that measure it.
+        """
         pure = LatentGroups(self.graph, self.graph.groups)
-        r2 = self.r2
+        r2 = self.sem.r2  # that of an observed variable is the same for every rotation, and this one is there already
+        edges = set(self.graph.directed_edges)
         result = {}
         for group in self.graph.groups:
             own = set(pure.pure_children(group))
             items = self.graph.variables.indicators
-            children = [x for x in items if (group[0], x) in self.graph.directed_edges]
-            result[group] = tuple(sorted(children, key=lambda x: (x not in own, -round(float(r2[x]), 9))))
+            children = [x for x in items if (group[0], x) in edges]
+            shown = children or self.graph.facets.get(group[0], ())
+            result[group] = tuple(sorted(shown, key=lambda x: (x not in own, -round(float(r2[x]), 9))))
         return result
 
     @cached_property
@@ -373,6 +385,11 @@ class Result:
         pure = LatentGroups(self.graph, self.graph.groups)
         own = {g: [x for x in items if x in pure.pure_children(g)] for g, items in self.indicators.items()}
         shown = {g: own[g] or list(items) for g, items in self.indicators.items()}
+        for group in sorted(self.graph.groups, key=lambda group: self.graph.levels[group[0]]):
+            if self.graph.levels[group[0]]:
+                # A latent above latents goes by the items below it, the strongest of each latent first.
+                below = [shown[(facet,)] for facet in self.indicators[group] if (facet,) in shown]
+                shown[group] = [x for rank in zip_longest(*below) for x in rank if x is not None]
         return suggest_names(shown, taken=(*self.graph.observed, *self.named), labels=self.sem.sample.labels)
 
     def rename(self, names: Mapping[str, str] | None = None) -> Result:
@@ -437,8 +454,9 @@ class Result:
         style: Style = "colour",
         r2: bool = False,
         min_loading: float | None = None,
-        min_path: float = 0.0,
+        min_path: float | None = None,
         width: float | Literal["column", "page"] | None = None,
+        pairs: bool = False,
         marked: Iterable[tuple[str, str]] = (),
     ) -> Drawing:
         """The path diagram as a matplotlib figure; ``savefig("diagram.pdf")`` writes SVG, PDF or PNG.
@@ -455,8 +473,9 @@ class Result:
         min_loading : float, optional
             Loadings smaller than this are not drawn, but the largest of an indicator always is. Left out: 0, or .3
             where more than eight cross-loadings are smaller than that; the picture says so.
-        min_path : float
-            The same for paths between latents.
+        min_path : float, optional
+            The same for paths between latents. Left out: 0, or with more than 250 of them what leaves the strongest
+            250; the picture says so.
         marked : pairs of str
             Edges ``(cause, effect)`` that differ between groups of people, to be marked with ≠; see
             :meth:`unmeasured.Invariance.plot`.
@@ -464,22 +483,26 @@ class Result:
             Of the figure in inches; letters and lines go with it. "column" and "page" are one and two columns of a
             journal, at most 3.4 and 7 inches wide and 9 inches tall: layout and view are chosen so that letters can be
             read. Left out: letters of 10 points.
+        pairs : bool
+            Whether residual pairs are drawn, as dotted arcs between observed variables.
         """
         # matplotlib takes a good part of a second to load, which those who want no picture need not wait for.
         from unmeasured.diagram.draw import draw
 
         options: dict[str, Any] = {"r2": r2, "min_loading": min_loading, "min_path": min_path}
+        rows = self.local_dependence if pairs else self.local_dependence[:0]
+        arcs = [(str(a), str(b), float(r)) for a, b, r in zip(rows["item_1"], rows["item_2"], rows["std"], strict=True)]
         options["marked"] = frozenset(marked)
         if width is None:
-            return draw(picture_of(self, view, **options), style=style)
+            return draw(picture_of(self, view, **options), style=style, pairs=arcs)
         inches = _inches(width)
         picture = picture_of(self, view, **options, width=72.0 * inches)
         if not isinstance(width, str):
-            return draw(picture, style=style, width=inches)
+            return draw(picture, style=style, width=inches, pairs=arcs)
         # As large as a page allows, letters of 10 points at most; latents alone where all variables cannot be read.
         if view == "auto" and self.graph.latents and _on_paper(picture, inches) < _READABLE:
             picture = picture_of(self, "latents", **options, width=72.0 * inches)
-        return draw(picture, style=style, width=_on_paper(picture, inches) * picture.width / 72.0)
+        return draw(picture, style=style, width=_on_paper(picture, inches) * picture.width / 72.0, pairs=arcs)
 
     def to_svg(
         self, view: View = "auto", *, style: Style = "colour", r2: bool = False, min_loading: float | None = None
@@ -492,9 +515,9 @@ class Result:
     def to_lavaan(self) -> str:
         """Text for lavaan whose fit has the chi-square and the degrees of freedom of this one.
 
-        As :func:`unmeasured.graphs.convert.to_lavaan`, with two things only an estimate can give: groups are held
-        by indicators that measure them well, and parameters that the data do not determine are fixed at their
-        estimates, which changes neither fit nor degrees of freedom but lets lavaan count them right.
+        As :func:`unmeasured.graphs.convert.to_lavaan`, with two things only an estimate can give: the rotation of
+        groups is fixed by indicators that measure them well, and parameters that the data do not determine are fixed
+        at their estimates, which changes neither fit nor degrees of freedom but lets lavaan count them right.
         """
         text = convert.to_lavaan(self.graph, member=self.member, anchors=self.anchors, fixed=self._surplus)
         if self.sem.admissible:

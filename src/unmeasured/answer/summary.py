@@ -57,8 +57,11 @@ def text_summary(result: Result) -> str:
 def title(result: Result) -> str:
     """What was found, in one line."""
     graph = result.graph
-    found = f"{len(graph.latents)} latent variable{'s' * (len(graph.latents) != 1)}"
-    found += f" in {len(graph.groups)} groups" if len(graph.groups) != len(graph.latents) else ""
+    n_above = sum(level > 0 for level in graph.levels.values())
+    n_latents, n_groups = len(graph.latents) - n_above, len(graph.groups) - n_above
+    found = f"{n_latents} latent variable{'s' * (n_latents != 1)}"
+    found += f" in {n_groups} groups" if n_groups != n_latents else ""
+    found += f", and {n_above} above them," if n_above else ""
     variables = graph.variables
     others = [
         f"{len(names)} {what}{'s' * (len(names) != 1)}"
@@ -127,7 +130,7 @@ def _alone(result: Result) -> str:
     alone = [
         x for x in result.graph.variables.indicators if not any(x in items for items in result.indicators.values())
     ]
-    return f"Measures nothing: {', '.join(alone)}" if alone else ""
+    return f"{', '.join(alone)} {'load' if len(alone) > 1 else 'loads'} on no latent" if alone else ""
 
 
 def _heading(result: Result, group: tuple[str, ...]) -> str:

@@ -138,7 +138,7 @@ def direction_in_words(result: Result, source: str, target: str) -> str:
     if (source, target) in result.graph.without_knowledge.directed_edges:
         return "compelled in the class found"
     known = (source, target) in result.graph.directed_edges
-    return "follows from knowledge" if known else "not identified; fitted as written"
+    return "follows from knowledge" if known else "not identified"
 
 
 def replicates_in_words(edges: pd.DataFrame, source: str, target: str) -> str:
@@ -183,12 +183,20 @@ PAIRS_HEADING = "Similar wording or method: residual correlations of items"
 
 
 def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
-    """Edges between groups, or between observed variables, each once: direction told by data, by knowledge, open."""
+    """Edges between groups, or between observed variables, each once: identified by data, by knowledge, not.
+
+    Without those from a latent to the latents that measure it, whose direction is that of the model.
+    """
     graph = result.graph
     latent = {name: group for group in graph.groups for name in group}
     of = {name: latent.get(name, (name,)) for name in graph.names}
     given = set(graph.variables.covariates)
-    directed = [(a, b) for a, b in graph.directed_edges if (a in latent) == (b in latent) and a not in given]
+    measures = {(a, b) for a, facets in graph.facets.items() for b in facets}
+    directed = [
+        (a, b)
+        for a, b in graph.directed_edges
+        if (a in latent) == (b in latent) and a not in given and (a, b) not in measures
+    ]
     by_data = set(graph.without_knowledge.directed_edges)
     told = [(of[a], of[b]) for a, b in directed if (a, b) in by_data]
     known = [(of[a], of[b]) for a, b in directed if (a, b) not in by_data]
@@ -239,25 +247,37 @@ def what_is_identified(result: Result) -> Iterator[str]:
     if known:
         yield (
             f"The direction of {_few(known, '→')} follows from the knowledge given, not from the data: "
-            "turned, in step with the others, the graph fits exactly as well."
+            "with it reversed, in agreement with the others, the graph fits exactly as well."
         )
     if open_:
         yield (
-            f"The direction is not identified of {_few(open_, '–')}: a graph with the arrow reversed, in step with "
-            "the others, fits exactly as well. The estimates are those of one such graph."
+            f"The direction is not identified of {_few(open_, '–')}: a graph with the arrow reversed, in agreement "
+            "with the others, fits exactly as well. The estimates are those of one such graph."
         )
+    if result.graph.facets:
+        yield _above(result)
     yield from role_sentences(result)
     for group in result.graph.groups:
         if len(group) > 1:
             yield _rotation(result, group)
     if result.graph.latents:
         yield (
-            "The scale and the sign of a latent are conventions: noise of variance 1, pointing the way of its "
+            "The scale and the sign of a latent are conventions: residual variance 1, pointing the way of its "
             "strongest indicator, or of the first item of a latent that was named before the search."
         )
     yield from _undetermined(result)
     if result.graph.latents or told or known or open_:
         yield assumptions(result)
+
+
+def _above(result: Result) -> str:
+    facets = result.graph.facets
+    shown = [f"{above} above {', '.join(below)}" for above, below in facets.items()]
+    which = "; ".join(shown) if len(shown) <= _FEW else f"{len(shown)} latents above others"
+    return (
+        f"{which}: one common cause explains these latents better than edges between them. That it is the cause, and "
+        "not one of them, is part of the model, as it is between a latent and its indicators."
+    )
 
 
 def _few(edges: list[str], arrow: str) -> str:
@@ -307,13 +327,16 @@ def before_the_search(result: Result) -> Iterator[str]:
 
 def levels_in_words(result: Result) -> list[str]:
     """The levels of an answer, most latents first, and how often each comes back; nothing where there is only one."""
-    if len(result.reading) < 2:
+    levels = result.all_levels
+    if len(levels) < 2:
         return []
     lines = []
-    for k, level in enumerate(result.reading):
+    for k, level in enumerate(levels):
         often = "" if math.isnan(level.agreement) else f", agreement with replicates {level.agreement:.2f}"
         here = " (shown here)" if k == result.headline else ""
-        lines.append(f"{level.n_latents} latent{'s' * (level.n_latents != 1)}{often}{here}")
+        of = set(level.latents) & set(result.graph.facets)
+        above = f", {'all' if len(of) == level.n_latents else len(of)} of them above others in the model" if of else ""
+        lines.append(f"{level.n_latents} latent{'s' * (level.n_latents != 1)}{above}{often}{here}")
     return lines
 
 

@@ -60,17 +60,37 @@ def random_truth(rng: np.random.Generator, n_observed: tuple[int, int] = (4, 20)
     return simulate.realistic_parameters(dag, rng)
 
 
+def random_hierarchical_truth(rng: np.random.Generator, n_observed: tuple[int, int] = (0, 60)) -> simulate.Parameters:
+    """A random hierarchical factor model, with so many observed variables; a fifth of them have three levels."""
+    while True:
+        n_levels = 3 if rng.random() < 0.2 else 2
+        dag = simulate.random_hierarchy(
+            n_traits=int(rng.integers(1, 4)) if n_levels == 2 else 1,
+            n_free=int(rng.integers(0, 3)),
+            n_levels=n_levels,
+            density=float(rng.uniform(0.3, 1.0)),
+            n_common_children=int(rng.integers(0, 2)),
+            rng=rng,
+        )
+        if n_observed[0] <= len(dag.observed) <= n_observed[1]:
+            break
+    if rng.random() < 0.5:
+        return simulate.paper_parameters(dag, rng, low=-2.0, high=2.0, min_abs=0.5)
+    return simulate.realistic_parameters(dag, rng)
+
+
 def consistency(
     search: Callable[[simulate.Parameters, np.random.Generator], CPDAG],
     n_graphs: int,
     seed: int = 0,
     n_observed: tuple[int, int] = (4, 20),
+    truth: Callable[[np.random.Generator, tuple[int, int]], simulate.Parameters] = random_truth,
 ) -> Consistency:
     """Run a search on random truths and count how often it returns their class."""
     rng = np.random.default_rng(seed)
     right, f1, seconds, failures = 0, [], [], []
     for index in tqdm(range(n_graphs), desc="graphs"):
-        parameters = random_truth(rng, n_observed)
+        parameters = truth(rng, n_observed)
         began = time.perf_counter()
         found = search(parameters, rng)
         seconds.append(time.perf_counter() - began)

@@ -1,4 +1,5 @@
-"""Columns that are not what an analysis wants: constant, identical, numbering the rows, weights, codes for holes.
+"""Columns that are not what an analysis wants: constant, identical, numbering the rows, weights, codes for missing "
+"answers.
 
 What makes the analysis impossible is refused; what only looks wrong is pointed out in a sentence and left alone,
 because a guess about somebody's data that is right nine times in ten is wrong once.

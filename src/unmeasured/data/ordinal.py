@@ -275,7 +275,7 @@ def _fill_polyserial(corr: Floats, worths: Floats, items: list[Item | None], z: 
 def polyserial(x: Floats, codes: Ints, thresholds: Floats, start: Floats) -> tuple[Floats, Floats]:
     """Correlations (C,) of a cut Gaussian variable with each column of standard x (N, C), and the information on them.
 
-    x may have holes.
+    x may have missing values.
     """
     edges = np.concatenate([[-_FAR], thresholds, [_FAR]])
     below, above = edges[codes][:, None], edges[codes + 1][:, None]

@@ -1,6 +1,6 @@
-"""Rows: whatever table a caller has, as names and numbers with holes, or a refusal that names the column.
+"""Rows: whatever table a caller has, as names and numbers, missing values as NaN, or a refusal that names the column.
 
-A hole is NaN. Infinite values are never holes: they are mistakes of an earlier computation and are refused. Text is
+Infinite values are never taken as missing: they are mistakes of an earlier computation and are refused. Text is
 refused too, numbers written as text included: which of them mean "missing" is the caller's to say.
 """
 
@@ -28,7 +28,7 @@ _NOT_A_TABLE = "Rows come as a table (samples x variables)"
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table of numbers: names, values (N, n) with NaN for holes, and which columns came as ordered categories.
+    """A table of numbers: names, values (N, n) with NaN where missing, and which columns came as ordered categories.
 
     ``groups`` has, where rows belong to groups of people, the group of each.
     """
@@ -141,7 +141,7 @@ def as_array(X: Any) -> Any:
     if array.dtype.kind not in "biufO":
         raise DataError(
             f"The data have entries that are not numbers (they are of type {array.dtype}). Select the numeric columns "
-            "first; numbers written as text can be turned into numbers with pandas.to_numeric."
+            "first; numbers written as text become numbers with pandas.to_numeric."
         )
     return array
 
@@ -161,7 +161,7 @@ def _frame(X: Any) -> pd.DataFrame:
 
 
 def _numbers(column: pd.Series[Any]) -> Floats | None:
-    """The column as floats with NaN for holes; None where it holds anything but real numbers."""
+    """The column as floats with NaN for missing values; None where it holds anything but real numbers."""
     kind = column.dtype
     if isinstance(kind, pd.CategoricalDtype):
         codes = column.cat.codes.to_numpy(dtype=float)

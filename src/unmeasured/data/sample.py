@@ -1,4 +1,4 @@
-"""Sample: what the rest of the house knows of the data, whatever door it came through.
+"""Sample: what the rest of the package knows of the data, however they were given.
 
 **The divisor, stated once.** ``Sample.cov`` is the maximum-likelihood covariance: its divisor is N. A matrix
 handed in is taken to have the usual divisor N - 1 and is rescaled by (N - 1)/N, as lavaan does; a population
@@ -13,7 +13,7 @@ say how much less, and why).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -166,6 +166,7 @@ class Sample:
         covariates: Sequence[str] = (),
         outcomes: Sequence[str] = (),
         groups: Sequence[str] = (),
+        check: Callable[[], None] | None = None,
     ) -> Sample:
         """From rows: a data frame or an array with one row per sample; see :func:`as_sample` for the options.
 
@@ -183,7 +184,7 @@ class Sample:
             rows, dropped = complete(rows)
         refuse_useless(rows)
         given = np.isin(rows.names, roles.covariates)
-        moments, kinds = _moments(rows, cor, missing, given)
+        moments, kinds = _moments(rows, cor, missing, given, check)
         n = sample_size(moments.n, len(rows.names))
         return cls(
             rows.names,
@@ -212,7 +213,9 @@ class Sample:
 
     @cached_property
     def rows(self) -> Floats | None:
-        """The rows used, as they came, holes as NaN, columns in the order of names; None where a matrix was given."""
+        """The rows used, as they came, missing values as NaN, columns in the order of names; None where a matrix "
+        "was given.
+        """
         return None if self._rows is None else frozen(self._rows.values[:, self._columns])
 
     @cached_property
@@ -382,13 +385,14 @@ def as_sample(
     covariates: Sequence[str] = (),
     outcomes: Sequence[str] = (),
     groups: Sequence[str] = (),
+    check: Callable[[], None] | None = None,
 ) -> Sample:
     """Rows, or a matrix with its number of samples, as a Sample; anything else is refused with a reason.
 
     Parameters
     ----------
     X : DataFrame, array or Sample
-        Rows are samples; a hole is NaN. A Sample is handed back as it is.
+        Rows are samples; NaN is a missing value. A Sample is handed back as it is.
     cov, n_samples
         Instead of rows: a covariance (divisor N - 1) or correlation matrix, and N. ``math.inf``: a population.
     names
@@ -407,13 +411,17 @@ def as_sample(
         Gaussian scores of the ranks.
         ``Sample.pairs`` says which was used for each pair.
     missing : "ml", "listwise" or "pairwise"
-        What to do about holes: maximum likelihood from all values seen, complete rows only, or each correlation from
-        the rows that show both. With ordinal variables "ml" means "pairwise": each pair's likelihood is maximised.
+        What to do about missing values: maximum likelihood from all values seen, complete rows only, or each
+        correlation from the rows that show both. With ordinal variables "ml" means "pairwise": each pair's likelihood
+        is maximised.
     covariates, outcomes : sequence of str
         Variables that are no indicators. Covariates are taken as the numbers they are, whatever ``cor`` says, and rows
         without one of them are left out (``docs/covariates.md``).
     groups : sequence of str
         With rows, the group of people that each belongs to: a search then looks for one structure of all groups.
+    check
+        Raises :class:`~unmeasured.errors.Stopped` where the time is over; the moments of rows with missing values are
+        then as far as they have come, and a remark says so.
 
     Raises
     ------
@@ -436,7 +444,7 @@ def as_sample(
         if sd is not None or repair:
             raise DataError("sd and repair go with cov=; rows have their own standard deviations. Leave them out.")
         return Sample.from_rows(
-            X, names, cor=cor, missing=missing, covariates=covariates, outcomes=outcomes, groups=groups
+            X, names, cor=cor, missing=missing, covariates=covariates, outcomes=outcomes, groups=groups, check=check
         )
     if len(groups):
         raise DataError("groups says who belongs to which group, row by row; a matrix (cov=) has no rows.")
@@ -447,7 +455,9 @@ def as_sample(
     return Sample.from_cov(cov, n_samples, names, sd=sd, repair=repair, covariates=covariates, outcomes=outcomes)
 
 
-def _moments(rows: Rows, cor: Cor, missing: Missing, given: Bools) -> tuple[Moments, tuple[Kind, ...]]:
+def _moments(
+    rows: Rows, cor: Cor, missing: Missing, given: Bools, check: Callable[[], None] | None
+) -> tuple[Moments, tuple[Kind, ...]]:
     """The matrix asked for, and how each variable was taken; covariates, which are given, are left as they are."""
     n = len(rows.names)
     ordinal = np.ones(n, dtype=bool) if cor == "polychoric" else is_ordinal(rows) & (cor == "auto")
@@ -464,7 +474,7 @@ def _moments(rows: Rows, cor: Cor, missing: Missing, given: Bools) -> tuple[Mome
     if not rows.holes.any():
         moments = _complete_moments(rows)
     else:
-        moments = saturated_moments(rows) if missing == "ml" else _pairwise_moments(rows)
+        moments = saturated_moments(rows, check) if missing == "ml" else _pairwise_moments(rows)
     if cor == "spearman-normal" and not given.any():
         # Ranks have no unit: what is left is the correlation.
         sd = np.sqrt(np.diag(moments.cov))

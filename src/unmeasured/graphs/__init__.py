@@ -19,7 +19,7 @@ from unmeasured.graphs.cpdag import (
     markov_members,
     textbook_cpdag_adjacency,
 )
-from unmeasured.graphs.groups import Failure, LatentGroups, Verdict, is_gnfm, is_one_factor
+from unmeasured.graphs.groups import Failure, LatentGroups, Verdict, is_gnfm, is_hierarchical, is_one_factor
 from unmeasured.graphs.separation import generic_rank, is_d_separated
 from unmeasured.graphs.variables import Variables
 
@@ -42,6 +42,7 @@ __all__ = [
     "generic_rank",
     "is_d_separated",
     "is_gnfm",
+    "is_hierarchical",
     "is_markov_equivalent",
     "is_one_factor",
     "markov_class",

@@ -28,7 +28,8 @@ there, and expand it again: every edge between groups holds for all members.
 
 *A latent and its indicators keep their direction.* That L causes x, and not x L, is the model, not a finding;
 an edge between a latent and an observed variable therefore stays as it is in the DAG, L → x in every factor
-model, and counts as knowledge when other edges are oriented.
+model, and counts as knowledge when other edges are oriented. So does an edge between a latent that has no observed
+children and the latents that measure it (:mod:`unmeasured.graphs.levels`).
 
 *Covariates and outcomes keep theirs.* Nothing causes a covariate, and an outcome causes only outcomes, by their roles
 (:mod:`unmeasured.graphs.variables`). Such edges are knowledge of the same kind, and what follows is directed too: with
@@ -52,7 +53,8 @@ from unmeasured.errors import GraphError
 from unmeasured.graphs import bitsets
 from unmeasured.graphs.bitsets import Adjacency, bits
 from unmeasured.graphs.exports import Exports
-from unmeasured.graphs.groups import braces, is_gnfm, ordered_partition, uniformity_failures
+from unmeasured.graphs.groups import braces, is_gnfm, is_hierarchical, ordered_partition, uniformity_failures
+from unmeasured.graphs.levels import facets_of, latent_levels, measuring_pairs
 from unmeasured.graphs.orientation import all_extensions, consistent_extension, cpdag_of, restricted, v_structures
 from unmeasured.graphs.protocols import Arcs, Groups
 from unmeasured.graphs.variables import Variables, tuple_of_names
@@ -240,6 +242,16 @@ class DAG(Exports):
         """The graph itself."""
         return self
 
+    @cached_property
+    def facets(self) -> dict[str, tuple[str, ...]]:
+        """For each latent that is measured by latents these latents; see :mod:`unmeasured.graphs.levels`.
+
+        >>> edges = [("g", "a"), ("g", "b"), ("g", "c"), *((f, f"{f}{i}") for f in "abc" for i in (1, 2))]
+        >>> DAG.from_edges(edges, latents=["g", "a", "b", "c"]).facets
+        {'g': ('a', 'b', 'c')}
+        """
+        return facets_of(self.adjacency, self.variables)
+
     def parents(self, name: str) -> tuple[str, ...]:
         """Direct causes of a variable, in the order of the graph."""
         return tuple(self.names[i] for i in bits(self.parent_masks[self.variables.index(name)]))
@@ -384,6 +396,17 @@ class CPDAG(Exports):
         """Edges whose direction the data do not tell, each once, the lower index first."""
         return self._pairs(np.triu(self.adjacency & self.adjacency.T) > 0)
 
+    @cached_property
+    def facets(self) -> dict[str, tuple[str, ...]]:
+        """For each latent that is measured by latents these latents; see :mod:`unmeasured.graphs.levels`."""
+        return facets_of(self.adjacency, self.variables)
+
+    @cached_property
+    def levels(self) -> dict[str, int]:
+        """The level of each latent: 0 if observed variables measure it, one more than below if latents do."""
+        level = latent_levels(self.adjacency, np.array(self.variables.latent, dtype=np.bool_))
+        return {name: level[self.variables.index(name)] for name in self.latents}
+
     def _pairs(self, where: NDArray[np.bool_]) -> tuple[tuple[str, str], ...]:
         return tuple((self.names[i], self.names[j]) for i, j in np.argwhere(where))
 
@@ -501,8 +524,8 @@ def class_over_groups(dag: DAG, groups: Iterable[Iterable[str]] | None = None) -
     dag : DAG
         Any member of the class.
     groups : iterable of iterables of str, optional
-        A partition of the latents. Left out: the groups of a generalized N factor model (Def. 2) if the graph
-        is one, otherwise each latent by itself.
+        A partition of the latents. Left out: the groups of a generalized N factor model (Def. 2), or of a
+        hierarchical one, if the graph is one, otherwise each latent by itself.
 
     Raises
     ------
@@ -526,7 +549,8 @@ def class_over_groups(dag: DAG, groups: Iterable[Iterable[str]] | None = None) -
     False
     """
     if groups is None:
-        partition = dag.groups if is_gnfm(dag) else tuple((name,) for name in dag.latents)
+        has_groups = is_gnfm(dag) or is_hierarchical(dag)
+        partition = dag.groups if has_groups else tuple((name,) for name in dag.latents)
     else:
         partition = ordered_partition(dag.variables, groups)
     quotient = _quotient(dag.variables, partition)
@@ -534,7 +558,7 @@ def class_over_groups(dag: DAG, groups: Iterable[Iterable[str]] | None = None) -
     if not np.array_equal(quotient.expand(contracted), dag.adjacency):
         reasons = [failure for group in partition for failure in uniformity_failures(dag, group)]
         raise GraphError(f"These groups are not single nodes of the graph: {reasons[0].sentence}")
-    completed = cpdag_of(contracted, quotient.measurement)
+    completed = _pointing_down(cpdag_of(contracted, quotient.measurement), quotient, dag)
     return CPDAG._trusted(dag.variables, quotient.expand(completed), partition)
 
 
@@ -636,6 +660,16 @@ class _Quotient:
         return contracted[self.node[:, None], self.node]
 
 
+def _pointing_down(completed: Adjacency, quotient: _Quotient, graph: DAG | CPDAG) -> Adjacency:
+    """The members of a class over groups in which latents point at the latents that measure them."""
+    pairs = measuring_pairs(graph.adjacency, np.array(graph.variables.latent, dtype=np.bool_))
+    nodes = {(int(quotient.node[above]), int(quotient.node[below])) for above, below in pairs}
+    open_ = sorted((a, b) for a, b in nodes if completed[a, b] and completed[b, a])
+    # What measures a latent has no other neighbours that could contradict.
+    marks = restricted(completed, open_) if open_ else completed
+    return completed if marks is None else marks
+
+
 @lru_cache(maxsize=512)  # a search visits many graphs over few partitions
 def _quotient(variables: Variables, groups: Groups) -> _Quotient:
     first = {name: variables.index(group[0]) for group in groups for name in group}
@@ -702,7 +736,7 @@ def _check_is_completed(cpdag: CPDAG) -> None:
             raise GraphError(f"The edge {cause} → {effect} is said to be known, but the graph does not have it.")
         a, b = (quotient.node[cpdag.variables.index(name)] for name in (cause, effect))
         fixed[a, b] = fixed[b, a] = True
-    completed = quotient.expand(cpdag_of(extension, fixed))
+    completed = quotient.expand(_pointing_down(cpdag_of(extension, fixed), quotient, cpdag))
     differs = np.argwhere(completed != cpdag.adjacency)
     if len(differs):
         i, j = differs[0]

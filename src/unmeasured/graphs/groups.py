@@ -28,6 +28,7 @@ from functools import cached_property
 
 from unmeasured.errors import GraphError, listing, nearest
 from unmeasured.graphs.bitsets import bits, mask_of, row_masks
+from unmeasured.graphs.levels import LEAST_FACETS
 from unmeasured.graphs.protocols import Directed, Graph, Groups
 from unmeasured.graphs.variables import Variables
 
@@ -221,16 +222,57 @@ def is_gnfm(dag: Directed, groups: Iterable[Iterable[str]] | None = None) -> Ver
     graph with observed variables but no latents is not a generalized N factor model.
     """
     partition = dag.groups if groups is None else ordered_partition(dag.variables, groups)
-    failures = list(_leaf_failures(dag))
-    for x in bits(~dag.variables.latent_mask & ((1 << len(dag.names)) - 1)):
-        if not dag.parent_masks[x] & dag.variables.latent_mask:
-            name = dag.names[x]
-            sentence = f"{name} has no latent cause; observed variables are effects of latents (Def. 2)."
-            failures.append(Failure("leaf", (), name, sentence))
+    failures = [*_leaf_failures(dag), *_uncaused_failures(dag)]
     for group in partition:
         failures.extend(_pure_children_failures(dag, group))
         failures.extend(uniformity_failures(dag, group))
     return Verdict("generalized N factor model (Def. 2)", tuple(failures))
+
+
+def is_hierarchical(dag: Directed) -> Verdict:
+    """Whether a DAG is a hierarchical factor model, with the reasons if not.
+
+    Latents with observed children are as in a generalized N factor model (Def. 2). Every other latent, which shows only
+    in latents,
+
+    (iv) is measured by at least three latents: effects of it with no further edges but to what measures them;
+    (v)  has another neighbour besides, or a fourth such effect: three latents and their common cause alone have the
+         covariances of three latents with edges between all of them.
+
+    Examples
+    --------
+    >>> from unmeasured.graphs import DAG
+    >>> edges = [("g", "a"), ("g", "b"), ("g", "c"), *((f, f"{f}{i}") for f in "abc" for i in (1, 2))]
+    >>> print(is_hierarchical(DAG.from_edges(edges, latents=["g", "a", "b", "c"])))
+    Not a hierarchical factor model:
+    (v) g has 3 neighbours, a, b, c; it takes 4 to tell a common cause from edges between them.
+    """
+    above = [name for name in dag.latents if not any(child in dag.observed for child in dag.children(name))]
+    failures = [
+        *_leaf_failures(dag),
+        *_uncaused_failures(dag),
+        *(
+            failure
+            for group in dag.groups
+            if group[0] not in above
+            for failure in (*_pure_children_failures(dag, group), *uniformity_failures(dag, group))
+        ),
+    ]
+    for name in above:
+        below = dag.facets.get(name, ())
+        near = [*dag.parents(name), *dag.children(name)]
+        if len(below) < LEAST_FACETS:
+            sentence = (
+                f"(iv) {name} needs at least {LEAST_FACETS} latents that measure it; it has {_count_and_names(below)}."
+            )
+            failures.append(Failure("(iv)", (name,), name, sentence))
+        elif len(near) <= LEAST_FACETS:
+            sentence = (
+                f"(v) {name} has {len(near)} neighbours, {', '.join(near)}; it takes {LEAST_FACETS + 1} to tell a "
+                "common cause from edges between them."
+            )
+            failures.append(Failure("(v)", (name,), name, sentence))
+    return Verdict("hierarchical factor model", tuple(failures))
 
 
 def is_one_factor(dag: Directed) -> Verdict:
@@ -260,6 +302,15 @@ def is_one_factor(dag: Directed) -> Verdict:
             sentence = f"{name} needs at least 3 observed children; it has {_count_and_names(below)}."
             failures.append(Failure("three children", (name,), name, sentence))
     return Verdict("one factor model", tuple(failures))
+
+
+def _uncaused_failures(dag: Directed) -> Iterator[Failure]:
+    """One failure for each observed variable without a latent cause."""
+    for x in bits(~dag.variables.latent_mask & ((1 << len(dag.names)) - 1)):
+        if not dag.parent_masks[x] & dag.variables.latent_mask:
+            name = dag.names[x]
+            sentence = f"{name} has no latent cause; observed variables are effects of latents (Def. 2)."
+            yield Failure("leaf", (), name, sentence)
 
 
 def _leaf_failures(dag: Directed) -> Iterator[Failure]:

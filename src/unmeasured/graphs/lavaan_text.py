@@ -12,6 +12,7 @@ from itertools import chain, combinations, count
 from unmeasured.errors import GraphError, listing
 from unmeasured.graphs.bitsets import bits
 from unmeasured.graphs.groups import LatentGroups, braces, uniformity_failures
+from unmeasured.graphs.levels import LEAST_FACETS
 from unmeasured.graphs.protocols import Directed, Writable
 
 
@@ -35,8 +36,8 @@ def to_lavaan(
     - The only indicator of a latent keeps its residual variance, which lavaan would set to zero.
     - Covariates (see :class:`unmeasured.graphs.Variables`) covary freely, as lavaan has it; one without an effect is
       mentioned with an effect of zero, so that it takes part in the fit. Outcomes are explained by paths, ``y ~ f``.
-    - A latent with no observed children is measured by its latent children; one without any observed
-      descendant leaves no trace in the data and is left out.
+    - A latent with no observed children is measured by latents, ``trait =~ facet1 + facet2 + facet3``; one without
+      any observed descendant leaves no trace in the data and is left out.
 
     For a CPDAG this is the model of ``member()``; a comment marks each edge whose direction the data do not
     tell. Where observed variables that are no covariates cause something, also pass ``fixed.x = FALSE``.
@@ -114,7 +115,7 @@ def to_semopy(
     Raises
     ------
     GraphError
-        When a latent is measured by latents alone.
+        When a latent is measured by one or two latents alone.
 
     Examples
     --------
@@ -135,10 +136,15 @@ def to_semopy(
     graph, dag = adapted.graph, adapted.member
     chosen = {adapted.names[latent]: adapted.names[x] for latent, x in (markers or {}).items()}
     model = _LavaanModel(dag, adapted.groups(anchors), markers=chosen)
-    hidden = [name for name, items in model.indicators.items() if items[0] in dag.latents]
+    hidden = [
+        name
+        for name, items in model.indicators.items()
+        if items[0] in dag.latents and len(dag.facets.get(name, ())) < LEAST_FACETS
+    ]
     if hidden:
         raise GraphError(
-            f"semopy cannot scale {listing(hidden)}: no observed variable measures it. Write it for lavaan."
+            f"semopy cannot scale {listing(hidden)}: no observed variable measures it, nor do "
+            f"{LEAST_FACETS} latents. Write it for lavaan."
         )
     undirected = list(_undirected_remarks(graph, dag))
     header = ["# semopy: Model(text)", *list(model.header())[1:], *adapted.remarks()]
@@ -179,13 +185,17 @@ class _LavaanModel:
 
     @cached_property
     def indicators(self) -> dict[str, tuple[str, ...]]:
-        """For each latent in the model its indicators: observed children, else latent ones."""
+        """For each latent in the model its indicators: observed children, else the latents that measure it.
+
+        Where there are neither, all its latent children: model text has no other way to say that it is a latent.
+        """
         latents, outcomes = set(self.dag.latents), set(self.dag.variables.outcomes)
         result = {}
         for name in self.traced:
             children = tuple(child for child in self.dag.children(name) if child not in outcomes)
             observed = tuple(child for child in children if child not in latents)
-            result[name] = observed or tuple(child for child in children if child in self.traced)
+            facets = tuple(child for child in self.dag.facets.get(name, ()) if child in self.traced)
+            result[name] = observed or facets or tuple(child for child in children if child in self.traced)
         return result
 
     @cached_property

@@ -69,6 +69,11 @@ class Directed(Graph, Protocol):
         """Indices with causes before effects."""
         ...
 
+    @property
+    def facets(self) -> dict[str, tuple[str, ...]]:
+        """For each latent that is measured by latents these latents."""
+        ...
+
     def parents(self, name: str) -> tuple[str, ...]:
         """Direct causes of a variable."""
         ...

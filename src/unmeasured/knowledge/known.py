@@ -298,7 +298,7 @@ def _of_lavaan(text: str) -> dict[str, Any]:
     for row in model.parameters:
         shown = f"{row.lhs} {row.op} {row.rhs}"
         if row.op == "~~" and row.source != row.target:
-            raise ModelError(f"{shown}: covariances are nothing the search can be held to. Leave the statement out.")
+            raise ModelError(f"{shown}: covariances are nothing that can restrict the search. Leave the statement out.")
         if row.op != "~~" and row.fixed == 0.0:
             raise ModelError(f"{shown} is fixed to 0. Leave it out; paths that are not there go into forbidden.")
         if row.op != "~~" and row.target in items and row.source in items:

@@ -36,6 +36,8 @@ _SPECIAL = {
     "∞": r"$\infty$",
     "’": "'",
 }
+# More rows than this may not fit on a page.
+_PAGE = 40
 _PREAMBLE = r"""% Written by unmeasured. Compile with pdflatex; lualatex for names in other scripts.
 % To use one table, copy it into your article, and \usepackage{booktabs,longtable,pdflscape} with it.
 \documentclass[a4paper]{article}
@@ -70,30 +72,31 @@ def escaped(text: str) -> str:
 
 def _table(table: Table) -> str:
     kinds = "".join(
-        "r" if column.align == "right" else rf"p{{{0.19 * letters + 0.3:.1f}cm}}"
+        "r" if column.align == "right" else rf"p{{{0.17 * letters + 0.2:.1f}cm}}"
         for column, letters in zip(table.columns, table.widths, strict=True)
     )
-    head = _heads(table)
     lines = [
         f"% Table {table.number}: {table.key}",
         *([r"\begin{landscape}"] if table.is_wide else []),
         rf"\textbf{{Table {table.number}}}\nopagebreak" + "\n",
         rf"\textit{{{escaped(table.title)}}}\nopagebreak",
-        rf"\begin{{longtable}}[l]{{@{{}}{kinds}@{{}}}}",
-        r"\toprule",
-        *head,
-        r"\midrule",
-        r"\endhead",
-        r"\bottomrule",
-        r"\endfoot",
-        *(_row(row, table) for row in table.rows),
-        r"\end{longtable}",
+        *_grid(table, kinds),
         *([rf"\textit{{Note.}} {escaped(table.note)}"] if table.note else []),
         *([r"\end{landscape}"] if table.is_wide else []),
         rf"% End of table {table.number}",
         r"\bigskip",
     ]
     return "\n".join(lines)
+
+
+def _grid(table: Table, kinds: str) -> list[str]:
+    """The table itself; one that may need several pages repeats its heads, for which LaTeX has to run twice."""
+    rows = [_row(row, table) for row in table.rows]
+    if len(rows) <= _PAGE:
+        inside = [r"\toprule", *_heads(table), r"\midrule", *rows, r"\bottomrule"]
+        return ["\n" + rf"\begin{{tabular}}{{@{{}}{kinds}@{{}}}}", *inside, r"\end{tabular}" + "\n", r"\smallskip"]
+    top = [r"\toprule", *_heads(table), r"\midrule", r"\endhead", r"\bottomrule", r"\endfoot"]
+    return [rf"\begin{{longtable}}[l]{{@{{}}{kinds}@{{}}}}", *top, *rows, r"\end{longtable}"]
 
 
 def _heads(table: Table) -> list[str]:

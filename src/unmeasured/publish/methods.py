@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from unmeasured import apa
 from unmeasured.answer.words import node
 from unmeasured.errors import listing
-from unmeasured.publish.references import cited, has_missing, software, tolerated
+from unmeasured.publish.references import by_em, cited, has_missing, software, tolerated
 from unmeasured.replicates.result import Stability
 from unmeasured.report.run import Run
 
@@ -81,14 +81,24 @@ def _data(run: Run) -> Iterator[str]:
         yield "Variables were replaced by the normal scores of their ranks before correlations were computed."
     else:
         yield "Variables were treated as continuous."
+    if about.na:
+        yield f"Answers with the code {', '.join(f'{code:g}' for code in about.na)} were taken as missing."
+    if about.reversed_items:
+        yield f"Reversed before the analysis: {', '.join(about.reversed_items)}."
+    if run.result.options.get("missing") == "listwise":
+        yield "Only observations without missing values were analysed."
     if has_missing(run):
+        share = f"{100.0 * (about.missing or 0.0):.1f}% of the values were missing"
+        if by_em(run):
+            yield f"{share}; means and covariances were estimated by the EM algorithm (Dempster et al., 1977)."
+        else:
+            yield f"{share}; each correlation was estimated from the observations of both variables."
+    if about.rows is not None and sample.n < about.rows - 0.5:
+        why = [words for words, holds in (("missing", has_missing(run)), ("ordinal", bool(ordinal))) if holds]
         yield (
-            "Some values were missing; means and covariances were estimated by maximum likelihood with the EM "
-            "algorithm "
-            f"(Dempster et al., 1977), and the data were counted as {sample.n:.0f} complete observations."
+            f"Since {' and '.join(why) or 'such'} values carry less information, the search counted {sample.n:.0f} "
+            "observations."
         )
-    elif about.rows is not None and sample.n < about.rows - 0.5:
-        yield f"As ordinal items carry less information, they were counted as {sample.n:.0f} continuous observations."
 
 
 def _search(run: Run) -> Iterator[str]:
@@ -122,10 +132,15 @@ def _search(run: Run) -> Iterator[str]:
                 "was tolerated: the criterion counts the observations as fewer, as if the population differed from the "
                 "model by that much (Wu & Browne, 2015)."
             )
+        elif math.isnan(tolerance):
+            yield "Whether to tolerate misfit was decided from the data."
         elif tolerance == 0 and options.get("tolerance") == "auto":
             yield "Whether to tolerate misfit was decided from the data; none was tolerated."
     else:
         yield f"The model was found by {method or 'a search'}."
+    if graph.pairs:
+        pairs = "; ".join(f"{a} and {b}" for a, b in graph.pairs)
+        yield f"Residuals of these pairs of variables, found by the search as well, were allowed to covary: {pairs}."
     if options.get("knowledge"):
         yield "What was known beforehand restricted the search (see the file of the run for the statements)."
     if result.stopped:
@@ -210,11 +225,12 @@ def _limitations(run: Run, stability: Stability | None) -> Iterator[str]:
     for group in graph.groups:
         if len(group) > 1:
             yield f"The latent variables {node(group)} share their indicators; they are identified up to a rotation."
+    but = ", but for the pairs named" if graph.pairs else ""
     yield (
         "Directions that are identified, and all effects, are causal only under assumptions that these data cannot "
         "test: "
         "relations are linear, there are no cycles, the latent variables have no other common causes, and observed "
-        "variables depend on one another only through the latent variables."
+        f"variables depend on one another only through the latent variables{but}."
     )
     tolerance = tolerated(run)
     if tolerance > 0:

@@ -227,7 +227,7 @@ def cited(run: Run) -> tuple[Reference, ...]:
         found += [LGES, BIC]
     if "ordinal" in sample.kinds:
         found.append(POLYCHORIC)
-    if has_missing(run):
+    if has_missing(run) and by_em(run):
         found.append(EM)
     if result.fit.robust is not None and result.fit.robust.estimator == "MLR":
         found.append(ROBUST)
@@ -239,11 +239,13 @@ def cited(run: Run) -> tuple[Reference, ...]:
 
 
 def has_missing(run: Run) -> bool:
-    """Whether moments were estimated from rows with missing values."""
-    sample, rows = run.result.sem.sample, run.about.rows
-    if sample.rows is not None:
-        return bool((sample.rows != sample.rows).any())
-    return rows is not None and sample.n < rows - 0.5 and "ordinal" not in sample.kinds
+    """Whether some values of the rows were missing."""
+    return bool(run.about.missing)
+
+
+def by_em(run: Run) -> bool:
+    """Whether the moments of rows with missing values were estimated by maximum likelihood."""
+    return run.result.options.get("missing", "ml") == "ml" and "ordinal" not in run.result.sem.sample.kinds
 
 
 def bibliography(run: Run) -> str:

@@ -38,7 +38,8 @@ _PRINT = r"""
 solution <- standardizedSolution(fit)
 estimates <- parameterEstimates(fit)
 table_of <- function(op) {
-  chosen <- estimates$op == op & (op != "~~" | estimates$lhs != estimates$rhs)
+  # Of covariances only those that are estimated.
+  chosen <- estimates$op == op & (op != "~~" | (estimates$lhs != estimates$rhs & estimates$se > 0))
   std <- solution[match(paste(estimates$lhs, estimates$op, estimates$rhs)[chosen],
                         paste(solution$lhs, solution$op, solution$rhs)), ]
   data.frame(lhs = estimates$lhs[chosen], op = estimates$op[chosen], rhs = estimates$rhs[chosen],
@@ -47,6 +48,7 @@ table_of <- function(op) {
 }
 cat("\nLoadings\n"); print(table_of("=~"), row.names = FALSE)
 if (any(estimates$op == "~")) { cat("\nPaths\n"); print(table_of("~"), row.names = FALSE) }
+if (nrow(table_of("~~"))) { cat("\nCovariances of residuals\n"); print(table_of("~~"), row.names = FALSE) }
 latents <- lavNames(fit, "lv")
 if (length(latents) > 1) { cat("\nCorrelations of the latent variables\n"); print(round(lavInspect(fit, "cor.lv"), 3)) }
 cat("\nExplained variances\n"); print(round(lavInspect(fit, "rsquare"), 3))

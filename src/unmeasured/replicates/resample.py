@@ -1,7 +1,7 @@
 """Replicates of data: rows drawn anew, half of the rows, or a covariance drawn around the one that is given.
 
-Rows go through the same door as the data did: ordinal variables stay ordinal, holes are treated alike, so that what
-the door does to the data is part of what is judged.
+Rows are read as the data were: ordinal variables stay ordinal, missing values are treated alike, so that what
+reading does to the data is part of what is judged.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Resampling:
             raise DataError("There are no rows to take subsamples of, only a matrix; use method='parametric'.")
         chosen: Method = "parametric" if sample.rows is None else method  # type: ignore[assignment]
         resampling = cls(sample, chosen, missing)
-        resampling._check_door()
+        resampling._check_reading()
         return resampling
 
     def __call__(self, rng: np.random.Generator) -> Sample:
@@ -95,11 +95,11 @@ class Resampling:
             root @ root.T / (n - 1), sample.n, sample.names, covariates=sample.covariates, outcomes=sample.outcomes
         )
 
-    # The door ---------------------------------------------------------------------------------------------
+    # Reading ----------------------------------------------------------------------------------------------
 
     @cached_property
     def _frame(self) -> pd.DataFrame:
-        """The rows, ordinal variables as ordered categories, so that the door takes them as it did."""
+        """The rows, ordinal variables as ordered categories, so that they are read as before."""
         return self.sample.frame
 
     def _made(self, frame: pd.DataFrame, groups: Sequence[str] = ()) -> Sample:
@@ -113,13 +113,14 @@ class Resampling:
             groups=groups,
         )
 
-    def _check_door(self) -> None:
-        """With holes the way they were treated matters; that it is the same is seen from the moments."""
+    def _check_reading(self) -> None:
+        """The way missing values were treated matters; that it is the same is seen from the moments."""
         rows = self.sample.rows
         if self.method == "parametric" or rows is None or not np.isnan(rows).any():
             return
         if not np.allclose(self._made(self._frame).corr, self.sample.corr, atol=_SAME):
             raise DataError(
-                f"The holes in these rows were not treated by missing={self.missing!r}, as replicates would be. Give "
+                f"The missing values of these rows were not treated by missing={self.missing!r}, as replicates would "
+                f"be. Give "
                 "the search the option the data were read with, or fit it on the rows themselves."
             )

@@ -69,7 +69,7 @@ def heat_map(result: Result) -> str:
 
 def _by_group(result: Result) -> list[str]:
     """Observed variables beside those of their group; each once."""
-    grouped = [x for items in result.indicators.values() for x in items]
+    grouped = [x for items in result.indicators.values() for x in items if x in result.graph.observed]
     return list(dict.fromkeys([*grouped, *result.graph.observed]))
 
 

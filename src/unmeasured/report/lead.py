@@ -44,29 +44,46 @@ def _found(result: Result, n: str) -> str:
         return f"No latent variables were found behind the {start}."
     if len(graph.latents) == 1:
         return f"Behind {start} stands one latent variable that was not measured itself: {graph.latents[0]}."
-    largest = sorted(result.indicators, key=lambda group: -len(result.indicators[group]))
+    above = [group for group in graph.groups if graph.levels[group[0]]]
+    own = {group: items for group, items in result.indicators.items() if group not in above}
+    largest = sorted(own, key=lambda group: -len(own[group]))
     shown = largest if len(largest) <= _FEW else largest[: _FEW - 1]
-    names = [node(group) for group in result.graph.groups if group in shown]
-    more = len(graph.groups) - len(shown)
-    rest = f", among them {_and(names)}" if more else f": {_and(names)}"
-    return f"Behind {start} stand {len(graph.latents)} latent variables that were not measured themselves{rest}."
+    names = [node(group) for group in graph.groups if group in shown]
+    rest = f", among them {_and(names)}" if len(own) > len(shown) else f": {_and(names)}"
+    n_latents = len(graph.latents) - len(above)
+    found = f"Behind {start} stand {n_latents} latent variables that were not measured themselves{rest}."
+    return f"{found} {_above(result, above)}" if above else found
+
+
+def _above(result: Result, above: Sequence[tuple[str, ...]]) -> str:
+    """What stands above the latents that items measure."""
+    facets = result.graph.facets
+    shown = [f"{node(group)} ({_and(facets.get(group[0], ()))})" for group in above]
+    if len(shown) == 1:
+        return f"One more is a common cause of some of them: {shown[0]}."
+    named = f"among them {_and(shown[: _FEW - 1])}" if len(shown) > _FEW else _and(shown)
+    return f"{len(shown)} more are common causes of these: {named}."
 
 
 def _linked(result: Result) -> Iterator[str]:
-    paths, groups = result.latent_paths, result.graph.groups
+    paths, graph = result.latent_paths, result.graph
+    below = {name for facets in graph.facets.values() for name in facets}
+    groups = [group for group in graph.groups if group[0] not in below]  # what is below a latent has no other links
     if len(groups) < 2:
         return
     of = {name: group for group in groups for name in group}
     ends = [(of.get(a), of.get(b)) for a, b in zip(paths["source"], paths["target"])]
     pairs = {frozenset(pair) for pair in ends if None not in pair and pair[0] != pair[1]}
     if not pairs:
-        yield "They are not linked with one another."
+        yield f"{'The latents at the top' if below else 'They'} are not linked with one another."
         return
+    them = "latents at the top" if below else "them"
     n_all = len(groups) * (len(groups) - 1) // 2
     if n_all == 1:
-        count = "The two of them are linked"
+        count = f"The two {'latents at the top' if below else 'of them'} are linked"
     else:
-        count = f"{f'All {n_all}' if len(pairs) == n_all else f'{len(pairs)} of the {n_all}'} pairs of them are linked"
+        share = f"All {n_all}" if len(pairs) == n_all else f"{len(pairs)} of the {n_all}"
+        count = f"{share} pairs of {them} are linked"
     alone = [None not in pair and all(len(group or ()) == 1 for group in pair) for pair in ends]
     single = paths[np.array(alone, dtype=bool)]
     if not len(single):
@@ -101,4 +118,4 @@ def _trust(result: Result, stability: Stability | None) -> str:
 
 
 def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return "".join(names) if len(names) < 2 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from unmeasured.answer.compare import ModelComparison, compare_models
@@ -41,6 +42,7 @@ class About:
     made: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     rows: int | None = None  # of the data, where rows were given
+    missing: float | None = None  # the share of the values of these rows that is missing
     na: tuple[float, ...] = ()  # codes for missing answers
     reversed_items: Mapping[str, float] = field(default_factory=dict)  # the sum of the ends of the scale of each
     tolerance: float | None = None  # misfit that was tolerated, as an RMSEA
@@ -140,6 +142,8 @@ def run_of(
         kept = None if found.sample_.groups else found.sample_.rows
         rows = None if kept is None else len(kept)
         about = replace(about, notes=(*about.notes, *found.sample_.remarks), rows=rows)
+        if found.sample_.rows is not None:
+            about = replace(about, missing=float(np.isnan(found.sample_.rows).mean()))
         tolerance = getattr(found, "tolerance_", None)
         about = replace(about, tolerance=None if tolerance is None else float(tolerance))
         trace = Trace(step for step in found.trace_ if isinstance(step, Step))
@@ -188,6 +192,7 @@ def _about(kept: Mapping[str, Any]) -> About:
         notes=_strings(kept["notes"]),
         seconds=seconds,
         rows=None if kept.get("rows") is None else checked_type(int, kept["rows"]),  # unknown to earlier versions
+        missing=None if kept.get("missing") is None else float(kept["missing"]),  # likewise
         na=tuple(float(code) for code in kept.get("na", ())),  # likewise
         reversed_items={checked_type(str, k): float(v) for k, v in kept.get("reversed_items", {}).items()},  # likewise
         tolerance=None if kept.get("tolerance") is None else float(kept["tolerance"]),  # likewise

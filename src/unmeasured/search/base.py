@@ -32,10 +32,12 @@ from unmeasured.data.given import Roles
 from unmeasured.data.missing import Missing
 from unmeasured.data.rows import as_rows
 from unmeasured.data.sample import Cor, Sample, as_sample
-from unmeasured.errors import DataError, UnmeasuredError
+from unmeasured.errors import DataError, Stopped, UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.levels import Level
 from unmeasured.remarks import by_consequence, distrust
+from unmeasured.search.budget import BUDGET
+from unmeasured.search.clock import checked_time_limit
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.sem.fit import Fit
 
@@ -86,12 +88,26 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """Rows as this search takes them: the sample that ``fit`` would search."""
         _refuse_other_tables(X)
         roles = self._roles
-        return as_sample(X, cor=self.cor, missing=self.missing, covariates=roles.covariates, outcomes=roles.outcomes)
+        return as_sample(
+            X,
+            cor=self.cor,
+            missing=self.missing,
+            covariates=roles.covariates,
+            outcomes=roles.outcomes,
+            check=self.check_reading,
+        )
 
     @property
     def _roles(self) -> Roles:
         """Variables that are no indicators, for searches that know of such."""
         return Roles()
+
+    def check_reading(self) -> None:
+        """Raise Stopped where the moments of rows have had their part of the time limit."""
+        limit = checked_time_limit(getattr(self, "time_limit", None))
+        part = BUDGET.read_by
+        if limit is not None and self._began is not None and time.monotonic() - self._began > part * limit:
+            raise Stopped
 
     def fit_cov(self, cov: Any, n_samples: float, names: Sequence[str] | None = None) -> Self:
         """Search the structure behind a covariance or correlation matrix.

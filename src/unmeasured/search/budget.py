@@ -139,6 +139,17 @@ class Budget:
     n_edges: int = 5
     n_edges_many: int = 12
 
+    # Latents above latents ------------------------------------------------------------------------------------
+    #: Triples of latents with the best rank gains that are fitted as blocks, and how many of those grow.
+    n_triples: int = 12
+    n_grown: int = 3
+    #: How far below the best graph with edges only a prediction may lie to be worth a fit, and how many are fitted.
+    slack_above: float = 10.0
+    #: By how much a model with latents above latents has to be better: a difference above 10 of BIC, which is twice
+    #: this, is called very strong evidence (Kass and Raftery 1995).
+    evidence_above: float = 5.0
+    n_raised: int = 3
+
     # Penalties ------------------------------------------------------------------------------------------------
     #: Where many rows reject the model the search goes on from the penalty that BIC has with so many rows; worth the
     #: time only if that is so many times the one asked for (docs/search-notes.md: Big Five).
@@ -158,15 +169,19 @@ class Budget:
     margin_if_rejected: float = 25.0
 
     # Time -----------------------------------------------------------------------------------------------------
-    #: When the measurement model and the latent graph have to be done, as parts of the time limit; the rest is for
-    #: the last fit (``unmeasured bench time-limits``).
+    #: As parts of the time limit (``unmeasured bench time-limits``), when these have to be done: a test that only says
+    #: which way to go, the moments of rows with missing values, partitions of the items that come back in replicates,
+    #: the measurement model, the latent graph. The rest is for the last fit.
+    tested_by: float = 0.15
+    read_by: float = 0.3
+    compared_by: float = 0.4
     measured_by: float = 0.65
     connected_by: float = 0.85
     #: The part of the limit that a search has, whatever else is to be done.
     least_part: float = 0.3
     #: Seconds beyond the limit for a first model, without which there is no answer at all; seconds the last fit may
     #: take after Ctrl-C, and whatever the limit says.
-    for_first_model: float = 1.0
+    for_first_model: float = 0.7
     after_interrupt: float = 2.0
     for_last_fit: float = 0.5
     #: Before this part of the work is done, the time it took says little about the rest; and the part of the work that

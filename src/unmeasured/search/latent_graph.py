@@ -25,7 +25,6 @@ from itertools import islice, permutations
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Marks
-from unmeasured.errors import Stopped
 from unmeasured.graphs import consistent_extension, cpdag_of
 from unmeasured.graphs.bitsets import mask_of, row_masks, topological_order
 from unmeasured.knowledge.rules import Paths
@@ -35,7 +34,7 @@ from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
 from unmeasured.search.paper.state import State
 from unmeasured.search.score import BicScore, Fitted, GroupBic, LikelihoodScore
 from unmeasured.search.trace import Recorder, Step
-from unmeasured.sem.solve import Check, never
+from unmeasured.sem.solve import Check, is_over, never
 
 # In closed form ---------------------------------------------------------------------------------------------------
 
@@ -62,10 +61,10 @@ def latent_class(state: State, score: GroupBic, check: Check = never) -> State:
 
     Where ``check`` says that the time is over, the best so far, or a graph from one look at each pair of groups.
     """
-    try:
-        arcs = climbed_graph(score, check=check)
-    except Stopped:
-        return replace(state, between=cpdag_of(score.rough()[0]))
+    arcs = climbed_graph(score, check=check)
+    if is_over(check):
+        rough = score.rough()[0]
+        return replace(state, between=cpdag_of(arcs if score.total(arcs) >= score.total(rough) else rough))
 
     def deleted(here: Closed) -> Proposal[Closed] | None:
         rises = _deletions(score, here.state)
@@ -95,6 +94,8 @@ def _deletions(score: GroupBic, state: State) -> dict[DeleteLL, float]:
 def climbed_graph(score: GroupBic, start: Marks | None = None, check: Check = never) -> Marks:
     """The graph (G, G) where no single move raises the score, from a DAG or from no edges.
 
+    Where ``check`` says that the time is over, the graph so far.
+
     >>> Phi = 0.8 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))  # a chain
     >>> arcs = climbed_graph(GroupBic(Phi, (1, 1, 1, 1), 1000.0, 3.45))
     >>> np.argwhere(np.triu(arcs | arcs.T)).tolist()
@@ -103,7 +104,8 @@ def climbed_graph(score: GroupBic, start: Marks | None = None, check: Check = ne
     marks = np.zeros((score.n_groups,) * 2, dtype=np.uint8) if start is None else start.copy()
     columns = []
     for group in range(score.n_groups):
-        check()
+        if is_over(check):
+            return marks
         columns.append(_rises(score, marks, group))
 
     def changed(here: Arcs) -> Proposal[Arcs]:
@@ -123,7 +125,9 @@ def climbed_graph(score: GroupBic, start: Marks | None = None, check: Check = ne
 
     # The value counts from the start, so that the rounding of a large sum does not hide a small rise.
     first = Arcs(marks, 0.0, np.column_stack(columns))
-    return climb(first, [changed], least_rise=BUDGET.least_rise_in_closed_form, check=check).marks
+    return climb(
+        first, [changed], least_rise=BUDGET.least_rise_in_closed_form, check=check, keeps_when_stopped=True
+    ).marks
 
 
 def _legal(arcs: Marks) -> tuple[Bools, Bools]:

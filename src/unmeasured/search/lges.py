@@ -63,6 +63,9 @@ class LGES(Search):
         where they pay at an extended penalty (``result_.local_dependence``); not with ``tolerance=0``.
     max_group_size : int, optional
         Largest number of latents that may share all their indicators; None: as many as the variables allow.
+    hierarchy : bool
+        Whether latents may stand above latents: a common cause of three or more is kept where it explains them better
+        than edges between them do (``docs/hierarchy.md``). The paper's rule ("delta") knows none.
     covariates : sequence of str
         Observed causes, such as age or a treatment: they may cause latents and outcomes, and nothing causes them. The
         search is conditioned on them, so nothing is assumed of their distribution (``docs/covariates.md``).
@@ -146,6 +149,7 @@ class LGES(Search):
         tolerance: float | Literal["auto"] = "auto",
         residual_pairs: bool = True,
         max_group_size: int | None = 3,
+        hierarchy: bool = True,
         covariates: Sequence[str] = (),
         outcomes: Sequence[str] = (),
         knowledge: Knowledge | None = None,
@@ -166,6 +170,7 @@ class LGES(Search):
         self.tolerance = tolerance
         self.residual_pairs = residual_pairs
         self.max_group_size = max_group_size
+        self.hierarchy = hierarchy
         self.covariates = covariates
         self.outcomes = outcomes
         self.knowledge = knowledge
@@ -271,6 +276,7 @@ class LGES(Search):
             "delta": _checked_delta(self.delta, sample.n),
             "penalty": options.positive("penalty", self.penalty, "1 is BIC's."),
             "max_group_size": options.whole("max_group_size", self.max_group_size, or_none=True),
+            "hierarchy": options.flag("hierarchy", self.hierarchy),
             "prune": options.flag("prune", self.prune),
             "n_threads": self._n_threads,
             "time_limit": self.time_limit,
@@ -286,6 +292,8 @@ class LGES(Search):
         if roles or sample.groups:
             _refuse_without_penalty(self.criterion, sample)
             checked["n_runners"] = 0  # runners-up are graphs over covariates and outcomes too
+            # Levels above and residual pairs are looked for among items alone.
+            checked["hierarchy"] = pairs = False
         tolerance = checked_tolerance(self.tolerance)
         is_exact = self.criterion == "delta" or math.isinf(sample.n) or tolerance == 0.0
         # A move that only watches the search, as the application's does, is no wish for a model of one's own.
@@ -307,6 +315,7 @@ class LGES(Search):
                     self._n_threads,
                     bool(self.verbose),
                     bool(pairs),
+                    checked["hierarchy"],
                 )
                 if known or own:
                     return within.searched(lambda data: _exactly(data, known, is_compared, checked))

@@ -91,7 +91,7 @@ class FactorModel:
         return self._pattern(causes_first[source], target)
 
     def _pattern(self, source: Ints, target: Ints) -> Pattern:
-        m, n = sum(self.sizes), len(self.observed)
+        m, n = self.n_latents, len(self.observed)
         n_edges = len(source)
         nodes = np.concatenate([np.arange(m, m + n), np.arange(m)])
         slots = np.full(m + n, -1)
@@ -135,6 +135,16 @@ class FactorModel:
     def n_parameters(self) -> int:
         """Free parameters less rotations: the dimension, unless the model is deficient somewhere."""
         return len(self.observed) + int(self.mask.sum()) - sum(k * (k - 1) // 2 for k in self.sizes)
+
+    @property
+    def n_latents(self) -> int:
+        """How many latents there are."""
+        return sum(self.sizes)
+
+    @property
+    def choices(self) -> list[tuple[list[int], int]]:
+        """What was chosen: how many parents each variable has, and among how many groups."""
+        return [([mask.bit_count() for mask in self.parents], len(self.sizes))]
 
     @property
     def n_groups(self) -> int:

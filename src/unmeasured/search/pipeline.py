@@ -27,8 +27,9 @@ limits of what is tried      :mod:`unmeasured.search.budget`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -54,14 +55,16 @@ from unmeasured.search.discovery import (
     remarks_on_leftover,
     with_isolated,
 )
-from unmeasured.search.guided import NOT_COMPARED, agreeing, cost_in_words, informed
+from unmeasured.search.guided import NOT_COMPARED, agreeing, cost_in_words, informed, paths_of
+from unmeasured.search.hierarchy import raise_levels, raise_population
 from unmeasured.search.model import model_of_class
 from unmeasured.search.observed import questioned
 from unmeasured.search.paper.phase1 import run_phase1
 from unmeasured.search.paper.phase2 import run_phase2
 from unmeasured.search.paper.state import State, initial_state
+from unmeasured.search.raised import RaisedClass
 from unmeasured.search.refine import Found, Guidance, OwnMove
-from unmeasured.search.score import LikelihoodScore, default_delta
+from unmeasured.search.score import BicScore, LikelihoodScore, default_delta
 from unmeasured.search.trace import Step, Steps, Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.parameters import pattern_of
@@ -78,6 +81,7 @@ def discover(
     penalty: float = 1.0,
     max_group_size: int | None = None,
     prune: bool = True,
+    hierarchy: bool = True,
     n_threads: int | None = None,
     time_limit: float | None = None,
     moves: Sequence[OwnMove] = (),
@@ -106,28 +110,44 @@ def discover(
     clock = Clock(time_limit) if clock is None else clock
     steps = Steps(verbose, clock)
     best: Best | None = None
+    raised: RaisedClass | None = None
     unplaced: tuple[str, ...] = ()
     # In a population the penalty vanishes against the likelihood: what is left is the paper's rule.
     is_paper = criterion == "delta" or math.isinf(sample.n)
     with clock.listening():
         if is_paper:
             tolerance = default_delta(sample.n) if delta is None else delta
-            state, unplaced = by_tolerance(data, tolerance, largest, prune, n_threads, steps, clock)
+            above = partial(raise_population, data, n_threads, steps, clock.check)
+            is_raised = hierarchy and criterion == "bic" and rules is None
+            state, unplaced, raised = by_tolerance(
+                data, tolerance, largest, prune, n_threads, steps, clock, above if is_raised else None
+            )
         else:
             models = [model_of_class(graph, data.names) for graph in starts if graph.groups]
             guidance = Guidance(largest, moves, models, rules)
             best = best_from_above(BicSearch(data, guidance, clock, n_threads, n_runners), penalty, steps)
             state = best.state if best else None
+        if hierarchy and best is not None:
+            with clock.ending_a_stage():
+                steps.say("Latents above latents")
+                score = BicScore(data, penalty=penalty, n_threads=n_threads, check=clock.check)
+                paths = paths_of(best.near.model, rules)
+                raised = raise_levels(best.near, best.state, best.value, score, paths, steps, clock.check)
         steps.close()
         if state is None:
             return _nothing_found(sample, clock, Trace(steps), knowledge, rules)
-        ordered, latents = in_order_of(state, sample.names)
-        cpdag = with_isolated(ordered.cpdag, sample.names)
+        if raised is None:
+            ordered, latents = in_order_of(state, sample.names)
+            cpdag = with_isolated(ordered.cpdag, sample.names)
+        else:
+            cpdag, latents = raised.cpdag(sample.names)
+            cpdag = with_isolated(cpdag, sample.names)
         named: tuple[str, ...] = ()
         if knowledge and rules:
             cpdag, named = informed(cpdag, knowledge, rules_of(knowledge, sample.names, max_group_size))
         # With many variables a fit takes long, and begins where the search has come to.
         near = best.near if best and len(sample.names) > BUDGET.many_variables else None
+        near = raised.near.flat if near is not None and raised is not None else near
         start = None if near is None else start_near(cpdag, near, dict(zip(cpdag.latents, latents, strict=True)))
         (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=n_threads, check=clock.check_last_fit)
     stopped, remarks = _remarks(cpdag, fit, clock, unplaced)
@@ -144,9 +164,14 @@ def _remarks(cpdag: CPDAG, fit: Fit, clock: Clock, unplaced: tuple[str, ...]) ->
     remarks += remarks_on_fit(fit) if fit.converged or not clock.stopped else []
     if not clock.stopped:
         return "", tuple(remarks)
-    stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
-    stopped += "" if fit.converged else " Its estimates have not converged."
+    stopped = stopped_in_words(clock, fit)
     return stopped, (distrust(stopped), *remarks)
+
+
+def stopped_in_words(clock: Clock, fit: Fit) -> str:
+    """That a search did not come to its end, and what its answer is."""
+    stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
+    return stopped + ("" if fit.converged else " Its estimates have not converged.")
 
 
 def _nothing_found(
@@ -229,12 +254,16 @@ def by_tolerance(
     n_threads: int | None,
     steps: list[Step],
     clock: Clock,
-) -> tuple[State | None, tuple[str, ...]]:
-    """The paper's search, with the corrections of ``docs/departures.md``; and the variables it could not place."""
+    above: Callable[[State], RaisedClass | None] | None = None,
+) -> tuple[State | None, tuple[str, ...], RaisedClass | None]:
+    """The paper's search, with the corrections of ``docs/departures.md``; and the variables it could not place.
+
+    ``above`` looks for latents above latents before edges are deleted; where there are some, none are.
+    """
     alone = independent_variables(sample)
     linked = [name for name in sample.names if name not in alone]
     if len(linked) < 2:
-        return None, ()
+        return None, (), None
     data = sample.select(linked)
     score = LikelihoodScore(data, n_threads=n_threads, check=clock.check)
     start = initial_state(data.names)  # S_init, Definition 3
@@ -242,7 +271,9 @@ def by_tolerance(
     steps += measured.trace
     unplaced = tuple(linked[i] for i in leftover)
     if not measured.state.groups:
-        return None, unplaced
+        return None, unplaced, None
+    if above is not None and not unplaced and (raised := above(measured.state)) is not None:
+        return measured.state, unplaced, raised
     final = run_phase2(measured.state, score, delta, prune=prune)  # Algorithm 2
     steps += final.trace
-    return final.state, unplaced
+    return final.state, unplaced, None

@@ -280,7 +280,7 @@ class BicScore:
 
     def prior(self, model: FactorModel) -> float:
         """What it takes to say who measures what (:func:`prior`)."""
-        return self.penalty * prior([mask.bit_count() for mask in model.parents], len(model.sizes))
+        return self.penalty * sum(prior(n_parents, n_groups) for n_parents, n_groups in model.choices)
 
     def priors(self, n_parents: Ints, n_groups: int) -> Floats:
         """The same for variables with so many groups as parents."""

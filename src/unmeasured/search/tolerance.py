@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,21 +31,23 @@ from sklearn.metrics import adjusted_rand_score
 
 from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
-from unmeasured.errors import UnmeasuredError
+from unmeasured.errors import Stopped, UnmeasuredError
 from unmeasured.graphs import CPDAG, LatentGroups
-from unmeasured.levels import Level, named_level, strongest_level
+from unmeasured.levels import Level, model_levels, named_level, strongest_level
 from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical, in_order_of
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import REJECTED, Discovery, is_rejected, remarks_on_fit, with_isolated
 from unmeasured.search.guided import paths_of
+from unmeasured.search.hierarchy import raise_levels
 from unmeasured.search.latent_graph import LatentTest
-from unmeasured.search.local_dependence import cost_of_a_pair, pairs_in_words, with_residual_pairs
+from unmeasured.search.local_dependence import cost_of_a_pair, pairs_in_words, with_residual_pairs, without_edges
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
-from unmeasured.search.pipeline import start_near
+from unmeasured.search.pipeline import start_near, stopped_in_words
+from unmeasured.search.raised import RaisedClass
 from unmeasured.search.refine import Found, Guidance
 from unmeasured.search.replicability import LEAST_AGREEMENT, Partition, effective_n, leading, levels_of, partitions
 from unmeasured.search.score import BicScore, priors
@@ -53,6 +56,7 @@ from unmeasured.sem.exploratory import degrees_of_freedom, dense_factors, ml_dis
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
 from unmeasured.sem.parameters import Model
+from unmeasured.sem.solve import Check, is_over, never
 
 # RMSEA up to which a model is said to fit closely (Browne and Cudeck 1993): what "auto" tolerates where no model holds.
 CLOSE_FIT = 0.05
@@ -92,10 +96,11 @@ def marginal_misfit(chi2: float, df: float, n: float) -> float:
     return df * math.log(dispersion) + discrepancy / dispersion
 
 
-def no_model_holds(sample: Sample) -> bool:
+def no_model_holds(sample: Sample, check: Check = never) -> bool:
     """Whether even as many unrestricted factors as could be of use are rejected: then so is every factor model.
 
-    A latent needs two indicators, so there are at most half as many as variables; in long questionnaires three.
+    A latent needs two indicators, so there are at most half as many as variables; in long questionnaires three. Where
+    ``check`` says that the time is over this is not known, and the exact search decides.
     """
     p = len(sample.names)
     m = max(min(p // 2, _FEW_LATENTS), p // 3)
@@ -104,7 +109,10 @@ def no_model_holds(sample: Sample) -> bool:
     df = degrees_of_freedom(p, m)
     if df <= 0:
         return False
-    discrepancy = ml_discrepancy(sample.corr, m)  # NaN: not known, so the exact search decides
+    try:
+        discrepancy = ml_discrepancy(sample.corr, m, check)  # NaN: not known either
+    except Stopped:
+        return False
     return not math.isnan(discrepancy) and p_value(sample.n * discrepancy, df) < REJECTED
 
 
@@ -119,19 +127,20 @@ class Tolerant:
     n_threads: int | None = None
     verbose: bool = False
     residual_pairs: bool = True
+    hierarchy: bool = True
 
     @property
     def n_effective(self) -> float:
         """How many rows of a population that is exactly the model these are worth."""
         return effective_n(self.sample.n, self.tolerance)
 
-    def discover(self) -> Discovery | None:
-        """The level that comes back best, refined; None where none comes back."""
+    def discover(self, check: Check) -> Discovery | None:
+        """The level that comes back best, refined; None where none comes back. ``check`` ends the partitions."""
         data = canonical(self.sample)
         steps = Steps(self.verbose, self.clock)
         with self.clock.listening():
             steps.say("Partitions of the items that come back in replicates")
-            found = partitions(data.corr, self.n_effective, lambda: self.clock.measuring_is_over)
+            found = partitions(data.corr, self.n_effective, check)
             levels = levels_of(found)
             lead = self._one_latent(data) or leading(levels, data.corr, self.n_effective)
             if lead is None:
@@ -139,17 +148,18 @@ class Tolerant:
                 return None
             if lead not in levels:
                 levels = [*levels, lead]
-            state, near = self.refined(data, lead, steps)
+            state, near, raised = self.refined(data, lead, steps)
             steps.close()
             finest_first = sorted(levels, key=lambda level: -level.n_factors)
-            return self._answer(data, state, near, finest_first, lead, Trace(steps))
+            return self._answer(data, state, near, raised, finest_first, lead, Trace(steps))
 
     def fewer_would_do(self, n_latents: int) -> bool:
         """Whether one latent less, without restrictions, describes the data within the tolerance."""
         p = len(self.sample.names)
         if n_latents < 2 or degrees_of_freedom(p, n_latents - 1) <= 0:
             return False
-        misfit = ml_discrepancy(self.sample.corr, n_latents - 1) / degrees_of_freedom(p, n_latents - 1)
+        discrepancy = ml_discrepancy(self.sample.corr, n_latents - 1, self.clock.check)
+        misfit = discrepancy / degrees_of_freedom(p, n_latents - 1)
         return misfit - 1.0 / self.sample.n <= self.tolerance**2
 
     def is_simpler(self, found: Discovery, exact: Discovery) -> bool:
@@ -157,11 +167,11 @@ class Tolerant:
 
         The latents of the exact one stay where as many unrestricted factors put the items together as they do.
         """
-        n_latents = len(exact.cpdag.latents)
-        if found.fit.rmsea > self.tolerance or len(found.cpdag.latents) >= n_latents:
+        n_latents = n_measured(exact.cpdag)
+        if found.fit.rmsea > self.tolerance or n_measured(found.cpdag) >= n_latents:
             return False
         data = canonical(self.sample)
-        (other,) = partitions(data.corr, self.n_effective, numbers=[n_latents])
+        (other,) = partitions(data.corr, self.n_effective, self.clock.check, numbers=[n_latents])
         own = strongest_level(exact.cpdag, exact.fit)
         labels = dict(zip(own.items, own.labels, strict=True))
         if adjusted_rand_score([labels[name] for name in data.names], other.labels) >= LEAST_AGREEMENT:
@@ -177,13 +187,14 @@ class Tolerant:
         Marchenko and Pastur); pairs pay the extended penalty.
         """
         own = LatentGroups(exact.cpdag, exact.cpdag.groups)
-        if not self.residual_pairs or not any(len(own.pure_children(group)) <= 2 * len(group) for group in own):
+        measured = [group for group in own if not exact.cpdag.levels[group[0]]]
+        if not self.residual_pairs or not any(len(own.pure_children(group)) <= 2 * len(group) for group in measured):
             return None
         data = canonical(self.sample)
         p = len(data.names)
         edge = (1.0 + math.sqrt(p / data.n)) ** 2
         m = int((np.linalg.eigvalsh(data.corr) > edge).sum())
-        if not 1 <= m < len(exact.cpdag.latents) or degrees_of_freedom(p, m) <= 0:
+        if not 1 <= m < n_measured(exact.cpdag) or degrees_of_freedom(p, m) <= 0:
             return None
         lead = Partition(m, strongest(dense_factors(data.corr, m)[0]), math.nan, math.nan)
         if not lead.is_measurable:
@@ -195,9 +206,9 @@ class Tolerant:
             (fit,) = fit_many([model.state.cpdag], self.sample, n_threads=self.n_threads, check=self.clock.check)
             if exactly._criterion(exactly._with_pairs(fit)) < goal:
                 steps = Steps(False, self.clock)
-                state, near = exactly.refined(data, lead, steps)
+                refined = exactly.refined(data, lead, steps)
                 steps.close()
-                found = exactly.with_pairs(exactly._answer(data, state, near, [lead], lead, Trace(steps)), always=True)
+                found = exactly.with_pairs(exactly._answer(data, *refined, [lead], lead, Trace(steps)), always=True)
                 if exactly._criterion(found.fit) < goal:
                     return replace(found, levels=(), headline=0)
         return None
@@ -215,6 +226,24 @@ class Tolerant:
             fit, self.n_effective, self.penalty, n_threads=self.n_threads, check=self.clock.check
         )
 
+    def _without_superfluous_loadings(self, fit: Fit) -> Fit:
+        """The fit without second latents of items that have stopped paying since pairs came in, one at a time."""
+        prior = priors(len(fit.sample.names), len(fit.model.latents))[1]
+        least = self.penalty * (math.log(self.n_effective) + 2.0 * prior) * fit.sample.n / self.n_effective
+        while isinstance(fit.graph, CPDAG):
+            loadings = fit.parameters[fit.parameters["op"] == "=~"]
+            # Latents of a group of several have the same items: there an item that has two latents has no second one.
+            groups = {latent for group in fit.graph.groups if len(group) > 1 for latent in group}
+            within = set(loadings["rhs"][loadings["lhs"].isin(groups)])
+            shared = loadings[loadings["rhs"].duplicated(keep=False) & ~loadings["rhs"].isin(within)]
+            weak = shared[shared["z"] ** 2 < least].sort_values("z", key=np.abs, kind="stable")
+            if not len(weak):
+                break
+            self.clock.check()
+            fewer = without_edges(fit.graph, [(weak["lhs"].iloc[0], weak["rhs"].iloc[0])])
+            (fit,) = fit_many([fewer], fit.sample, n_threads=self.n_threads, check=self.clock.check)
+        return fit
+
     def with_pairs(self, found: Discovery, *, always: bool = False) -> Discovery:
         """The same with residual pairs, where they pay and its model is rejected, or always."""
         if not self.residual_pairs or found.stopped or not found.cpdag.groups:
@@ -224,6 +253,8 @@ class Tolerant:
         fit = found.fit
         with self.clock.ending_a_stage():
             fit = self._with_pairs(fit)
+            if fit is not found.fit:
+                fit = self._without_superfluous_loadings(fit)
         if not isinstance(fit.graph, CPDAG) or not fit.graph.pairs:
             return found
         remarks = tuple(remark for remark in found.remarks if remark not in remarks_on_fit(found.fit))
@@ -233,7 +264,11 @@ class Tolerant:
     def searched(self, search: Callable[[Sample], Discovery]) -> Discovery:
         """The answer of a search that takes the sample for what it is worth, fitted to the sample as it is."""
         found = search(replace(self.sample, n=self.n_effective))
-        (fit,) = fit_many([found.cpdag], self.sample, n_threads=self.n_threads, check=self.clock.check_last_fit)
+        # The same optimum: how many rows there are does not move it.
+        starts = [found.fit.solution.x]
+        (fit,) = fit_many(
+            [found.cpdag], self.sample, starts=starts, n_threads=self.n_threads, check=self.clock.check_last_fit
+        )
         return replace(found, fit=fit, tolerance=self.tolerance, remarks=(*found.remarks, self._in_words()))
 
     def _one_latent(self, data: Sample) -> Partition | None:
@@ -242,11 +277,14 @@ class Tolerant:
         df = degrees_of_freedom(p, 1)
         if df <= 0:
             return None
-        excess = ml_discrepancy(data.corr, 1) / df - 1.0 / data.n
+        try:
+            excess = ml_discrepancy(data.corr, 1, self.clock.check_measuring) / df - 1.0 / data.n
+        except Stopped:
+            return None
         return Partition(1, np.zeros(p, dtype=np.int64), 1.0, 0.0) if excess <= self.tolerance**2 else None
 
-    def refined(self, data: Sample, lead: Partition, steps: Steps) -> tuple[State, Found]:
-        """The model whose latents are the sets of a partition: second latents for items, then paths between latents."""
+    def refined(self, data: Sample, lead: Partition, steps: Steps) -> tuple[State, Found, RaisedClass | None]:
+        """The model whose latents are the sets of a partition: second latents for items, paths, latents above."""
         clock, sample = self.clock, replace(data, n=self.n_effective)
         score: BicScore = BicScore(sample, penalty=self.penalty, n_threads=self.n_threads, check=clock.check_measuring)
         model = FactorModel(sample.names, (1,) * lead.n_factors, tuple(1 << int(k) for k in lead.labels))
@@ -265,23 +303,41 @@ class Tolerant:
             if test.best is not None:
                 state = test.best.state
                 steps += test.best.steps
-        return state, near
+        raised = None
+        if self.hierarchy and test.best is not None:
+            with clock.ending_a_stage():
+                steps.say("Latents above latents")
+                free = paths_of(near.model, None)
+                raised = raise_levels(near, state, test.value, score, free, steps, clock.check)
+        return state, near, raised
 
     def _answer(
-        self, data: Sample, state: State, near: Found, levels: list[Partition], lead: Partition, trace: Trace
+        self,
+        data: Sample,
+        state: State,
+        near: Found,
+        raised: RaisedClass | None,
+        levels: list[Partition],
+        lead: Partition,
+        trace: Trace,
     ) -> Discovery:
         sample, clock = self.sample, self.clock
-        ordered, positions = in_order_of(state, sample.names)
-        cpdag = with_isolated(ordered.cpdag, sample.names)
+        if raised is None:
+            ordered, positions = in_order_of(state, sample.names)
+            graph = ordered.cpdag
+        else:
+            graph, positions = raised.cpdag(sample.names)
+            near = raised.near.flat
+        cpdag = with_isolated(graph, sample.names)
         start = None
         if len(sample.names) > BUDGET.many_variables:
             start = start_near(cpdag, near, dict(zip(cpdag.latents, positions, strict=True)))
         (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=self.n_threads, check=clock.check_last_fit)
-        while (cross := _improper_cross_loadings(fit)) and not clock.is_over:
-            cpdag = _without_edges(cpdag, cross)
+        while (cross := _improper_cross_loadings(fit)) and not is_over(clock.check):
+            cpdag = without_edges(cpdag, cross)
             (fit,) = fit_many([cpdag], sample, n_threads=self.n_threads, check=clock.check_last_fit)
         # Latents were numbered as in the partition; they go by the order of their first indicators now.
-        name_of = {position: name for name, position in zip(ordered.latents, positions, strict=True)}
+        name_of = {position: name for name, position in zip(graph.latents, positions, strict=True)}
         at = [data.names.index(name) for name in sample.names]
         own = Level(sample.names, tuple(name_of[int(lead.labels[j])] for j in at), lead.agreement, lead.error)
         told = tuple(
@@ -290,14 +346,14 @@ class Tolerant:
             else Level(sample.names, named_level([int(level.labels[j]) for j in at], own.latents), level.agreement)
             for level in levels
         )
+        told, headline = with_model_levels(told, levels.index(lead), model_levels(cpdag, fit)[1:])
         # That BIC would rather have every covariance free is what tolerance is about; a bad fit is said all the same.
         poor = remarks_on_fit(fit) if fit.rmsea > _POOR else []
-        headline = levels.index(lead)
         remarks = [self._in_words(), _levels_in_words(told, headline)] if self.tolerance else []
         remarks += poor
         stopped = ""
         if clock.stopped:
-            stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
+            stopped = stopped_in_words(clock, fit)
             remarks = [distrust(stopped), *remarks]
         return Discovery(
             cpdag, fit, trace, tuple(remark for remark in remarks if remark), stopped=stopped,
@@ -310,6 +366,16 @@ class Tolerant:
             f"worth {self.n_effective:.0f}: what is smaller is not reported. LGES(tolerance=0) reports all that the "
             "exact criterion pays for."
         )
+
+
+def with_model_levels(
+    levels: tuple[Level, ...], headline: int, above: Sequence[Level]
+) -> tuple[tuple[Level, ...], int]:
+    """Levels and the one that leads, with those of latents above the latter's, which replace others as coarse."""
+    numbers = {level.n_latents for level in above}
+    kept = [level for k, level in enumerate(levels) if k <= headline or level.n_latents not in numbers]
+    merged = sorted([*kept, *above], key=lambda level: -level.n_latents)
+    return tuple(merged), merged.index(levels[headline])
 
 
 def _improper_cross_loadings(fit: Fit) -> list[tuple[str, str]]:
@@ -325,14 +391,6 @@ def _improper_cross_loadings(fit: Fit) -> list[tuple[str, str]]:
     return found
 
 
-def _without_edges(cpdag: CPDAG, edges: Sequence[tuple[str, str]]) -> CPDAG:
-    """The same class with fewer loadings."""
-    A = cpdag.adjacency.copy()
-    for latent, item in edges:
-        A[cpdag.variables.index(latent), cpdag.variables.index(item)] = 0
-    return CPDAG(cpdag.variables, A, cpdag.groups, cpdag.known)
-
-
 def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
     """How sure the level is that leads, and what others there are."""
     lead = levels[headline]
@@ -342,7 +400,11 @@ def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
         f"Why {lead.n_latents} latents: their items come back most often in replicates of the data (mean adjusted Rand "
         f"index {lead.agreement:.2f}; 1 is always, 0 is chance)."
     )
-    others = [f"{level.n_latents} ({level.agreement:.2f})" for k, level in enumerate(levels) if k != headline]
+    others = [
+        f"{level.n_latents} ({'above these in the model' if math.isnan(level.agreement) else f'{level.agreement:.2f}'})"
+        for k, level in enumerate(levels)
+        if k != headline
+    ]
     return words + (f" Other levels in result_.levels: {', '.join(others)} latents." if others else "")
 
 
@@ -437,26 +499,42 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Di
       likelihood;
     - the exact model is doubtful, and has latents that do not come back while fewer fit closely.
     """
-    first: Discovery | None = None
-    if is_auto and not no_model_holds(tolerant.sample):
-        first = exact(tolerant.sample)
+    clock = tolerant.clock
+    if is_auto and not no_model_holds(tolerant.sample, clock.check_test):
+        found = first = exact(tolerant.sample)
         if not first.cpdag.groups or first.stopped:
             return first
         if (fewer := tolerant.with_fewer_latents(first)) is not None:
-            first = fewer
-        is_doubtful = first.fit.df > 0 and first.fit.pvalue < _DOUBTFUL
-        if not is_doubtful or not (is_rejected(first.fit) or tolerant.fewer_would_do(len(first.cpdag.latents))):
-            return first
-    second = tolerant.discover()
+            found = first = fewer
+        with suppress(Stopped):
+            found = _of_both(tolerant, first)
+        if not clock.stopped or found.stopped:
+            return found
+        # Whether the other answer is the better one is not known.
+        stopped = stopped_in_words(clock, found.fit)
+        remarks = (distrust(stopped), *found.remarks)
+        return replace(found, stopped=stopped, remarks=remarks, interrupted=clock.is_interrupted)
+    return tolerant.discover(clock.check_comparing) or tolerant.searched(exact)
+
+
+def _of_both(tolerant: Tolerant, first: Discovery) -> Discovery:
+    """An exact answer, or the tolerant one where that is to be taken."""
+    is_doubtful = first.fit.df > 0 and first.fit.pvalue < _DOUBTFUL
+    if not is_doubtful or not (is_rejected(first.fit) or tolerant.fewer_would_do(n_measured(first.cpdag))):
+        return first
+    second = tolerant.discover(tolerant.clock.check_measuring)
     if second is None:
-        return first if first is not None else tolerant.searched(exact)
-    if first is None:
-        return second
+        return first
     if not is_rejected(first.fit):
         return second if tolerant.is_simpler(second, first) else first
     if second.fit.rmsea <= _REASONABLE or _marginal(second.fit) < _marginal(first.fit):
         return second
     return with_levels(first, second)
+
+
+def n_measured(cpdag: CPDAG) -> int:
+    """How many latents items measure."""
+    return sum(level == 0 for level in cpdag.levels.values())
 
 
 def _marginal(fit: Fit) -> float:
@@ -471,4 +549,5 @@ def with_levels(found: Discovery, other: Discovery) -> Discovery:
     renamed = [
         level if level is own else replace(level, latents=named_level(level.labels, own.latents)) for level in merged
     ]
-    return replace(found, levels=tuple(renamed), headline=merged.index(own))
+    told, headline = with_model_levels(tuple(renamed), merged.index(own), model_levels(found.cpdag, found.fit)[1:])
+    return replace(found, levels=told, headline=headline)

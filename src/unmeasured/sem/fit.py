@@ -330,7 +330,7 @@ class Fit(Measures):
         reasons = []
         if at_bound or self.solution.vanished:
             which = [*at_bound, *self.solution.vanished]
-            reasons.append(f"the noise variance of {listing(which)} ran to zero (Heywood case)")
+            reasons.append(f"the residual variance of {listing(which)} ran to zero (Heywood case)")
         elif not self._is_definite:
             reasons.append("the estimated covariance of latents or residuals is not positive definite")
         return tuple(reasons)
@@ -574,7 +574,7 @@ class Fit(Measures):
         """One row per parameter: ``lhs op rhs est se z pvalue std``, as lavaan lays them out.
 
         Fixed parameters have a standard error of 0; a free one that is not identified has none. That of a
-        variance at its bound is computed as if there were no bound, as lavaan does: do not lean on it.
+        variance at its bound is computed as if there were no bound, as lavaan does: do not rely on it.
         ``std`` is the estimate with all variables of unit variance (lavaan's std.all). What the model text defines by
         ``:=`` comes last.
         """

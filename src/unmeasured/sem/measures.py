@@ -2,7 +2,7 @@
 
 *Scaled* indices put the scaled chi-square in the place of the plain one. *Robust* ones estimate what the plain index
 estimates under normality (Brosseau-Liard and Savalei 2014; with missing values Zhang and Savalei 2023; of ordinal items
-Savalei 2021): with c the mean of the chi-square, over its degrees of freedom, if the model held,
+Savalei 2021): with c the mean of the chi-square, over its degrees of freedom, if the model were true,
 
     RMSEA^2 = (chi2 - c df) / (N df)        CFI = 1 - (chi2 - c df) / (chi2_0 - c_0 df_0)
 """
@@ -30,13 +30,13 @@ class ScaledTest:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A chi-square and its mean over its degrees of freedom if the model held: what robust indices are made of."""
+    """A chi-square and its mean over its degrees of freedom if the model were true: what robust indices are made of."""
 
     chi2: float
     mean: float
 
     def excess(self, df: int) -> float:
-        """How much the chi-square is larger than it would be if the model held."""
+        """How much the chi-square is larger than it would be if the model were true."""
         return self.chi2 - self.mean * df
 
 

@@ -219,8 +219,9 @@ def causal_order(names: Sequence[str], edges: Sequence[tuple[int, int]]) -> list
 def model_of(graph: DAG | CPDAG) -> Model:
     """The linear model of a graph: edges and residual pairs free, residual variances of latents fixed to 1.
 
-    A CPDAG stands for its consistent extension; all members have the same likelihood. Covariates covary freely, and an
-    outcome is explained by paths (``~``), not by loadings.
+    A latent without observed children is measured by latents, ``trait =~ facet``; see :mod:`unmeasured.graphs.levels`.
+    A CPDAG stands for its consistent extension; all members have the same likelihood.
+    Covariates covary freely, and an outcome is explained by paths (``~``), not by loadings.
 
     >>> dag = DAG.from_edges([("L", "a"), ("L", "b"), ("L", "c")], latents=["L"])
     >>> [f"{p.lhs} {p.op} {p.rhs}" for p in model_of(dag).parameters][:3]
@@ -229,7 +230,9 @@ def model_of(graph: DAG | CPDAG) -> Model:
     dag = graph.member() if isinstance(graph, CPDAG) else graph
     latent, covariates = set(dag.latents), dag.variables.covariates
     indicators = set(dag.variables.indicators)
-    rows = [Parameter("=~" if s in latent and t in indicators else "~", s, t) for s, t in dag.edges]
+    measures = {(s, t) for s, t in dag.edges if s in latent and t in indicators}
+    measures |= {(above, below) for above, facets in dag.facets.items() for below in facets}
+    rows = [Parameter("=~" if edge in measures else "~", *edge) for edge in dag.edges]
     rows.sort(key=lambda p: p.op == "~")  # loadings first, as lavaan lists them; the sort is stable
     rows += [Parameter("~~", x, x) for x in dag.observed]
     rows += [Parameter("~~", x, x, 1.0) for x in dag.latents]
@@ -276,8 +279,10 @@ def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
     source, target = dag.adjacency.nonzero()
     # The rows of model_of: loadings, paths, variances (those of latents fixed to 1), residual pairs, pairs of
     # covariates.
-    indicator = np.isin(dag.names, dag.variables.indicators)
-    rows = np.argsort(~(latent[source] & indicator[target]), kind="stable")
+    measures = latent[:, None] & np.isin(dag.names, dag.variables.indicators)[None, :]
+    for above, facets in dag.facets.items():
+        measures[dag.variables.index(above), [dag.variables.index(below) for below in facets]] = True
+    rows = np.argsort(~measures[source, target], kind="stable")
     slot = np.empty_like(rows)
     slot[rows] = np.arange(len(rows))
     by_source = np.argsort(node[source], kind="stable")

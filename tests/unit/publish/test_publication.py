@@ -175,7 +175,11 @@ def test_methods_of_ordinal_rows_with_missing_values():
     assert "Olsson, U. (1979)" in text
     holes = rows.mask(np.random.default_rng(0).random(rows.shape) < 0.05)
     text = um.publication(um.LGES().fit(holes)).to_methods()
+    assert f"{100 * holes.isna().mean().mean():.1f}% of the values were missing" in text
     assert "EM algorithm (Dempster et al., 1977)" in text
+    both = um.publication(um.LGES(cor="polychoric").fit(cut.mask(holes.isna()))).to_methods()
+    assert "each correlation was estimated from the observations of both variables" in both
+    assert "Dempster" not in both
     assert "Olsson" not in text
 
 
@@ -218,6 +222,30 @@ def test_the_r_script_reads_rows(skewed, tmp_path):
 def test_the_r_script_of_a_chosen_rotation(rotated, tmp_path):
     made = Run(rotated.result, About(data="m.csv"))
     assert_same_in_r(um.publication(made).to_r(), tmp_path)
+
+
+@pytest.fixture(scope="module")
+def paired() -> Run:
+    """Items with residuals that covary."""
+    edges = [("A", f"a{k}") for k in range(1, 5)] + [("B", f"b{k}") for k in range(1, 5)] + [("A", "B")]
+    dag = um.DAG.from_edges(edges, latents=["A", "B"])
+    rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng=3), 500, rng=4)
+    rows[["a1", "b1"]] += np.random.default_rng(0).standard_normal((500, 1))
+    dag = dag.with_pairs([("a1", "b1")])
+    return run_of(um.Result(dag.cpdag(), um.fit(dag, rows)), about=About(data="rows.csv"))
+
+
+def test_residuals_that_covary_are_in_tables_and_methods(paired):
+    table = next(table for table in tables_of(paired) if table.key == "covariances")
+    assert [row[0] for row in texts(table)] == ["a1 ↔ b1"]
+    text = um.publication(paired).to_methods()
+    assert "were allowed to covary: a1 and b1." in text
+    assert "but for the pairs named" in text
+
+
+@needs_lavaan
+def test_the_r_script_of_residuals_that_covary(paired, tmp_path):
+    assert "a1 ~~    b1" in re.sub(r"~~ +", "~~    ", assert_same_in_r(um.publication(paired).to_r(), tmp_path))
 
 
 @needs_lavaan

@@ -72,7 +72,7 @@ def test_a_heywood_case_is_bounded_and_reported():
     result = um.fit("f =~ a + b + c", cov=corr, n_samples=200)
     assert result.converged
     assert not result.admissible
-    assert "not admissible: the noise variance of 'a' ran to zero (Heywood case)" in result.status
+    assert "not admissible: the residual variance of 'a' ran to zero (Heywood case)" in result.status
     variance = result.parameters.query("op == '~~' and lhs == 'a'").est.item()
     assert 0 < variance < 1e-5
 
@@ -89,7 +89,7 @@ def test_a_latent_whose_noise_vanishes_is_reported_too():
     result = um.fit("f =~ x0 + x1 + x2; g =~ x3 + x4 + x5; g ~ f", cov=corr, n_samples=500, names=names)
     assert result.converged
     assert not result.admissible
-    assert "noise variance of 'g' ran to zero" in result.status
+    assert "residual variance of 'g' ran to zero" in result.status
 
 
 def test_parameters_beyond_identification_are_counted_and_the_model_still_fitted():

@@ -1,4 +1,4 @@
-"""From a fit whose groups may rotate to the same fit with every group held in place.
+"""From a fit whose groups may rotate to the same fit with the rotation of every group fixed.
 
 The latents of a group of k are known only up to a rotation: its indicators absorb any change of basis. A program
 that wants standard errors needs one basis. We take the one in which k pure indicators, the *anchors*, form a triangle::
@@ -8,10 +8,10 @@ that wants standard errors needs one basis. We take the one in which k pure indi
         L2          0          *          *         *          zeros: k(k-1)/2, as many as a rotation has angles
         L3          0          0          *         *
 
-Nothing is fitted again and nothing is lost: the estimates are turned by the orthogonal matrix of a QR decomposition, so
-the implied covariance stays what it was. The noise of the members has unit variance and is independent before and
+Nothing is fitted again and nothing is lost: the estimates are rotated by the orthogonal matrix of a QR decomposition,
+so the implied covariance stays what it was. The noise of the members has unit variance and is independent before and
 after. Signs are free as well, of single latents too; we let every latent point the way of its strongest indicator, or
-of the first item it was given where it was named before the search.
+of the first item it was given where it was named before the search. The indicators of a latent above latents are these.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from unmeasured.sem.solve import Problem
 Anchors = Mapping[tuple[str, ...], tuple[str, ...]]
 
 
-def turned(fit: Fit, groups: Groups, heads: Mapping[str, str] | None = None) -> tuple[Fit, Anchors]:
+def rotated(fit: Fit, groups: Groups, heads: Mapping[str, str] | None = None) -> tuple[Fit, Anchors]:
     """The fit of a graph in the basis of its anchors, and the anchors of each group of several latents.
 
     ``heads`` names for some latents the indicator whose way they point.
@@ -94,20 +94,38 @@ def _block(fit: Fit, group: tuple[str, ...], children: tuple[str, ...]) -> Float
 def _rotation(fit: Fit, groups: Groups, anchors: Anchors, heads: Mapping[str, str]) -> Floats:
     """(d, d) orthogonal: new latents are Q times the old ones, observed variables stay."""
     place = {name: i for i, name in enumerate(fit.causal_order)}
-    pure = LatentGroups(member_of(fit), groups)
-    Q = np.eye(len(place))
+    dag = member_of(fit)
+    pure = LatentGroups(dag, groups)
+    Q, edges = np.eye(len(place)), set(dag.edges)
     for group in groups:
+        if group[0] in dag.facets:
+            continue
         index = [place[name] for name in group]
         turn = np.eye(len(group))
         if group in anchors:
             turn = np.linalg.qr(_block(fit, group, anchors[group]))[0].T
-        children = [x for x in fit.sample.names if (group[0], x) in member_of(fit).edges]
+        children = [x for x in fit.sample.names if (group[0], x) in edges]
         shown = pure.pure_children(group) or tuple(children)
         loadings = turn @ _block(fit, group, shown) / [fit.sample.sd[fit.sample.names.index(x)] for x in shown]
         leading = [_leading(row, shown, heads.get(name)) for name, row in zip(group, loadings, strict=True)]
         sign = np.where(np.array(leading) < 0, -1.0, 1.0)
         Q[np.ix_(index, index)] = sign[:, None] * turn
+    total = np.linalg.inv(np.eye(len(place)) - fit.F)
+    sd = np.sqrt(np.diag(total.T @ fit.Omega @ total))
+    for above in _upwards(dag.facets):
+        # A latent above latents points the way of the strongest of them, as that points now.
+        below = [place[x] for x in dag.facets[above]]
+        loadings = (fit.F[place[above]] @ Q.T)[below] / sd[below]
+        Q[place[above], place[above]] = -1.0 if loadings[np.argmax(np.abs(loadings))] < 0 else 1.0
     return Q
+
+
+def _upwards(facets: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Latents above latents, each after those below it."""
+    order: list[str] = []
+    while len(order) < len(facets):
+        order += [x for x in facets if x not in order and all(y in order for y in facets[x] if y in facets)]
+    return order
 
 
 def _leading(loadings: Floats, shown: tuple[str, ...], head: str | None) -> float:
@@ -118,7 +136,7 @@ def _leading(loadings: Floats, shown: tuple[str, ...], head: str | None) -> floa
 
 
 def _in_order(fit: Fit, Q: Floats, pattern: Pattern) -> tuple[Floats, Floats]:
-    """F and Omega of the turned variables, in the causal order of the pattern."""
+    """F and Omega of the rotated variables, in the causal order of the pattern."""
     order = [fit.causal_order.index(name) for name in pattern.names]
     F, Omega = Q @ fit.F @ Q.T, Q @ fit.Omega @ Q.T
     return F[np.ix_(order, order)], Omega[np.ix_(order, order)]

@@ -1,0 +1,486 @@
+"""Common causes of latents: are latents explained better by a latent above them than by edges between them?
+
+Three or more latents with a common cause, and nothing else between them, leave a trace: their covariances with all
+other latents have rank one, whichever of them are looked at (Huang et al. 2022). As if the latents had been observed
+with the covariance they are fitted with::
+
+    covariance of the latents ──► blocks of three and more, one after the other     rank constraints, then small fits
+                                     │
+                                     ├─► one latent to or from a block, blocks merged or dissolved, while the predicted
+                                     ▼   score rises: all top nodes connected, less what the best graph will save
+                                  the best few ──► fits of the whole model, its top edges searched
+                                     │
+                                     ▼
+                                  kept if its score is better than that of the graph without; then the next level
+
+The score is the one of edges between latents, so a common cause is kept where it explains latents better than edges do.
+Two latents and a common cause are two latents with an edge, three and nothing else are three with all edges: a common
+cause has at least three latents below it, and another neighbour (``docs/hierarchy.md``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from unmeasured.arrays import Bools, Floats, Ints
+from unmeasured.data.sample import Sample
+from unmeasured.graphs.levels import LEAST_FACETS
+from unmeasured.knowledge.rules import Paths
+from unmeasured.search.budget import BUDGET
+from unmeasured.search.latent_graph import LatentTest
+from unmeasured.search.model import model_of_class
+from unmeasured.search.paper.state import State
+from unmeasured.search.raised import Raised, RaisedClass, RaisedModel, extended, raised_fit
+from unmeasured.search.score import BicScore, Fitted, GroupBic
+from unmeasured.search.trace import Recorder, Steps
+from unmeasured.sem.parameters import Pattern
+from unmeasured.sem.savings import effects_along
+from unmeasured.sem.solve import Check, Problem, solve
+
+Blocks = tuple[tuple[int, ...], ...]  # places among the top nodes, each in one block at most
+
+# Fits stop once a step is predicted to gain less than this in total log-likelihood; steps of small and of whole fits.
+_GAIN, _SMALL_STEPS, _STEPS = 1e-3, 40, 60
+# Rows that a population is taken for: a partial correlation of .002 is worth 20 units, rounding a thousandth of one.
+_LARGE = 1e7
+# A standardised loading of a latent on its cause begins at least so far from 1.
+_SHORT_OF_ONE = 0.95
+
+
+def choice_of_edges(n_nodes: int, n_edges: int) -> float:
+    """The logarithm of the number of graphs with so many edges.
+
+    The best of many graphs gains by chance more than its paths cost. So where graphs over different numbers of nodes
+    are compared, each is charged for being one of all with as many edges (extended BIC; Foygel and Drton 2010).
+
+    >>> round(choice_of_edges(4, 3), 3)  # three of six pairs
+    2.996
+    """
+    return math.log(math.comb(n_nodes * (n_nodes - 1) // 2, n_edges))
+
+
+def choice_of_blocks(n_nodes: int, blocks: Sequence[Sequence[int]]) -> float:
+    """The logarithm of the number of ways to choose blocks of these sizes.
+
+    >>> round(choice_of_blocks(9, [(0, 1, 2), (3, 4, 5), (6, 7, 8)]), 3)  # 280 ways
+    5.635
+    """
+    ways, left = 1, n_nodes
+    for block in blocks:
+        ways *= math.comb(left, len(block))
+        left -= len(block)
+    same = Counter(map(len, blocks))
+    return math.log(ways) - sum(math.lgamma(count + 1) for count in same.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """Blocks of latents below common causes, if the latents had been observed."""
+
+    blocks: Blocks
+    value: float  # the score as far as it concerns the latents
+    loadings: tuple[Floats, ...]  # of each block on its cause
+    cov: Floats  # of the top nodes: those in no block, then the causes
+
+
+class LatentScore:
+    """Scores of blocks, as if latents had been observed with a covariance."""
+
+    def __init__(
+        self, cov: Floats, sizes: Sequence[int], n_samples: float, dimension_penalty: float, penalty: float
+    ) -> None:
+        sd = np.sqrt(np.diag(cov))
+        self.corr = np.asarray(cov / np.outer(sd, sd))
+        self.sd = sd
+        self.sizes = tuple(sizes)
+        self.n_samples, self.dimension_penalty, self.penalty = n_samples, dimension_penalty, penalty
+        self.n_fitted = self.n_remembered = 0
+        ends = np.cumsum([0, *sizes]).tolist()
+        self._at = [list(range(a, b)) for a, b in pairwise(ends)]
+        self._memory: dict[Blocks, Predicted] = {}
+
+    @property
+    def singles(self) -> list[int]:
+        """Top nodes of one latent: those that a block may have."""
+        return [k for k, size in enumerate(self.sizes) if size == 1]
+
+    @property
+    def visited(self) -> list[Predicted]:
+        """All blocks looked at so far."""
+        return list(self._memory.values())
+
+    def __call__(self, blocks: Blocks) -> Predicted:
+        """What is predicted for some blocks; remembered."""
+        blocks = tuple(sorted(tuple(sorted(block)) for block in blocks))
+        if blocks not in self._memory:
+            self._memory[blocks] = self._predicted(blocks)
+        return self._memory[blocks]
+
+    def rank_gain(self, blocks: Sequence[tuple[int, ...]]) -> Floats:
+        """(B,) by how much single blocks of equal size, rank one with all others, are better than none; a bound.
+
+        The likelihood of a rank constraint has a closed form: from the eigenvalues of ``S_AA P_AA``, ``P = S^-1``.
+        """
+        at = np.array([[self._at[k][0] for k in block] for block in blocks])
+        P = np.linalg.inv(self.corr)
+        products = self.corr[at[:, :, None], at[:, None, :]] @ P[at[:, :, None], at[:, None, :]]
+        values = np.sort(np.maximum(np.linalg.eigvals(products).real, 1.0), axis=1)
+        shortfall = 0.5 * np.log(values[:, :-1]).sum(axis=1)
+        size, others = at.shape[1], len(self.corr) - at.shape[1]
+        return np.asarray(self.dimension_penalty * (size - 1) * (others - 1) - self.n_samples * shortfall)
+
+    def alone(self, block: tuple[int, ...]) -> float:
+        """By how much a block is better than no constraint at all, everything else connected."""
+        size, others = len(block), len(self.corr) - len(block)
+        codimension = size * (size - 3) // 2 + others * (size - 1)
+        return self.dimension_penalty * codimension - 0.5 * self.n_samples * self._fit((block,))[0]
+
+    def _predicted(self, blocks: Blocks) -> Predicted:
+        inside = {k for block in blocks for k in block}
+        free = [k for k in range(len(self.sizes)) if k not in inside]
+        discrepancy, loadings, cov = self._fit(blocks)
+        sizes = (*(self.sizes[k] for k in free), *(1 for _ in blocks))
+        arcs, saved = GroupBic(cov, sizes, self.n_samples, self.dimension_penalty).predicted()
+        n_paths = (sum(sizes) ** 2 - sum(size * size for size in sizes)) // 2 + len(inside)
+        value = -0.5 * self.n_samples * discrepancy - self.dimension_penalty * n_paths + saved
+        value -= self.penalty * (
+            choice_of_blocks(len(self.sizes), blocks) + choice_of_edges(len(sizes), int(arcs.sum()))
+        )
+        return Predicted(blocks, value, loadings, cov)
+
+    def _fit(self, blocks: Blocks) -> tuple[float, tuple[Floats, ...], Floats]:
+        """Discrepancy, loadings, and covariance of top nodes; all of these are connected.
+
+        What is in no block is connected without restrictions, so only its principal directions as seen from the blocks
+        matter, as many as there are latents in these.
+        """
+        inside = [self._at[k][0] for block in blocks for k in block]
+        free = [i for i in range(len(self.corr)) if i not in set(inside)]
+        R = self.corr
+        if not inside:
+            return 0.0, (), R
+        root = np.linalg.cholesky(R[np.ix_(free, free)]) if free else np.zeros((0, 0))
+        seen = np.linalg.solve(root, R[np.ix_(free, inside)]) if free else np.zeros((0, len(inside)))
+        turn, strength, other = np.linalg.svd(seen, full_matrices=False)
+        k, t, b = len(strength), len(blocks), len(inside)
+        S = np.eye(k + b)
+        S[:k, k:] = strength[:, None] * other
+        S[k:, :k] = S[:k, k:].T
+        S[k:, k:] = R[np.ix_(inside, inside)]
+        effects, cov, noise = _first_guess(S, k, [len(block) for block in blocks])
+        source, target = effects.astype(bool).nonzero()
+        pattern = _small_pattern(k, t, b, source, target)
+        sample = Sample(tuple(map(str, range(k + b))), S, self.n_samples)
+        start = np.concatenate([_along(effects, cov)[source, target], noise])
+        self.n_fitted += 1
+        (solution,) = solve([Problem(pattern, sample)], [start], gain=_GAIN, max_steps=_SMALL_STEPS, n_threads=1)
+        F = np.zeros((k + t, k + t + b))
+        F[source, target] = solution.x[: len(source)]
+        total = np.linalg.inv(np.eye(k + t) - F[:, : k + t])
+        inner = total.T @ total  # covariance of directions and causes
+        sd = np.sqrt(np.diag(inner))[k:]
+        towards = root @ turn @ inner[:k, k:] / sd  # covariance of what is in no block with the causes
+        whole = np.block([[R[np.ix_(free, free)], towards], [towards.T, inner[k:, k:] / np.outer(sd, sd)]])
+        ends = np.cumsum([0, *(len(block) for block in blocks)]).tolist()
+        loadings = tuple(F[k + i, k + t + ends[i] : k + t + ends[i + 1]] * sd[i] for i in range(t))
+        return max(solution.discrepancy, 0.0), loadings, np.asarray(whole)
+
+
+def _first_guess(S: Floats, k: int, lengths: Sequence[int]) -> tuple[Floats, Floats, Floats]:
+    """Effects (k + t, k + t + b) with all entries that are free, covariance of directions and causes, and noise."""
+    t, b = len(lengths), len(S) - k
+    ends = np.cumsum([0, *lengths]).tolist()
+    weights = np.zeros((k + b, k + t))
+    weights[:k, :k] = np.eye(k)
+    loadings = np.zeros((t, b))
+    for i in range(t):
+        part = slice(k + ends[i], k + ends[i + 1])
+        _, vectors = np.linalg.eigh(S[part, part])
+        w = vectors[:, -1]
+        scale = np.sqrt(w @ S[part, part] @ w)
+        weights[part, k + i] = w / scale
+        loadings[i, ends[i] : ends[i + 1]] = _SHORT_OF_ONE * S[part, part] @ w / scale
+    cov = weights.T @ S @ weights
+    # A composite correlates with others by less than what it stands for.
+    shrunk = 0.9 * cov + 0.1 * np.diag(np.diag(cov))
+    effects = np.zeros((k + t, k + t + b))
+    effects[:k, k : k + t] = 1.0
+    effects[k : k + t, k : k + t] = np.triu(np.ones((t, t)), 1)
+    effects[k:, k + t :] = loadings
+    effects[k:, k + t :][(loadings == 0.0) & _own(lengths)] = 1e-3
+    return effects, shrunk, np.maximum(1.0 - (loadings**2).sum(axis=0), 0.05)
+
+
+def _own(lengths: Sequence[int]) -> Bools:
+    """(t, b) which latent is in which block."""
+    return np.asarray(np.repeat(np.arange(len(lengths)), lengths)[None, :] == np.arange(len(lengths))[:, None])
+
+
+def _along(effects: Floats, cov: Floats) -> Floats:
+    """The effects in units of what is left of each cause; directions have none but on causes."""
+    out = np.empty_like(effects)
+    m = len(effects)
+    causes = effects[:, :m].astype(bool).astype(np.uint8)
+    effects_along(effects, cov, causes, out)
+    return out
+
+
+def _small_pattern(k: int, t: int, b: int, source: Ints, target: Ints) -> Pattern:
+    """Directions with unit variance, causes with unit noise, and latents of the blocks with their own."""
+    n_edges, nodes = len(source), np.arange(k + t + b)
+    slots = np.full(k + t + b, -1)
+    slots[k + t :] = np.arange(n_edges, n_edges + b)
+    return Pattern(
+        names=tuple(map(str, nodes)),
+        observed=np.concatenate([nodes[:k], nodes[k + t :]]),
+        source=source,
+        target=target,
+        slot=np.arange(n_edges),
+        fixed=np.zeros(n_edges),
+        first=nodes,
+        second=nodes,
+        slot2=slots,
+        fixed2=(nodes < k + t).astype(float),
+    )
+
+
+def promising(score: LatentScore, may_join: Sequence[int], check: Check) -> list[Predicted]:
+    """Blocks that are predicted to be better than none, the best first; empty where there are none.
+
+    ``may_join``: the top nodes that may be below a common cause.
+    """
+    nothing = score(())
+    if len(may_join) < LEAST_FACETS or len(score.corr) <= LEAST_FACETS:
+        return []
+    chain: list[tuple[int, ...]] = []
+    left = list(may_join)
+    while (block := _best_block(score, left, check)) is not None:
+        chain.append(block)
+        left = [k for k in left if k not in block]
+    # Blocks one by one, and all together: two may be worth more than one where one is worth nothing.
+    starts = [score(tuple(chain[:count])) for count in range(1, len(chain) + 1)]
+    if not starts:
+        return []
+    best = max(starts, key=lambda one: one.value)
+    if best.value > nothing.value - BUDGET.slack_above:
+        _climbed(score, best, may_join, check)
+    good = [one for one in score.visited if one.blocks and one.value > nothing.value - BUDGET.slack_above]
+    return sorted(good, key=lambda one: -one.value)[: BUDGET.n_raised]
+
+
+def _best_block(score: LatentScore, nodes: Sequence[int], check: Check) -> tuple[int, ...] | None:
+    """The block that is best by itself: from the best triples, growing."""
+    triples = list(combinations(nodes, LEAST_FACETS))
+    if not triples:
+        return None
+    gains = score.rank_gain(triples)
+    order = np.argsort(-gains, kind="stable")[: BUDGET.n_triples]
+    seeds = sorted(((score.alone(triples[i]), triples[i]) for i in order), reverse=True)
+    best: tuple[float, tuple[int, ...]] | None = None
+    for value, block in seeds[: BUDGET.n_grown]:
+        check()
+        while True:
+            grown = [tuple(sorted((*block, k))) for k in nodes if k not in block]
+            rated = [(score.alone(other), other) for other in grown]
+            if not rated or max(rated)[0] <= value:
+                break
+            value, block = max(rated)
+        if best is None or value > best[0]:
+            best = value, block
+    return best[1] if best is not None and best[0] > 0.0 else None
+
+
+def _climbed(score: LatentScore, best: Predicted, may_join: Sequence[int], check: Check) -> Predicted:
+    """Blocks that no move improves."""
+    while True:
+        check()
+        others = [score(blocks) for blocks in _moves(best.blocks, may_join)]
+        top = max(others, key=lambda one: one.value, default=best)
+        if top.value <= best.value + BUDGET.least_rise:
+            return best
+        best = top
+
+
+def _moves(blocks: Blocks, may_join: Sequence[int]) -> Iterator[Blocks]:
+    """One latent into, out of, or from one block to another; two blocks as one; a block dissolved."""
+    for k in may_join:
+        without = [tuple(i for i in block if i != k) for block in blocks]
+        for target in range(-1, len(blocks)):
+            moved = tuple((*block, k) if i == target else block for i, block in enumerate(without))
+            if (target < 0 or k not in blocks[target]) and all(len(block) >= LEAST_FACETS for block in moved):
+                yield moved
+    for a, b in combinations(range(len(blocks)), 2):
+        rest = tuple(block for i, block in enumerate(blocks) if i not in (a, b))
+        yield (*rest, (*blocks[a], *blocks[b]))
+    for a in range(len(blocks)):
+        yield tuple(block for i, block in enumerate(blocks) if i != a)
+
+
+# The whole model --------------------------------------------------------------------------------------------
+
+
+def raise_levels(
+    near: Fitted, state: State, value: float, score: BicScore, paths: Paths, steps: Steps, check: Check
+) -> RaisedClass | None:
+    """Latents above those of a measurement model, level by level; None where edges between them explain as much.
+
+    Parameters
+    ----------
+    near : Fitted
+        The measurement model, fitted with all groups connected.
+    state : State
+        The best graph with edges only.
+    value : float
+        Its extended BIC.
+    score : BicScore
+        For the sample, the penalty and the prior.
+    paths : Paths
+        What is known of the edges between groups: a group with a path that is required, or forbidden in one
+        direction, is below no common cause.
+    """
+    best: RaisedClass | None = None
+    recorder = Recorder(steps, score)
+    value -= score.penalty * choice_of_edges(len(state.between), _n_edges(state))
+    known = paths.required | (paths.forbidden ^ paths.forbidden.T)
+    bound = np.asarray((known | known.T).any(axis=0))
+    while True:
+        check()
+        found = _next_level(near, score, paths, bound, check)
+        if found is None or found.value <= value + BUDGET.evidence_above:
+            return best
+        new = found.near.model.above[len(near.model.above) if isinstance(near, Raised) else 0 :]
+        names = " and ".join(_in_words(found.near.model, nodes) for nodes in new)
+        reason = f"{len(new)} above {sum(map(len, new))} latents; extended BIC {found.value - value:+.2f}"
+        recorder.write(
+            "Latents above latents", f"a common cause of {names}", value, found.value, reason,
+            tolerance=BUDGET.least_rise,
+        )  # fmt: skip
+        best, value, near = found, found.value, found.near
+
+
+def _next_level(near: Fitted, score: BicScore, paths: Paths, bound: Bools, check: Check) -> RaisedClass | None:
+    """The best of the models with one more level that are worth a fit."""
+    model = near.model
+    latent_score = LatentScore(near.latent_cov, model.sizes, score.sample.n, score.dimension_penalty, score.penalty)
+    top = model.top if isinstance(model, RaisedModel) else tuple(range(len(model.sizes)))
+    may_join = [k for k in latent_score.singles if top[k] >= len(bound) or not bound[top[k]]]
+    best: RaisedClass | None = None
+    for predicted in promising(latent_score, may_join, check):
+        raised = _fitted(near, predicted, latent_score, score)
+        test = LatentTest(raised, score, _paths_above(raised.model, paths), check)
+        for start in dict.fromkeys((test.starts[-1], test.starts[0])):
+            test.polish(start)
+        if test.best is not None:
+            value = test.value - score.penalty * _choices(raised.model, test.best.state)
+            if best is None or value > best.value:
+                best = RaisedClass(raised, test.best.state, value)
+    return best
+
+
+def _choices(model: RaisedModel, state: State) -> float:
+    """What is charged for having chosen the latents above, level by level, and the graph over the top nodes."""
+    cost = choice_of_edges(len(state.between), _n_edges(state))
+    left = set(range(len(model.lower.sizes)))
+    waiting = list(enumerate(model.above, start=len(left)))
+    while waiting:
+        level = [(node, below) for node, below in waiting if left.issuperset(below)]
+        cost += choice_of_blocks(len(left), [below for _, below in level])
+        left -= {k for _, below in level for k in below}
+        left |= {node for node, _ in level}
+        waiting = [entry for entry in waiting if entry not in level]
+    return cost
+
+
+def _n_edges(state: State) -> int:
+    return int(np.triu(state.between | state.between.T).sum())
+
+
+def _paths_above(model: RaisedModel, paths: Paths) -> Paths:
+    """What is known of the paths between top nodes."""
+    n_groups, top = len(model.lower.sizes), model.top
+    place = [(k, node) for k, node in enumerate(top) if node < n_groups]
+    at, of = [k for k, _ in place], [node for _, node in place]
+    free = Paths.free(len(top))
+    for new, old in ((free.required, paths.required), (free.forbidden, paths.forbidden)):
+        new[np.ix_(at, at)] = old[np.ix_(of, of)]
+    return free
+
+
+def _fitted(near: Fitted, predicted: Predicted, latents: LatentScore, score: BicScore) -> Raised:
+    """The whole model with all top nodes connected, fitted from what was predicted."""
+    model = extended(near.model, predicted.blocks)
+    start = _start(near, model, predicted, latents)
+    pattern = model.pattern
+    x = start.start_within(pattern, model.connected)
+    problem = Problem(pattern, score.sample)
+    (solution,) = solve(
+        [problem], [x], gain=_GAIN, max_steps=_STEPS, n_threads=score.n_threads, check=score.check
+    )  # fmt: skip
+    score.n_fitted += 1
+    n, M = len(model.observed), model.n_latents
+    effects = np.zeros((M, M + n))
+    effects[pattern.source, pattern.target] = solution.x[:-n]
+    value = -0.5 * score.sample.n * max(solution.discrepancy, 0.0)
+    value -= score.dimension_penalty * score.dimension(model) + score.prior(model)
+    none = np.zeros((0, 0), np.uint8)
+    raised = raised_fit(model, effects, solution.x[-n:], value, 0.5 * score.sample.n * solution.promised, none)
+    arcs, saved = GroupBic(raised.latent_cov, model.sizes, score.sample.n, score.dimension_penalty).predicted()
+    return raised_fit(model, effects, solution.x[-n:], value + saved, raised.predicted, arcs)
+
+
+def _start(near: Fitted, model: RaisedModel, predicted: Predicted, latents: LatentScore) -> Raised:
+    """Effects and covariances of all latents to start from: those of the lower fit, and what is predicted above."""
+    old = near.full_cov if isinstance(near, Raised) else near.latent_cov
+    old_top = near.model.top_latents if isinstance(near, Raised) else np.arange(len(old))
+    M, n, m = model.n_latents, len(model.observed), len(old)
+    inside = [int(old_top[latents._at[k][0]]) for block in predicted.blocks for k in block]
+    free = [int(i) for i in old_top if int(i) not in set(inside)]
+    sd = np.sqrt(np.diag(old))
+    cov = np.eye(M)
+    cov[:m, :m] = old
+    to_free = predicted.cov[: len(free), len(free) :]  # (free, t)
+    between = predicted.cov[len(free) :, len(free) :]
+    cov[m:, m:] = between
+    cov[np.ix_(free, range(m, M))] = sd[free][:, None] * to_free
+    position = 0
+    for i, block in enumerate(predicted.blocks):
+        own = inside[position : position + len(block)]
+        position += len(block)
+        # A latent of a block goes with other causes as its own cause does.
+        cov[np.ix_(own, range(m, M))] = (sd[own] * predicted.loadings[i])[:, None] * between[i][None, :]
+    cov[m:, :m] = cov[:m, m:].T
+    effects = np.zeros((M, M + n))
+    effects[:m, M:] = near.loadings
+    return Raised(model, near.value, effects, near.noise, False, 0.0, model.connected, cov)
+
+
+def _in_words(model: RaisedModel, nodes: Sequence[int]) -> str:
+    """Latents by their first indicators."""
+    lower: State = model.lower.state
+    n_groups = len(lower.groups)
+
+    def first(node: int) -> int:
+        return node if node < n_groups else first(model.above[node - n_groups][0])
+
+    return ", ".join(f"latents of {lower.group_name(first(node))}" for node in nodes)
+
+
+def raise_population(
+    sample: Sample, n_threads: int | None, steps: Steps, check: Check, state: State
+) -> RaisedClass | None:
+    """The same for a population: as for a sample so large that chance is none. ``state``: its latents, connected."""
+    large = replace(sample, n=_LARGE)
+    score = BicScore(large, n_threads=n_threads, check=check)
+    cpdag = state.cpdag
+    (near,) = score([model_of_class(cpdag, [name for name in sample.names if name in cpdag.observed])])
+    test = LatentTest(near, score, Paths.free(len(near.model.sizes)), check)
+    for start in dict.fromkeys((test.starts[-1], test.starts[0])):
+        test.polish(start)
+    assert test.best is not None  # polished above
+    return raise_levels(near, test.best.state, test.value, score, Paths.free(len(near.model.sizes)), steps, check)
