@@ -260,6 +260,8 @@ def discover(
         run = replace(run, result=confirmed.result, about=replace(run.about, notes=notes))
         _say("\n".join(["Confirmed in other rows", *(f"  - {x}" for x in confirmed.sentences), ""]), quiet or as_json)
     shared = _shared(run, sample) if groups is not None and run.result.graph.latents else None
+    if shared is not None:
+        run = replace(run, about=replace(run.about, notes=(*run.about.notes, *shared.sentences)))
     _finish(
         run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit, shared=shared
     )

@@ -193,12 +193,13 @@ class Invariance:
             "",
             apa.table_text(shown, 3, index=True),
             "",
-            *self._sentences(),
+            *self.sentences,
         ]
         trouble = [f"{step}: {f.status}." for step, f in self.fits.items() if not (f.converged and f.admissible)]
         return "\n".join([*lines, *(f"Note: {sentence}" for sentence in trouble)])
 
-    def _sentences(self) -> list[str]:
+    @cached_property
+    def sentences(self) -> list[str]:
         meaning = {
             "configural": "the groups share the structure, but not the loadings: latents differ in meaning",
             "loadings": "the groups share the loadings, but not the intercepts: compare paths, not means",

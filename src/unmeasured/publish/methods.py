@@ -146,7 +146,22 @@ def _search(run: Run) -> Iterator[str]:
         yield "What was known beforehand restricted the search (see the file of the run for the statements)."
     if result.stopped:
         yield f"The search did not come to its end: {result.stopped}"
-    yield f"The search found {latents} behind {len(graph.observed)} observed variables."
+    variables = graph.variables
+    if variables.covariates or variables.outcomes:
+        roles = [
+            f"{', '.join(names)} {'were' if len(names) > 1 else 'was'} taken as {what}{'s' if len(names) > 1 else ''}"
+            for what, names in (("covariate", variables.covariates), ("outcome", variables.outcomes))
+            if names
+        ]
+        given = ", given the covariates" if variables.covariates else ""
+        yield f"{'; '.join(roles)}; the graph over latent variables, covariates and outcomes was searched{given}."
+        direct = [f"{row['covariate']} on {row['item']}" for row in result.direct_effects.to_dict("records")]
+        if direct:
+            yield (
+                f"Direct effects of covariates on indicators (differential item functioning) were found by score tests "
+                f"with an extended penalty: {', '.join(direct)}."
+            )
+    yield f"The search found {latents} behind {len(variables.indicators)} observed variables."
 
 
 def _estimates(run: Run) -> Iterator[str]:

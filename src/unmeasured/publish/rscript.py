@@ -203,6 +203,8 @@ def _model(run: Run) -> Iterator[str]:
     options = ["std.lv = TRUE"]
     if "fixed.x = FALSE" in text:
         options.append("fixed.x = FALSE")
+    elif result.graph.variables.covariates:
+        options.append("fixed.x = TRUE")  # lavaan's default, but not where starting values are given
     if not result.sem.admissible:
         options.append('bounds = "pos.var"')
     yield ""
@@ -234,10 +236,11 @@ def _model(run: Run) -> Iterator[str]:
 
 
 def _rows_of(run: Run, column: str) -> Iterator[str]:
-    names = readable_names(run.result.graph.names)
+    names, given = readable_names(run.result.graph.names), set(run.result.graph.variables.covariates)
     for row in run.result.parameters.to_dict("records"):
         value = float(row[column])
-        if math.isfinite(value):
+        # lavaan takes the variances and covariances of covariates from the data, unless they are stated.
+        if math.isfinite(value) and not {row["lhs"], row["rhs"]} <= given:
             yield f"{names[row['lhs']]} {row['op']} {names[row['rhs']]} {value:.9g}"
 
 

@@ -138,7 +138,9 @@ def run_of(
     if isinstance(found, Search):
         if not hasattr(found, "result_"):
             raise UnmeasuredError("The search was not fitted yet, so there is nothing to report. Call its fit first.")
-        rows = None if found.sample_.rows is None else len(found.sample_.rows)
+        # With groups of people the estimates are of covariances within groups, not of the rows.
+        kept = None if found.sample_.groups else found.sample_.rows
+        rows = None if kept is None else len(kept)
         about = replace(about, notes=(*about.notes, *found.sample_.remarks), rows=rows)
         if found.sample_.rows is not None:
             about = replace(about, missing=float(np.isnan(found.sample_.rows).mean()))

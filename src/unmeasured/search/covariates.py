@@ -225,7 +225,7 @@ class StructuralSearch:
         self.samples, self.model, self.paths = tuple(samples), model, paths
         self.penalty, self.clock, self.n_threads = penalty, clock, n_threads
         self.n = sum(sample.n for sample in samples)
-        self.price = 0.5 * penalty * math.log(self.n) * len(self.samples)
+        self.path_penalty = 0.5 * penalty * math.log(self.n) * len(self.samples)
         self.steps: list[Step] = []
         self.found: list[DirectEffect] = []
         self.likelihood: LikelihoodScore | None = None
@@ -241,7 +241,7 @@ class StructuralSearch:
         nears = [StructuralFit.of(self.model, s, self.paths, None, self.n_threads, check) for s in self.samples]
         nears = self._with_direct_effects(nears)
         self.model = nears[0].model
-        rate, state = self.price / self.n, self.model.state
+        rate, state = self.path_penalty / self.n, self.model.state
         gains = SummedBic(nears, rate) if len(nears) > 1 else GroupBic(nears[0].latent_cov, self.model.sizes, 1.0, rate)
         self.arcs = best_allowed(self.model, gains, self.paths)
         self.clock.check()
@@ -264,7 +264,7 @@ class StructuralSearch:
         n, q = len(self.model.measurement.observed), len(self.model.covariates)
         if not q or not self.model.n_groups:
             return nears
-        cost = self.price + self.penalty * math.log(q * n)
+        cost = self.path_penalty + self.penalty * math.log(q * n)
         while True:
             self.clock.check()
             model = nears[0].model
@@ -338,7 +338,7 @@ class StructuralSearch:
             return ()
         n, chosen = self.n, self.best.state
         entries = [
-            (self.best.value - n * value + self.price * state.n_paths, state)
+            (self.best.value - n * value + self.path_penalty * state.n_paths, state)
             for state, value in self.likelihood.visited
             if isinstance(state, State) and state != chosen
         ]

@@ -231,7 +231,7 @@ class LGES(Search):
 
     @property
     def group_results_(self) -> dict[str, Result]:
-        """The answer with the estimates of each group of people, where ``fit`` was told of groups."""
+        """The answer with the estimates of each group of people, where ``fit`` was given groups."""
         if not getattr(self, "_by_group", None):
             raise AttributeError("There are no groups of people: fit(rows, groups=...) searches several at once.")
         known = self.result_
@@ -291,7 +291,7 @@ class LGES(Search):
         roles = checked_roles(sample, self.covariates, self.outcomes, known)
         if roles or sample.groups:
             _refuse_without_penalty(self.criterion, sample)
-            checked["n_runners"] = 0  # those told of are graphs over covariates and outcomes too
+            checked["n_runners"] = 0  # runners-up are graphs over covariates and outcomes too
             # Levels above and residual pairs are looked for among items alone.
             checked["hierarchy"] = pairs = False
         tolerance = checked_tolerance(self.tolerance)

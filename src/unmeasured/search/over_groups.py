@@ -107,7 +107,7 @@ class JointScore:
     def __init__(self, samples: Sequence[Sample], penalty: float, n_threads: int | None, check: Check) -> None:
         self.samples, self.penalty, self.n_threads, self.check = samples, penalty, n_threads, check
         self.n = sum(sample.n for sample in samples)
-        self.price = 0.5 * penalty * math.log(self.n) * len(samples)
+        self.path_penalty = 0.5 * penalty * math.log(self.n) * len(samples)
         self._counted = BicScore(samples[0], penalty=penalty)
         self._memory: dict[Hashable, JointFit] = {}
 
@@ -132,8 +132,8 @@ class JointScore:
 
     def _joined(self, model: FactorModel, fits: tuple[StructuralFit, ...]) -> JointFit:
         value = -0.5 * sum(fit.problem.sample.n * fit.discrepancy for fit in fits)
-        value -= self.price * self._counted.dimension(model) + self._counted.prior(model)
-        gains, structural = SummedBic(fits, self.price / self.n), fits[0].model
+        value -= self.path_penalty * self._counted.dimension(model) + self._counted.prior(model)
+        gains, structural = SummedBic(fits, self.path_penalty / self.n), fits[0].model
         full = structural.full(structural.by_roles)
         arcs = best_allowed(structural, gains, structural.by_roles)
         saved = self.n * (gains.total(arcs) - gains.total(full))
@@ -169,12 +169,12 @@ class JointScore:
             best = better
 
     def _moves(self, found: JointFit) -> list[FactorModel]:
-        """Models near by: other parents for items by closed forms, all with predicted gains at once, latents merged."""
+        """Models near by: other parents for items by closed forms, all that gain at once, latents merged."""
         model, G = found.model, len(found.model.sizes)
         masks = parent_sets(2, G, model.parents)
         allowed = latents_of(masks, model.sizes)
         priors = self._counted.priors(np.bitwise_count(masks).astype(np.int64), G)
-        value = -(self.price * allowed.sum(axis=1) + priors) + np.zeros((len(model.parents), 1))
+        value = -(self.path_penalty * allowed.sum(axis=1) + priors) + np.zeros((len(model.parents), 1))
         m = sum(model.sizes)
         for fit in found.fits:
             cov = np.ascontiguousarray(fit.cov[:m, :m])

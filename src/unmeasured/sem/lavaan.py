@@ -103,10 +103,10 @@ def parse(
     Notes
     -----
     *Predictors* are observed variables that appear on the right of ``~`` and are neither explained nor
-    measured. Their variances and the covariances among themselves are free parameters, as with lavaan's
-    ``fixed.x=FALSE``. Under lavaan's default, ``fixed.x=TRUE``, these are instead set to their sample values:
-    estimates, chi-square and degrees of freedom are the same, but the log-likelihood, AIC, BIC and number of
-    parameters are not. No covariance is added between predictors and latents; lavaan adds none either.
+    measured. Their variances and the covariances among themselves are free, and a fit is conditioned on them, as with
+    lavaan's default, ``fixed.x=TRUE``: log-likelihood, AIC, BIC and the number of parameters leave them out. One that a
+    ``~~`` names is a variable of the model like others. No covariance is added between predictors and latents; lavaan
+    adds none either.
 
     Three rules are lavaan's (0.6-14) and easily overlooked. (1) A plain ``f ~~ f`` does not free a variance
     that ``scale_latents="variance"`` fixes; ``f ~~ NA*f`` does. (2) The only indicator of a latent, if it
