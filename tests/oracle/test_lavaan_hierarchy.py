@@ -51,8 +51,11 @@ def test_what_a_result_writes_is_read_back_with_the_same_fit() -> None:
     assert dag.facets == {"T1": ("F1", "F2", "F3", "F4"), "T2": ("F5", "F6", "F7", "F8")}
     result = um.Result(dag.cpdag(), um.fit(dag, cov=COV, n_samples=800))
     again = um.fit(result.to_lavaan(), cov=COV, n_samples=800, scale_latents="variance", correlate_exogenous=True)
-    assert again.chi2 == pytest.approx(result.fit.chi2, abs=1e-5) and again.df == result.fit.df
-    assert "T1 =~ F1 + F2 + F3 + F4" in result.to_lavaan() and "T2 ~ T1" in result.to_lavaan()
+    assert again.chi2 == pytest.approx(result.fit.chi2, abs=1e-5)
+    assert again.df == result.fit.df
+    assert "T1 =~ F1 + F2 + F3 + F4" in result.to_lavaan()
+    assert "T2 ~ T1" in result.to_lavaan()
     assert um.Result.from_json(result.to_json()).graph == result.graph
     # Traits point the way of their strongest facets, so that all loadings of this model are positive.
-    assert (result.loadings["std"] > 0).all() and np.isfinite(result.loadings["std_se"]).all()
+    assert (result.loadings["std"] > 0).all()
+    assert np.isfinite(result.loadings["std_se"]).all()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graphs_zoo import latent_chain, measured, two_traits
 
 import unmeasured as um
+from graphs_zoo import latent_chain, measured, two_traits
 from unmeasured.graphs import DAG
 
 
@@ -57,7 +57,9 @@ def test_three_levels() -> None:
     edges += [(t, f) for t, those in zip(("S", "T", "U", "V"), names, strict=True) for f in those]
     dag = DAG.from_edges([*edges, *facets("".join(names))], latents=[*"".join(names), *"STUVG"])
     cpdag = dag.cpdag()
-    assert cpdag.levels["G"] == 2 and cpdag.levels["S"] == 1 and cpdag.levels["A"] == 0
+    assert cpdag.levels["G"] == 2
+    assert cpdag.levels["S"] == 1
+    assert cpdag.levels["A"] == 0
     assert not cpdag.undirected_edges
     assert um.is_hierarchical(dag)
 

@@ -70,7 +70,8 @@ def test_three_facets_alone_are_edges() -> None:
     """One trait over three facets and nothing else: the same covariances as three latents with all edges."""
     parameters = um.simulate.hierarchy(n_traits=1, n_facets=3, rng=1)
     found = um.LGES().fit(um.simulate.sample(parameters, 2000, rng=2))
-    assert not found.graph_.facets and len(found.graph_.latents) == 3
+    assert not found.graph_.facets
+    assert len(found.graph_.latents) == 3
 
 
 def test_hierarchy_is_an_option() -> None:
@@ -94,7 +95,8 @@ def test_what_equal_correlations_are() -> None:
     """Four traits of equal correlation have a common cause, with as good a fit and fewer paths."""
     model = um.simulate.hierarchy(n_traits=4, n_facets=3, n_items=4, rng=8)
     found = um.LGES(tolerance=0).fit(um.simulate.sample(model, 3000, rng=9))  # so many that they are fitted in pieces
-    assert found.sem_.converged and sorted(found.graph_.levels.values()) == [0] * 12 + [1] * 4 + [2]
+    assert found.sem_.converged
+    assert sorted(found.graph_.levels.values()) == [0] * 12 + [1] * 4 + [2]
     assert found.sem_.pvalue > 0.01
     assert [level.nunique() for level in found.result_.levels] == [12, 4, 1]
 
@@ -126,7 +128,8 @@ def test_a_chain_has_no_blocks() -> None:
 
 
 def test_choices_are_counted() -> None:
-    assert choice_of_edges(4, 0) == 0.0 and choice_of_edges(4, 6) == 0.0
+    assert choice_of_edges(4, 0) == 0.0
+    assert choice_of_edges(4, 6) == 0.0
     assert choice_of_blocks(6, [(0, 1, 2), (3, 4, 5)]) == pytest.approx(math.log(10))  # 20 ways, twice each
     assert choice_of_blocks(5, [(0, 1, 2)]) == pytest.approx(math.log(10))
 
@@ -135,5 +138,6 @@ def test_the_pattern_of_a_raised_model_has_its_dimension() -> None:
     names = tuple(f"x{j}" for j in range(16))
     lower = FactorModel(names, (1,) * 6 + (2,), tuple(1 << j // 2 for j in range(12)) + (1 << 6,) * 4)
     model = RaisedModel.over(lower, ((0, 1, 2), (3, 4, 5)))
-    assert model.sizes == (2, 1, 1) and model.is_valid
+    assert model.sizes == (2, 1, 1)
+    assert model.is_valid
     assert model.n_parameters == jacobian_rank(model.pattern) == model.pattern.n_free - 1
