@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from unmeasured.graphs import is_hierarchical as is_hierarchical
     from unmeasured.graphs import is_one_factor as is_one_factor
     from unmeasured.knowledge.known import Knowledge as Knowledge
-    from unmeasured.ladder import PenaltyPath as PenaltyPath
-    from unmeasured.ladder import penalty_path as penalty_path
     from unmeasured.measurement_invariance import Invariance as Invariance
     from unmeasured.measurement_invariance import invariance as invariance
     from unmeasured.peers.ega import EGA as EGA
@@ -49,8 +47,12 @@ if TYPE_CHECKING:
     from unmeasured.peers.rank_clusters import RankClusters as RankClusters
     from unmeasured.peers.rlcd import RLCD as RLCD
     from unmeasured.peers.two_stage import TwoStage as TwoStage
+    from unmeasured.penalties import PenaltyPath as PenaltyPath
+    from unmeasured.penalties import penalty_path as penalty_path
     from unmeasured.precheck import Check as Check
     from unmeasured.precheck import check as check
+    from unmeasured.publish.publication import Publication as Publication
+    from unmeasured.publish.publication import publication as publication
     from unmeasured.replicates.result import Stability as Stability
     from unmeasured.replicates.run import stability as stability
     from unmeasured.report.write import write_report as write_report
@@ -70,7 +72,7 @@ if TYPE_CHECKING:
     from unmeasured.sem.parameters import Model as Model
     from unmeasured.sem.parameters import Parameter as Parameter
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each public name is; the same as above, for Python.
 _PLACES = {
@@ -83,7 +85,7 @@ _PLACES = {
     "graphs": ("CPDAG", "DAG", "LatentGroups", "Variables", "is_gnfm", "is_hierarchical", "is_one_factor"),
     "measurement_invariance": ("Invariance", "invariance"),
     "knowledge.known": ("Knowledge",),
-    "ladder": ("PenaltyPath", "penalty_path"),
+    "penalties": ("PenaltyPath", "penalty_path"),
     "peers.ega": ("EGA",),
     "peers.factor_analysis": ("FactorAnalysis",),
     "peers.fofc": ("FOFC",),
@@ -93,6 +95,7 @@ _PLACES = {
     "peers.rlcd": ("RLCD",),
     "peers.two_stage": ("TwoStage",),
     "precheck": ("Check", "check"),
+    "publish.publication": ("Publication", "publication"),
     "replicates.result": ("Stability",),
     "replicates.run": ("stability",),
     "report.write": ("write_report",),
@@ -114,6 +117,7 @@ _PACKAGES = (
     "graphs",
     "knowledge",
     "peers",
+    "publish",
     "replicates",
     "report",
     "search",

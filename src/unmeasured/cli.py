@@ -1,22 +1,23 @@
 """The command line: parses, calls the library, prints.
 
-Exit codes: 0 done; 1 done, but the answer is not one to lean on (no latents, no proper fit, a check that failed); 2 a
+Exit codes: 0 done; 1 done, but the answer is not one to rely on (no latents, no proper fit, a check that failed); 2 a
 mistake in what was asked; 130 interrupted.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import logging
 import os
+import re
 import shlex
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -28,7 +29,10 @@ from unmeasured.errors import listing, nearest
 from unmeasured.files import csv_text, write_bytes, write_folder, write_text
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from unmeasured.answer.compare import ModelComparison
+    from unmeasured.data.prepare import Prepared
     from unmeasured.report.run import About, Run
 
 # Commands load what they need when they are called: --help should not wait for libraries.
@@ -38,10 +42,12 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    epilog="Exit codes: 0 done; 1 done, but not an answer to lean on; 2 a mistake in what was asked; 130 interrupted.",
+    epilog="Exit codes: 0 done; 1 done, but not an answer to rely on; 2 a mistake in what was asked; 130 interrupted.",
 )
 bench = typer.Typer(no_args_is_help=True)
-app.add_typer(bench, name="bench")
+# Measuring what the documentation says is for those who work on the package: its wheel comes without.
+HAS_BENCH = importlib.util.find_spec("unmeasured.benchmark") is not None
+app.add_typer(bench, name="bench", hidden=not HAS_BENCH)
 
 
 _NOTHING_YET = (
@@ -52,26 +58,77 @@ _NOTHING_YET = (
 _OVERTIME = 1.0
 # Seconds that the second view of a report, without tolerance, may take at the least.
 _EXACT_AT_LEAST = 10.0
+# When the command began, by the clock and in processor time; main() says so again.
+_began = time.monotonic(), time.process_time()
+# The part of a time limit that loading libraries may take: a search has the rest.
+_LOADING = 0.5
+# The part of a time limit that the page of a report may take.
+_FOR_PAGE = 0.5
 
 
 class Interrupted(Exception):
     """Ctrl-C where there is something to say about it."""
 
 
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"unmeasured {um.__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def about() -> None:
+def about(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and nothing else."),
+    ] = False,
+) -> None:
     """Find the causes nobody measured."""
 
 
+@dataclass(frozen=True)
+class Preparing:
+    """What is done to a table before it is analysed."""
+
+    exclude: Sequence[str] = ()
+    na: tuple[float, ...] = ()
+    reverse: Sequence[str] = ()
+    sheet: str | None = None
+
+    @classmethod
+    def of(cls, exclude: list[str] | None, na: str, reverse: list[str] | None, sheet: str | None) -> Preparing:
+        try:
+            codes = tuple(float(part) for part in na.split(",") if part.strip())
+        except ValueError:
+            raise um.UnmeasuredError(
+                f"--na takes numbers with commas between them, such as 9,99; got {na!r}."
+            ) from None
+        return cls(tuple(exclude or ()), codes, tuple(reverse or ()), sheet)
+
+
 FileArgument = Annotated[
-    Path, typer.Argument(help="Rows: CSV, TSV, text, SPSS, Stata. With --n, a covariance or correlation matrix.")
+    Path,
+    typer.Argument(
+        help="Rows: CSV, TSV, text, SPSS, Stata, Excel, Parquet. With --n, a covariance or correlation matrix."
+    ),
 ]
 ModelArgument = Annotated[Path, typer.Argument(help="Model text in lavaan syntax, or a result.json.")]
 ResultArgument = Annotated[Path, typer.Argument(help="The result.json of a run.")]
 ColumnsOption = Annotated[
     list[str] | None,
-    typer.Option("--columns", "-c", help="Variables by name or pattern, such as 'q*,mood'; may be given again."),
+    typer.Option(
+        "--columns", "-c", help="Variables by name, pattern or range, such as 'q*,mood,O1:N5'; may be given again."
+    ),
 ]
+ExcludeOption = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", "-x", help="Variables to leave out, written as in --columns; may be given again."),
+]
+NaOption = Annotated[str, typer.Option("--na", help="Codes of missing answers, such as '9,99'.")]
+ReverseOption = Annotated[
+    list[str] | None, typer.Option("--reverse", help="Items to reverse, written as in --columns; may be given again.")
+]
+SheetOption = Annotated[str | None, typer.Option("--sheet", help="The sheet of an Excel file; by default the first.")]
 SamplesOption = Annotated[
     float | None, typer.Option("--n", help="The file is a matrix made from so many samples (inf: a population).")
 ]
@@ -81,7 +138,7 @@ CorOption = Annotated[
         help="Correlations of rows: pearson, auto (ordinal items by themselves), polychoric, spearman-normal."
     ),
 ]
-MissingOption = Annotated[str, typer.Option(help="What to do about holes: ml, listwise or pairwise.")]
+MissingOption = Annotated[str, typer.Option(help="What to do about missing values: ml, listwise or pairwise.")]
 HeaderOption = Annotated[
     bool | None,
     typer.Option(
@@ -92,13 +149,25 @@ HeaderOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but mistakes.")]
 PenaltyOption = Annotated[
-    float, typer.Option(help="Price of a dimension in units of BIC's; more gives sparser graphs.")
+    float, typer.Option(help="Penalty of a free parameter in units of BIC's; more gives sparser graphs.")
 ]
 ToleranceOption = Annotated[
     str,
     typer.Option(help="Misfit that is tolerated, as an RMSEA; 0 for none, auto for .05 where every model is rejected."),
 ]
 GroupSizeOption = Annotated[int, typer.Option(help="Most latents that may share all their indicators.")]
+CovariatesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--covariates", help="Observed causes, such as 'age,female': by name or pattern; docs/covariates.md has more."
+    ),
+]
+OutcomesOption = Annotated[
+    list[str] | None, typer.Option("--outcomes", help="Observed effects that measure no latent, such as 'sick_days'.")
+]
+GroupsOption = Annotated[
+    str | None, typer.Option("--groups", help="A column with groups of people: one structure, parameters of each.")
+]
 PublishedOption = Annotated[
     list[Path] | None, typer.Option("--published", help="A model to compare with, as a file; may be given again.")
 ]
@@ -111,13 +180,23 @@ PublishedOption = Annotated[
 def discover(
     file: FileArgument,
     columns: ColumnsOption = None,
+    exclude: ExcludeOption = None,
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
+    na: NaOption = "",
+    reverse: ReverseOption = None,
     header: HeaderOption = None,
+    sheet: SheetOption = None,
     penalty: PenaltyOption = 1.0,
     tolerance: ToleranceOption = "auto",
     max_group_size: GroupSizeOption = 3,
+    covariates: CovariatesOption = None,
+    outcomes: OutcomesOption = None,
+    groups: GroupsOption = None,
+    n_latents: Annotated[
+        int | None, typer.Option(help="The number of latents, where it is known; other knowledge: --knowledge.")
+    ] = None,
     knowledge: Annotated[
         Path | None, typer.Option(help="What is known: TOML, or lavaan text in a .lav file; see docs/knowledge.md.")
     ] = None,
@@ -138,29 +217,38 @@ def discover(
 ) -> None:
     """Find the latent variables behind a file, what measures them, and how they cause one another.
 
-    Example: unmeasured discover answers.csv --columns 'q*' --cor auto --out report
+    Example: unmeasured discover answers.csv --columns 'q*' --covariates age,female --outcomes sick_days --out report
     """
     from unmeasured.report.run import About
-    from unmeasured.report.write import report_seconds
 
-    began = time.monotonic()
-    try:
-        sample, others_rows = _parts(file, columns, n, cor, missing, header, confirm, confirm_by, seed)
-    except KeyboardInterrupt:
-        raise Interrupted(_NOTHING_YET) from None
+    known = None if knowledge is None else um.Knowledge.read(knowledge)
     search = um.LGES(
         penalty=penalty,
         tolerance=_tolerance(tolerance),
         max_group_size=max_group_size,
-        knowledge=None if knowledge is None else um.Knowledge.read(knowledge),
+        knowledge=known,
+        n_latents=n_latents,
+        cor=cor,  # type: ignore[arg-type]
+        missing=missing,  # type: ignore[arg-type]
         n_jobs=n_jobs,
         random_state=seed,
         time_limit=time_limit,
     )
     # Models that cannot be read should not wait for the search to say so.
     others = {path.stem: _model(path) for path in published or ()}
-    about = About(title=title, data=file.name, command=_command())
-    reserved = report_seconds(len(sample.names), is_written=out is not None)
+    asked = Asked.of(covariates, outcomes, known, groups)
+    began = _begun(time_limit)
+    check = search.timed(began).check_reading
+    try:
+        how = Preparing.of(exclude, na, reverse, sheet)
+        sample, others_rows, made = _parts(
+            file, columns, n, cor, missing, header, how, asked, confirm, confirm_by, seed, check
+        )
+    except KeyboardInterrupt:
+        raise Interrupted(_NOTHING_YET) from None
+    search.set_params(covariates=sample.covariates, outcomes=sample.outcomes)
+    about = About(title=title, data=file.name, command=_command(), na=made.na, reversed_items=dict(made.reversed_items))
+    reserved = _after_search(len(sample.names), time_limit, is_written=out is not None)
     until = None if time_limit is None else began + time_limit - reserved
     run = _searched(
         search.timed(began, reserved), sample, about, others,
@@ -171,7 +259,34 @@ def discover(
         notes = (*run.about.notes, *confirmed.sentences)
         run = replace(run, result=confirmed.result, about=replace(run.about, notes=notes))
         _say("\n".join(["Confirmed in other rows", *(f"  - {x}" for x in confirmed.sentences), ""]), quiet or as_json)
-    _finish(run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit)
+    shared = _shared(run, sample) if groups is not None and run.result.graph.latents else None
+    _finish(
+        run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit, shared=shared
+    )
+
+
+def _shared(run: Run, sample: um.Sample) -> um.Invariance:
+    """What the groups of people share of what was found."""
+    import pandas as pd
+
+    return um.invariance(run.result, pd.DataFrame(sample.rows, columns=list(sample.names)), groups=list(sample.groups))
+
+
+def _begun(time_limit: float | None) -> float:
+    """When the time of a command began to count: with the command, or later where libraries took very long to load."""
+    from unmeasured.search.clock import checked_time_limit
+
+    limit = checked_time_limit(time_limit)
+    return _began[0] if limit is None else max(_began[0], time.monotonic() - _LOADING * limit)
+
+
+def _after_search(n_observed: int, time_limit: float | None, *, is_written: bool) -> float:
+    """Seconds to leave for what comes after the search; a page that would take most of the limit is not waited for."""
+    from unmeasured.report.write import answer_seconds, page_seconds
+
+    page = page_seconds(n_observed)
+    is_waited_for = is_written and time_limit is not None and page < _FOR_PAGE * time_limit
+    return answer_seconds(n_observed) + (page if is_waited_for else 0.0)
 
 
 def _tolerance(text: str) -> Any:
@@ -189,26 +304,62 @@ def _parts(
     cor: str,
     missing: str,
     header: bool | None,
+    how: Preparing,
+    asked: Asked,
     share: float | None,
     by: str | None,
     seed: int,
-) -> tuple[um.Sample, um.Sample | None]:
-    """The rows to search and, where a share is asked for, those to confirm in."""
+    check: Callable[[], None],
+) -> tuple[um.Sample, um.Sample | None, Prepared]:
+    """The rows to search and, where a share is asked for, those to confirm in; and how they were prepared."""
     if share is None:
         if by is not None:
             raise um.UnmeasuredError("--confirm-by says how --confirm splits the rows. Give --confirm 0.5 with it.")
-        return _sample(file, columns, n, cor, missing, header), None
+        made = _table(file, columns, n, header, how, asked=asked)
+        return _as_sample(made, n, cor, missing, asked, check), None, made
+    if asked.groups is not None:
+        raise um.DataError("--confirm and --groups do not go together yet. Leave one of them out.")
     if n is not None:
         raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
-    frame = um.read(file, header=header)
-    frame.columns = frame.columns.map(str)
-    known = [name for name in frame.columns if name != by]
-    chosen = _chosen(columns, known) if columns else known
+    made = _table(file, columns, n, header, how, keep=by, asked=asked)
     first, second = (
-        um.as_sample(part[chosen], cor=cor, missing=missing)  # type: ignore[arg-type]
-        for part in um.split_rows(frame, share, by=by, rng=seed)
+        _as_sample(replace(made, frame=part.drop(columns=[by] if by else [])), None, cor, missing, asked, check)
+        for part in um.split_rows(made.frame, share, by=by, rng=seed)
     )
-    return first, second
+    return first, second, made
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Columns that are no items, as the command line and a file of knowledge name them: by name or pattern."""
+
+    covariates: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    groups: str | None = None  # the column of groups of people
+
+    @classmethod
+    def of(
+        cls,
+        covariates: list[str] | None,
+        outcomes: list[str] | None,
+        known: um.Knowledge | None = None,
+        groups: str | None = None,
+    ) -> Asked:
+        """From the options; knowledge may name covariates and outcomes too."""
+        return cls(
+            (*(covariates or ()), *getattr(known, "covariates", ())),
+            (*(outcomes or ()), *getattr(known, "outcomes", ())),
+            groups,
+        )
+
+    def among(self, known: list[str]) -> dict[str, Any]:
+        """The names of covariates and outcomes among columns, as options of :func:`unmeasured.as_sample`."""
+        from unmeasured.data.prepare import chosen_columns
+
+        return {
+            key: chosen_columns(getattr(self, key), known, f"column (--{key})") if getattr(self, key) else []
+            for key in ("covariates", "outcomes")
+        }
 
 
 def _searched(
@@ -258,23 +409,44 @@ def _searched(
     return replace(run, result=result if plain_names else result.rename())
 
 
-def _finish(run: Run, out: Path | None, *, as_json: bool, quiet: bool, until: float | None = None) -> None:
+def _finish(
+    run: Run,
+    out: Path | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+    until: float | None = None,
+    shared: um.Invariance | None = None,
+) -> None:
     """Write what was asked for, print the answer, and leave with a code that says whether there is one."""
     from unmeasured.report.screen import screen
-    from unmeasured.report.write import report_seconds, write_run
+    from unmeasured.report.write import page_seconds, write_run
+    from unmeasured.search.clock import slowness_since
 
-    n = len(run.result.graph.observed)
-    in_time = until is None or time.monotonic() + report_seconds(n, is_written=True) < until + _OVERTIME
-    page = write_run(run, out, with_page=in_time) if out is not None else None
+    needed = page_seconds(len(run.result.graph.observed)) * slowness_since(*_began)
+    in_time = until is None or time.monotonic() + needed < until + _OVERTIME
+    more = {} if shared is None else _shared_files(shared)
+    page = write_run(run, out, with_page=in_time, more=more) if out is not None else None
     if as_json:
         typer.echo(run.to_json())
     elif not quiet:
         typer.echo(screen(run.result, run.about.seconds, elsewhere=_all_remarks(page)))
+        if shared is not None:
+            typer.echo(f"\nWhat the groups share\n{shared.summary()}")
         typer.echo(f"\n{_where(page)}")
     if run.result.stopped.startswith("Interrupted"):
         sys.exit(130)
     if not run.result.graph.latents or not (run.result.sem.converged and run.result.sem.admissible):
         raise typer.Exit(1)
+
+
+def _shared_files(shared: um.Invariance) -> dict[str, str | bytes]:
+    """Tables of what groups share, and the diagram with the edges that differ."""
+    return {
+        "invariance.csv": csv_text(shared.table.reset_index()),
+        "differences.csv": csv_text(shared.differences),
+        "differences.svg": shared.plot().to_svg(),
+    }
 
 
 def _where(page: Path | None) -> str:
@@ -385,9 +557,12 @@ def fit_file(
     model: ModelArgument,
     file: FileArgument,
     n: SamplesOption = None,
-    cor: CorOption = "pearson",
+    cor: CorOption = "auto",
     missing: MissingOption = "ml",
+    na: NaOption = "",
+    reverse: ReverseOption = None,
     header: HeaderOption = None,
+    sheet: SheetOption = None,
     correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
     first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
     estimator: Annotated[str, typer.Option(help="ML, MLM, MLR (robust) or WLSMV (ordinal items).")] = "ML",
@@ -401,6 +576,7 @@ def fit_file(
     Example: unmeasured fit model.lav matrix.csv --n 301
     """
     asked = _model(model)
+    how = Preparing.of(None, na, reverse, sheet)
     options: dict[str, Any] = {}
     if estimator != "ML" or groups is not None or equal or missing == "fiml":
         if n is not None:
@@ -409,14 +585,21 @@ def fit_file(
             )
         shared = tuple(part.strip() for part in equal.split(",") if part.strip())
         options = {"estimator": estimator, "groups": groups, "equal": shared, "missing": missing}
-        options["cor"] = None if cor == "pearson" else cor
+        # With these, "auto" is what the estimator asks for: polychoric correlations for WLSMV, else Pearson's.
+        options["cor"] = None if cor in ("auto", "pearson") else cor
+        data: Any = _table(file, None, None, header, how, models=[asked], keep=groups).frame
+    else:
+        data = _sample(file, None, n, cor, missing, header, how, models=[asked])
     result = um.fit(
         asked.graph if isinstance(asked, um.Result) else asked,
-        um.read(file, header=header) if options else _sample(file, None, n, cor, missing, header, models=[asked]),
+        data,
         correlate_exogenous=correlate_exogenous,
         scale_latents="first-indicator" if first_indicator else "variance",
         **options,
     )
+    if not as_json and not options and not quiet:
+        for remark in data.remarks:
+            typer.echo(f"Data: {in_options(remark)}")
     _say(_fit_as_json(result) if as_json else result.summary(), quiet and not as_json)
     if not (result.converged and result.admissible):
         raise typer.Exit(1)
@@ -434,9 +617,12 @@ def compare(
     models: Annotated[list[Path], typer.Argument(help="Model files: lavaan text, or a result.json.")],
     file: FileArgument,
     n: SamplesOption = None,
-    cor: CorOption = "pearson",
+    cor: CorOption = "auto",
     missing: MissingOption = "ml",
+    na: NaOption = "",
+    reverse: ReverseOption = None,
     header: HeaderOption = None,
+    sheet: SheetOption = None,
     correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
     as_json: JsonOption = False,
 ) -> None:
@@ -445,7 +631,8 @@ def compare(
     Example: unmeasured compare mine.lav theirs.lav report/result.json matrix.csv --n 301
     """
     asked = {_model_name(path, models): _model(path) for path in models}
-    sample = _sample(file, None, n, cor, missing, header, models=asked.values())
+    how = Preparing.of(None, na, reverse, sheet)
+    sample = _sample(file, None, n, cor, missing, header, how, models=asked.values())
     compared = um.compare_models(asked, sample, correlate_exogenous=correlate_exogenous)
     typer.echo(_comparison_as_json(compared) if as_json else str(compared))
 
@@ -466,10 +653,16 @@ def _comparison_as_json(compared: ModelComparison) -> str:
 def check_file(
     file: FileArgument,
     columns: ColumnsOption = None,
+    exclude: ExcludeOption = None,
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
+    na: NaOption = "",
+    reverse: ReverseOption = None,
     header: HeaderOption = None,
+    sheet: SheetOption = None,
+    covariates: CovariatesOption = None,
+    outcomes: OutcomesOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -477,12 +670,17 @@ def check_file(
 
     Example: unmeasured check answers.csv --columns 'q*'
     """
-    checked = um.check(_sample(file, columns, n, cor, missing, header))
+    asked = Asked.of(covariates, outcomes)
+    made = _table(file, columns, n, header, Preparing.of(exclude, na, reverse, sheet), asked=asked)
+    given: dict[str, Any] = {"cor": cor, "missing": missing, **asked.among(list(made.frame.columns))}
+    checked = um.check(made.frame, **given) if n is None else um.check(cov=made.frame, n_samples=n, **given)
+    checked = replace(checked, sample=replace(checked.sample, remarks=(*made.notes, *checked.sample.remarks)))
     if as_json:
         findings = [{"topic": f.topic, "ok": f.ok, "text": f.text} for f in checked.findings]
-        typer.echo(_as_json({"ok": checked.ok, "findings": findings, "remarks": list(checked.sample.remarks)}))
+        record = {"ok": checked.ok, "faults": list(checked.faults), "findings": findings}
+        typer.echo(_as_json({**record, "remarks": list(checked.sample.remarks)}))
     else:
-        _say(str(checked), quiet)
+        _say(in_options(str(checked)), quiet)
     if not checked.ok:
         raise typer.Exit(1)
 
@@ -525,24 +723,40 @@ def simulate_file(
 
 _TEXTS = ("lavaan", "semopy", "dot", "dagitty", "graphml", "gml", "tetrad", "json")
 _PICTURES = ("svg", "pdf", "png")
+_PUBLISHED = ("docx", "xlsx", "latex", "html", "r", "methods", "bibtex")
+_EXPORTS = (*_TEXTS, *_PICTURES, *_PUBLISHED)
 
 
 @app.command("export")
 def export_result(
     result: ResultArgument,
-    to: Annotated[str, typer.Option("--to", help=f"One of {', '.join((*_TEXTS, *_PICTURES))}.")] = "lavaan",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A file; texts go to the screen without one.")] = None,
+    to: Annotated[str, typer.Option("--to", help=f"One of {', '.join(_EXPORTS)}.")] = "lavaan",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="A file. Texts go to the screen without one; others get a name by themselves."
+        ),
+    ] = None,
+    data: Annotated[str, typer.Option(help="With --to r: the file of the rows, which the script reads.")] = "",
     view: Annotated[str, typer.Option(help="Of a picture: full or latents.")] = "full",
     style: Annotated[str, typer.Option(help="Of a picture: colour or print.")] = "colour",
     r2: Annotated[bool, typer.Option("--r2", help="Write explained variances into a picture.")] = False,
 ) -> None:
-    """Take a result to another program, or draw it.
+    """Take a result to another program, draw it, or take it to an article.
 
-    Example: unmeasured export report/result.json --to dot
+    For an article: APA tables as docx, xlsx, latex or html; an R script that fits the model in lavaan (r); a paragraph
+    on methods with its limitations and references (methods); the references for BibTeX (bibtex).
+
+    Example: unmeasured export report/result.json --to docx --out tables.docx
     """
-    if to not in (*_TEXTS, *_PICTURES):
-        hint = nearest(to, (*_TEXTS, *_PICTURES)) or "."
-        raise um.UnmeasuredError(f"There is no export {to!r}{hint} There are {listing((*_TEXTS, *_PICTURES), 20)}.")
+    if to not in _EXPORTS:
+        hint = nearest(to, _EXPORTS) or "."
+        raise um.UnmeasuredError(f"There is no export {to!r}{hint} There are {listing(_EXPORTS, 20)}.")
+    if data and to != "r":
+        raise um.UnmeasuredError(f"--data is for --to r, whose script reads the rows; --to {to} does not use it.")
+    if to in _PUBLISHED:
+        _export_for_article(result, to, out, data)
+        return
     found = _run(result).result
     if to in _PICTURES:
         path = out or Path(f"diagram.{to}")
@@ -556,6 +770,22 @@ def export_result(
         typer.echo(text)
     else:
         write_text(out, text)
+
+
+def _export_for_article(result: Path, to: str, out: Path | None, data: str) -> None:
+    from unmeasured.publish.publication import BINARY, FORMATS, Publication
+
+    run = _run(result)
+    article = Publication(run, _stability_beside(result, run))
+    if out is None and to not in BINARY:
+        typer.echo(article.to_r(data=data) if to == "r" else getattr(article, f"to_{to}")(), nl=False)
+        return
+    path = out or Path(FORMATS[to])
+    if to == "r":
+        article.to_r(path, data=data)
+    else:
+        article.write(to, path)
+    typer.echo(f"Written: {path}", err=True)
 
 
 @app.command("datasets")
@@ -595,29 +825,98 @@ def _sample(
     cor: str,
     missing: str,
     header: bool | None = None,
+    how: Preparing | None = None,
     *,
     models: Iterable[Any] = (),
+    asked: Asked | None = None,
 ) -> um.Sample:
     """The data of a file: the columns asked for, or those that the models are about, or all."""
-    frame = um.read_matrix(file) if n is not None else um.read(file, header=header)
+    return _as_sample(_table(file, columns, n, header, how, models=models, asked=asked), n, cor, missing, asked)
+
+
+def _table(
+    file: Path,
+    columns: list[str] | None,
+    n: float | None,
+    header: bool | None = None,
+    how: Preparing | None = None,
+    *,
+    models: Iterable[Any] = (),
+    keep: str | None = None,
+    asked: Asked | None = None,
+) -> Prepared:
+    """The table of a file, prepared; ``keep``: a column that is no variable but is needed, such as groups of rows."""
+    from unmeasured.data.prepare import prepared
+
+    how, asked = how or Preparing(), asked or Asked()
+    keep = asked.groups if asked.groups is not None else keep
+    columns = [*columns, *asked.covariates, *asked.outcomes] if columns else columns
+    if n is not None and asked.groups is not None:
+        raise um.DataError("--groups needs rows; --n says that the file is a matrix.")
+    if n is not None:
+        if how.na or how.reverse or how.sheet is not None:
+            raise um.UnmeasuredError("--na, --reverse and --sheet are for rows; --n says that the file is a matrix.")
+        matrix = um.read_matrix(file)
+        matrix.columns = matrix.index = matrix.columns.map(str)
+        chosen = prepared(matrix, columns=columns or _used(models, list(matrix.columns)), exclude=how.exclude)
+        return replace(chosen, frame=matrix.loc[chosen.frame.columns, chosen.frame.columns])
+    frame = _rows(file, header, how.sheet)
+    known = list(frame.columns)
+    if keep is not None and keep not in known:
+        raise um.DataError(
+            f"There is no column {keep!r} in the file{nearest(keep, known) or '.'} It has {listing(known)}."
+        )
+    wanted = [name for name in (columns or _used(models, known)) if columns or name != keep]
+    made = prepared(frame, columns=wanted, exclude=how.exclude, na=how.na, reverse=how.reverse)
+    return made if keep is None else replace(made, frame=made.frame.assign(**{keep: frame[keep]}))
+
+
+def _rows(file: Path, header: bool | None, sheet: str | None) -> pd.DataFrame:
+    """The rows of a file; a matrix that was given without its number of samples is refused as such."""
+    try:
+        frame = um.read(file, header=header, sheet=0 if sheet is None else sheet)
+    except um.DataError:
+        if _is_matrix(file):
+            raise um.DataError(_GIVE_N.format(file.name)) from None
+        raise
     frame.columns = frame.columns.map(str)
-    chosen = _chosen(columns, list(frame.columns)) if columns else _used(models, list(frame.columns))
+    if len(frame) <= len(frame.columns) + 1 and _is_matrix(file):
+        raise um.DataError(_GIVE_N.format(file.name))
+    return frame
+
+
+_GIVE_N = "{!r} holds a covariance or correlation matrix, not rows: give --n, the number of samples it was made from."
+
+
+def _is_matrix(file: Path) -> bool:
+    """Whether a file can be read as a matrix that is symmetric, with a positive diagonal."""
+    try:
+        matrix = um.read_matrix(file).to_numpy()
+    except um.UnmeasuredError:
+        return False
+    scale = matrix.diagonal().max()
+    return bool(len(matrix) > 1 and (matrix.diagonal() > 0).all() and abs(matrix - matrix.T).max() <= 1e-6 * scale)
+
+
+def _as_sample(
+    made: Prepared,
+    n: float | None,
+    cor: str,
+    missing: str,
+    asked: Asked | None = None,
+    check: Callable[[], None] | None = None,
+) -> um.Sample:
+    from unmeasured.sem.estimate import split_rows_by_group
+
+    asked, frame, labels = asked or Asked(), made.frame, list[str]()
+    if asked.groups is not None:
+        frame, labels = split_rows_by_group(frame, asked.groups)
+    given: dict[str, Any] = {"cor": cor, "missing": missing, **asked.among(list(frame.columns))}
     if n is None:
-        return um.as_sample(frame[chosen], cor=cor, missing=missing)  # type: ignore[arg-type]
-    frame.index = frame.columns
-    return um.as_sample(cov=frame.loc[chosen, chosen], n_samples=n, cor=cor, missing=missing)  # type: ignore[arg-type]
-
-
-def _chosen(patterns: Iterable[str], known: list[str]) -> list[str]:
-    """Columns by name or pattern, in the order of the file; a pattern that matches nothing is a mistake."""
-    wanted: set[str] = set()
-    for pattern in (part.strip() for given in patterns for part in given.split(",")):
-        found = [name for name in known if name == pattern] or [name for name in known if fnmatchcase(name, pattern)]
-        if not found:
-            hint = nearest(pattern, known) or "."
-            raise um.DataError(f"No column is called {pattern!r}, nor matches it{hint} The file has {listing(known)}.")
-        wanted.update(found)
-    return [name for name in known if name in wanted]
+        sample = um.as_sample(frame, groups=labels, check=check, **given)
+    else:
+        sample = um.as_sample(cov=frame, n_samples=n, **given)
+    return replace(sample, remarks=(*made.notes, *sample.remarks))
 
 
 def _used(models: Iterable[Any], known: list[str]) -> list[str]:
@@ -684,6 +983,8 @@ def about_bench() -> None:
 
 def main() -> NoReturn:
     """Entry point: a user's mistake is one sentence on standard error, never a trace."""
+    global _began
+    _began = time.monotonic(), time.process_time()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # names of files may hold what the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
@@ -701,7 +1002,7 @@ def main() -> NoReturn:
             raise
         _leave_usage(error)
     if code == 130:
-        _leave("stopped.", 130)
+        _leave(_stopped(sys.argv[1:]), 130)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -710,9 +1011,15 @@ def _called() -> Any:
     level = logger.level
     with warnings.catch_warnings():
         # A warning is a sentence too; the line of code it came from helps nobody here.
-        warnings.showwarning = lambda message, *_, **__: typer.echo(f"unmeasured: {message}", err=True)
+        warnings.showwarning = lambda message, *_, **__: typer.echo(f"unmeasured: {in_options(str(message))}", err=True)
         try:
-            if "bench" in sys.argv[1:2] or any(name.startswith("_UNMEASURED_COMPLETE") for name in os.environ):
+            is_bench = "bench" in sys.argv[1:2]
+            if is_bench and not HAS_BENCH:
+                raise um.UnmeasuredError(
+                    "The benchmarks are not part of an installed package. Get a copy of its repository, and there: pip "
+                    "install -e '.[dev]'"
+                )
+            if is_bench or (HAS_BENCH and any(name.startswith("_UNMEASURED_COMPLETE") for name in os.environ)):
                 for name in ("cli_bench", "cli_studies"):  # which load much that no other command needs
                     importlib.import_module(f"unmeasured.{name}")
             return app(prog_name="unmeasured", standalone_mode=False)
@@ -720,8 +1027,62 @@ def _called() -> Any:
             logger.setLevel(level)  # a command may have been quiet
 
 
+# What the library calls its arguments, and what the command line calls them.
+_IN_OPTIONS = tuple(
+    (re.compile(pattern), option)
+    for pattern, option in (
+        (r"header=False \(--no-header\)", "--no-header"),
+        (r"header=True \(--header\)", "--header"),
+        (r"\bcor='([\w-]+)'", r"--cor \1"),
+        (r"\bmissing='([\w-]+)'", r"--missing \1"),
+        (r"\bn_samples must\b", "--n must"),
+        (r"\bn_samples is\b", "--n is"),
+        (r"pass it as cov= with n_samples=", "give --n"),
+        (r"\bn_samples\b", "--n"),
+        (r"\bn_latents\b", "--n-latents"),
+        (r"\bmax_group_size\b", "--max-group-size"),
+        (r"\btime_limit\b", "--time-limit"),
+        (r"\bmath\.inf\b", "inf"),
+        (r" or None(?=; got)", ""),
+        (r", or names= for all", ""),
+        (r", or give names= \(in their order\)", ""),
+        (r", or ask for the nearest matrix that is \(repair=True\)", ""),
+        (r" Rows of samples go in as X \(fit of a search\)\.", ""),
+        (r" Other files: read them with pandas and pass the data frame\.", " Save it as one of these."),
+        (r"Turn them into numbers with pandas\.to_numeric", "Write them as numbers, or leave them out with --exclude"),
+        (r", or say that they have one \(pandas: cat\.as_ordered\(\)\)", ""),
+        (r"replace it by NaN first", "name it with --na"),
+        (r"(?<=[.,] )Select the numeric columns first", "Choose columns of numbers with --columns, or --exclude these"),
+        (r"\bLeave (it|them|one of them) out(?=[.,])", r"Leave \1 out (--exclude)"),
+        (r"Name its encoding, such as encoding='latin-1' for older files", "Save it in UTF-8"),
+        (r", such as encoding='utf-16'", "; save it in UTF-8"),
+        (r"criterion=\"bic\"", "this criterion"),
+    )
+)
+
+
+def in_options(text: str) -> str:
+    """A sentence of the library as the command line says it: options, not arguments of Python.
+
+    >>> in_options("n_samples must be at least 2; got 1. Compare with cor='spearman-normal'.")
+    '--n must be at least 2; got 1. Compare with --cor spearman-normal.'
+    """
+    for pattern, option in _IN_OPTIONS:
+        text = pattern.sub(option, text)
+    return text
+
+
+def _stopped(arguments: Sequence[str]) -> str:
+    """What Ctrl-C ended, where the command itself had nothing to say about it."""
+    name = " ".join(arguments[: 2 if arguments[:1] == ["bench"] else 1])
+    return (
+        f"{name} was stopped by Ctrl-C before it had an answer. No file is left half written: each is replaced only "
+        "when the new one is complete."
+    )
+
+
 def _leave(sentence: str, code: int) -> NoReturn:
-    typer.echo(f"unmeasured: {sentence}", err=True)
+    typer.echo(f"unmeasured: {in_options(sentence)}", err=True)
     sys.exit(code)
 
 

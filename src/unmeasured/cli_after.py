@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import unmeasured as um
-from unmeasured import cli
-from unmeasured.cli import FileArgument, HeaderOption, JsonOption, ModelArgument, QuietOption, ResultArgument
+from unmeasured import apa, cli
+from unmeasured.cli import (
+    FileArgument,
+    HeaderOption,
+    JsonOption,
+    ModelArgument,
+    NaOption,
+    QuietOption,
+    ResultArgument,
+    ReverseOption,
+    SheetOption,
+)
+from unmeasured.data.prepare import chosen_columns
 from unmeasured.files import csv_text, write_csv
 
 if TYPE_CHECKING:
@@ -32,7 +43,10 @@ def scores(
             "--standardise", help="For a model of a matrix: put rows on its scale by their own means and deviations."
         ),
     ] = False,
+    na: NaOption = "",
+    reverse: ReverseOption = None,
     header: HeaderOption = None,
+    sheet: SheetOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Where each row stands on each latent: factor scores, one line for each row of the file, in its order.
@@ -41,10 +55,9 @@ def scores(
 
     Example: unmeasured scores report/result.json answers.csv --out scores.csv --keep id --errors
     """
-    rows = um.read(file, header=header)
-    rows.columns = rows.columns.map(str)
+    rows = cli._table(file, None, None, header, cli.Preparing.of(None, na, reverse, sheet)).frame
     fit = _fitted(model, rows)
-    copied = rows[cli._chosen(keep, list(rows.columns))] if keep else rows[[]]
+    copied = rows[chosen_columns(keep, list(rows.columns))] if keep else rows[[]]
     mean = None
     if standardise:
         rows, mean = _on_its_scale(rows, fit), [0.0] * len(fit.sample.names)
@@ -89,7 +102,7 @@ def effects(
     found = cli._run(result).result
     if member:
         table = found.fit.effects(cause, effect, level=level)
-        text = table.to_string(index=False, float_format=lambda value: f"{value:.3f}", na_rep="")
+        text = apa.table_text(table, 3)
     else:
         over = class_effects(found, cause, effect, level=level)
         table, text = over.table, str(over.pairs[0] if len(over.pairs) == 1 else over)

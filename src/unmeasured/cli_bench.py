@@ -17,12 +17,14 @@ from unmeasured.benchmark import (
     calibration,
     claims,
     consistency,
+    covariates,
     engine,
     experiment,
     figures,
     fuzz,
     page,
     partitions,
+    people,
     records,
     runner,
     studies,
@@ -160,6 +162,30 @@ def bench_knowledge(
     _keep("knowledge", figures | {f"given_{key}": value for key, value in given.figures.items()}, keep)
 
 
+@bench.command("covariates")
+def bench_covariates(
+    models: Annotated[int, typer.Option(min=2, help="Random models, at each sample size.")] = 100,
+    samples: Annotated[
+        list[int] | None, typer.Option(min=50, max=_MOST_ROWS, help="Rows; may be given again. 500 and 2000.")
+    ] = None,
+    seed: SeedOption = 21,
+) -> None:
+    """Edges of covariates and outcomes, and what they tell of directions between latents, in simulated rows."""
+    for result in covariates.placed(tuple(samples or (500, 2000)), models, seed):
+        typer.echo(str(result))
+
+
+@bench.command("groups")
+def bench_groups(
+    models: Annotated[int, typer.Option(min=2, help="Random models.")] = 50,
+    groups: Annotated[int, typer.Option(min=2, max=20, help="Groups of people.")] = 3,
+    rows: Annotated[int, typer.Option(min=50, max=_MOST_ROWS, help="Rows of each group.")] = 300,
+    seed: SeedOption = 21,
+) -> None:
+    """One structure in several groups of people: searched at once, one by one, and pooled."""
+    typer.echo(str(people.searched(models, groups, rows, seed)))
+
+
 @bench.command("calibration")
 def bench_calibration(
     graphs: Annotated[int, typer.Option(min=1, max=20, help="Graphs of the realistic suite, the first ones.")] = 20,
@@ -226,10 +252,14 @@ def bench_fuzz(
     trace: Annotated[bool, typer.Option("--trace", help="Print where every failure came from.")] = False,
 ) -> None:
     """Malformed input for every entry point: how much is answered, refused with a sentence, or fails otherwise."""
+    from unmeasured.app.project import Project
+
     compile_kernels()
     failed = False
     for name in entry or fuzz.ENTRIES:
-        tally = fuzz.fuzz(name, inputs, seed, first=first, limit=limit, command=cli.main, verbose=trace)
+        tally = fuzz.fuzz(
+            name, inputs, seed, first=first, limit=limit, command=cli.main, project=Project, verbose=trace
+        )  # fmt: skip
         typer.echo(str(tally))
         failed |= not tally.ok
     if failed:

@@ -10,7 +10,16 @@ import typer
 
 import unmeasured as um
 from unmeasured import cli
-from unmeasured.cli import FileArgument, HeaderOption, JsonOption, ModelArgument, QuietOption
+from unmeasured.cli import (
+    FileArgument,
+    HeaderOption,
+    JsonOption,
+    ModelArgument,
+    NaOption,
+    QuietOption,
+    ReverseOption,
+    SheetOption,
+)
 from unmeasured.files import csv_text, write_folder
 
 if TYPE_CHECKING:
@@ -25,7 +34,10 @@ def invariance(
     estimator: Annotated[str, typer.Option(help="ML; MLM or MLR where the data are not normal.")] = "ML",
     first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the tables, as CSV files.")] = None,
+    na: NaOption = "",
+    reverse: ReverseOption = None,
     header: HeaderOption = None,
+    sheet: SheetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -33,8 +45,7 @@ def invariance(
 
     Example: unmeasured invariance model.lav rows.csv --groups school
     """
-    rows = um.read(file, header=header)
-    rows.columns = rows.columns.map(str)
+    rows = cli._table(file, None, None, header, cli.Preparing.of(None, na, reverse, sheet)).frame
     found = um.invariance(
         cli._model(model),
         rows,

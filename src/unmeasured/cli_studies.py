@@ -19,15 +19,18 @@ def bench_time_limits(
     sizes: Annotated[str, typer.Option(help="Observed variables.")] = "60,150,300",
     limits: Annotated[str, typer.Option(help="Seconds.")] = "2,10,30",
     report: Annotated[bool, typer.Option("--report", help="Write reports too.")] = False,
+    processor: Annotated[
+        bool, typer.Option("--processor", help="Limits are processor seconds: for a machine that is busy.")
+    ] = False,
 ) -> None:
-    """Whether time limits are kept, by the command line as a whole."""
+    """Whether time limits are kept, by the command line as a whole, loading Python and its libraries included."""
     try:
         asked = [[float(part) for part in given.split(",")] for given in (sizes, limits)]
     except ValueError:
         raise um.UnmeasuredError(
             f"--sizes and --limits take numbers such as 60,150; got {sizes!r}, {limits!r}."
         ) from None
-    for kept in time_limits([int(size) for size in asked[0]], asked[1], is_written=report):
+    for kept in time_limits([int(size) for size in asked[0]], asked[1], is_written=report, by_processor=processor):
         typer.echo(str(kept))
 
 

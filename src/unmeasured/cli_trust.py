@@ -14,13 +14,20 @@ from unmeasured import cli
 from unmeasured.cli import (
     ColumnsOption,
     CorOption,
+    CovariatesOption,
+    ExcludeOption,
     FileArgument,
     GroupSizeOption,
+    GroupsOption,
     HeaderOption,
     JsonOption,
     MissingOption,
+    NaOption,
+    OutcomesOption,
     PenaltyOption,
+    ReverseOption,
     SamplesOption,
+    SheetOption,
     ToleranceOption,
 )
 
@@ -29,13 +36,20 @@ from unmeasured.cli import (
 def stability(
     file: FileArgument,
     columns: ColumnsOption = None,
+    exclude: ExcludeOption = None,
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
+    na: NaOption = "",
+    reverse: ReverseOption = None,
     header: HeaderOption = None,
+    sheet: SheetOption = None,
     penalty: PenaltyOption = 1.0,
     tolerance: ToleranceOption = "auto",
     max_group_size: GroupSizeOption = 3,
+    covariates: CovariatesOption = None,
+    outcomes: OutcomesOption = None,
+    groups: GroupsOption = None,
     replicates: Annotated[int, typer.Option(help="How many replicates.")] = 200,
     method: Annotated[
         str, typer.Option(help="bootstrap, subsample or parametric (a matrix is always that).")
@@ -58,11 +72,15 @@ def stability(
     from unmeasured.report.write import write_run
     from unmeasured.search.warm import compile_kernels
 
-    sample = cli._sample(file, columns, n, cor, missing, header)
+    how = cli.Preparing.of(exclude, na, reverse, sheet)
+    asked = cli.Asked.of(covariates, outcomes, None, groups)
+    sample = cli._sample(file, columns, n, cor, missing, header, how, asked=asked)
     options = {
         "penalty": penalty,
         "tolerance": cli._tolerance(tolerance),
         "max_group_size": max_group_size,
+        "covariates": sample.covariates,
+        "outcomes": sample.outcomes,
         "cor": cor,
         "missing": missing,
     }
@@ -88,7 +106,9 @@ def stability(
         raise cli.Interrupted(f"stopped; {kept}.") from None
     _show(stable, threshold, as_json)
     if out is not None:
-        about = About(title=title, data=file.name, command=cli._command(), seconds=time.perf_counter() - begun)
+        about = About(
+            title=title, data=file.name, command=cli._command(), seconds=time.perf_counter() - begun, na=how.na
+        )
         page = write_run(run_of(search, about=about), out, stability=stable)
         typer.echo(f"\n{cli._where(page)}", err=as_json)
 
@@ -105,30 +125,43 @@ def _show(stable: um.Stability, threshold: float, as_json: bool) -> None:
 def path(
     file: FileArgument,
     columns: ColumnsOption = None,
+    exclude: ExcludeOption = None,
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
+    na: NaOption = "",
+    reverse: ReverseOption = None,
     header: HeaderOption = None,
+    sheet: SheetOption = None,
     max_group_size: GroupSizeOption = 3,
-    penalties: Annotated[str, typer.Option(help="A ladder of your own, such as '1,2,5,10'.")] = "",
+    penalties: Annotated[str, typer.Option(help="Penalties of your own, such as '1,2,5,10'.")] = "",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A folder for the tables, the figure and models.")
+        Path | None, typer.Option("--out", "-o", help="A folder for the tables, the figure and a result for each step.")
     ] = None,
 ) -> None:
-    """The graph at a ladder of penalties, from BIC's to one that keeps little, and the rung to read first.
+    """The graph at penalties from BIC's to one that keeps little, and the step to read first.
 
-    Example: unmeasured path answers.csv --columns 'q*' --out ladder
+    With --out every step is written as a result (step-01.json, ...), which report, export, fit, compare, scores and
+    effects take.
+
+    Example: unmeasured path answers.csv --columns 'q*' --out penalties
     """
     from unmeasured.search.warm import compile_kernels
 
-    ladder = [_number(part) for part in penalties.split(",")] if penalties else None
-    sample = cli._sample(file, columns, n, cor, missing, header)
+    asked = [_number(part) for part in penalties.split(",")] if penalties else None
+    how = cli.Preparing.of(exclude, na, reverse, sheet)
+    sample = cli._sample(file, columns, n, cor, missing, header, how)
     compile_kernels()
-    found = um.penalty_path(sample, ladder, max_group_size=max_group_size, verbose=sys.stderr.isatty())
+    found = um.penalty_path(sample, asked, max_group_size=max_group_size, verbose=sys.stderr.isatty())
     typer.echo(str(found))
-    if out is not None:
-        found.write(out)
-        typer.echo(f"\nTables, figure and the model of each rung: {out}")
+    if out is None:
+        typer.echo("\nNothing was written; --out FOLDER keeps the model of every step, to be reported and exported.")
+        return
+    found.write(out)
+    first = out / f"step-{found.suggested + 1:02d}.json"
+    typer.echo(
+        f"\nTables, figure and the model of each step: {out}\nRead first: unmeasured report {first} --out report"
+    )
 
 
 def _number(text: str) -> float:

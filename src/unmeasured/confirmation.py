@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmeasured import apa
 from unmeasured.answer.result import Result
-from unmeasured.answer.words import number, probability
+from unmeasured.answer.words import number
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
 from unmeasured.remarks import by_consequence, distrust
@@ -104,8 +105,11 @@ class Confirmation:
         tables = []
         for result in (self.found, self.result):
             loadings = result.loadings.rename(columns={"latent": "source", "indicator": "target"})
-            paths = result.latent_paths.assign(kind="path", fixed=False)
-            tables.append(pd.concat([loadings.assign(kind="loading"), paths], ignore_index=True))
+            paths = [result.latent_paths.assign(kind="path", fixed=False)]
+            if len(result.direct_effects):
+                direct = result.direct_effects.rename(columns={"covariate": "source", "item": "target"})
+                paths.append(direct.assign(kind="direct", fixed=False))
+            tables.append(pd.concat([loadings.assign(kind="loading"), *paths], ignore_index=True))
         before, after = tables
         table = after[["source", "target", "kind"]].copy()
         table["std_found"] = before["std"].to_numpy()
@@ -144,7 +148,7 @@ class Confirmation:
         weak = self.edges[self.edges["pvalue"] >= 0.05]
         if len(weak):
             shown = listing(
-                f"{a} → {b} (p {probability(p, '= ')})"
+                f"{a} → {b} (p {apa.p_value(p, '= ')})"
                 for a, b, p in zip(weak["source"], weak["target"], weak["pvalue"])
             )
             yield f"{len(weak)} of {len(self.edges)} edges do not differ from zero at 5% in the new rows: {shown}."
@@ -152,7 +156,13 @@ class Confirmation:
             yield f"All {len(self.edges)} loadings and paths differ from zero at 5% in the new rows."
 
     def __str__(self) -> str:
-        return "\n".join([self.table.round(3).to_string(), "", *(f"- {sentence}" for sentence in self.sentences)])
+        return "\n".join(
+            [
+                self.table.round(3).to_string(formatters={"pvalue": apa.p_value}),
+                "",
+                *(f"- {sentence}" for sentence in self.sentences),
+            ]
+        )
 
 
 def confirm(
@@ -224,9 +234,15 @@ def _sample(search: Search | None, result: Result, rows: Any, cov: Any, n_sample
         return as_sample(rows, cov=cov, n_samples=n_samples).select(names)
     if search is not None:
         return search.prepared(rows).select(names)
-    kinds = set(result.sem.sample.kinds)
+    variables, given = result.graph.variables, result.sem.sample
+    kinds = {kind for x, kind in zip(given.names, given.kinds) if x not in variables.covariates}
     cor = "spearman-normal" if kinds == {"scores"} else "auto" if kinds & {"ordinal", "scores"} else "pearson"
-    return as_sample(rows, cor=cor).select(names)  # type: ignore[arg-type]
+    return as_sample(
+        rows,
+        cor=cor,  # type: ignore[arg-type]
+        covariates=variables.covariates,
+        outcomes=variables.outcomes,
+    ).select(names)
 
 
 def _ways(result: Result) -> dict[str, str]:

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 
 
 class UnmeasuredError(ValueError):
-    """Any mistake in what the caller gave us; the text says how to mend it."""
+    """Any mistake in what the caller gave us; the text says what to do."""
 
 
 class GraphError(UnmeasuredError):
@@ -23,7 +23,14 @@ class ModelError(UnmeasuredError):
 
 
 class DataError(UnmeasuredError):
-    """Data that cannot carry the analysis: not symmetric, not positive definite, constant, too few rows."""
+    """Data that cannot carry the analysis: not symmetric, not positive definite, constant, too few rows.
+
+    ``columns`` are those without which the fault is gone, where they are known: a check leaves them out and looks on.
+    """
+
+    def __init__(self, message: str = "", columns: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.columns = tuple(columns)
 
 
 class SearchStopped(UnmeasuredError):

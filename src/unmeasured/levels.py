@@ -65,12 +65,13 @@ def strongest_level(graph: CPDAG, fit: Fit) -> Level:
     table = fit.parameters
     rows = table[table["op"] == "=~"]
     first = {latent: group[0] for group in graph.groups for latent in group}
-    share: dict[str, dict[str, float]] = {name: {} for name in graph.observed}
+    items = graph.variables.indicators
+    share: dict[str, dict[str, float]] = {name: {} for name in items}
     for latent, item, std in zip(rows["lhs"], rows["rhs"], rows["std"], strict=True):
         if item in share and latent in first and not math.isnan(std):
             share[item][first[latent]] = share[item].get(first[latent], 0.0) + float(std) ** 2
     latents = tuple(max(parts, key=parts.__getitem__) if parts else "" for parts in share.values())
-    return Level(graph.observed, latents)
+    return Level(items, latents)
 
 
 def model_levels(graph: CPDAG, fit: Fit) -> tuple[Level, ...]:

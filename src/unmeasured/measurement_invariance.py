@@ -17,10 +17,11 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from unmeasured import apa
 from unmeasured.answer.result import Result
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
@@ -28,6 +29,10 @@ from unmeasured.sem import indices
 from unmeasured.sem.fit import Estimator, FitMissing, fit
 from unmeasured.sem.groups import GroupFit, kind_of, predictors_of
 from unmeasured.sem.parameters import LatentScale, Model
+
+if TYPE_CHECKING:
+    from unmeasured.diagram.draw import Drawing
+    from unmeasured.diagram.picture import View
 
 # Each step: what is equal across groups.
 STEPS: dict[str, tuple[str, ...]] = {
@@ -59,6 +64,7 @@ class Invariance:
 
     fits: Mapping[str, GroupFit]
     _refit: Callable[..., GroupFit]
+    result: Result | None = None  # of the search whose answer is compared, where it is one
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -81,6 +87,30 @@ class Invariance:
         frame["holds"] = (frame["d_cfi"] >= -_CFI_FALLS) & (frame["d_rmsea"] <= _RMSEA_RISES)
         frame["holds"] = frame["holds"].astype(object).where(frame["d_cfi"].notna(), None)
         return frame.rename_axis("step")
+
+    @property
+    def differing_edges(self) -> tuple[tuple[str, str], ...]:
+        """Loadings and paths that the groups do not share by BIC, as ``(cause, effect)``, the clearest first."""
+        rows = self.differences
+        rows = rows[rows["differs"] & rows["op"].isin(["=~", "~"])]
+        ends = [(b, a) if op == "~" else (a, b) for a, op, b in zip(rows["lhs"], rows["op"], rows["rhs"], strict=True)]
+        return tuple(dict.fromkeys(ends))
+
+    def plot(self, view: View = "auto", **options: Any) -> Drawing:
+        """The path diagram of the answer that is compared, edges that differ between the groups marked with ≠.
+
+        Figures are those of the answer; ``options`` are those of :meth:`unmeasured.Result.plot`.
+
+        Raises
+        ------
+        ModelError
+            When what is compared is no answer of a search, but a model.
+        """
+        if self.result is None:
+            raise ModelError(
+                "A diagram is of the answer of a search: give a fitted search or its Result to invariance."
+            )
+        return self.result.plot(view, marked=self.differing_edges, **options)
 
     @property
     def highest(self) -> str:
@@ -161,7 +191,7 @@ class Invariance:
         lines = [
             f"Invariance of measurement across {len(self.groups)} groups ({sizes})",
             "",
-            shown.to_string(float_format=lambda v: f"{v:.3f}", na_rep=""),
+            apa.table_text(shown, 3, index=True),
             "",
             *self._sentences(),
         ]
@@ -188,7 +218,7 @@ class Invariance:
                 lines.append(f"Different by BIC, {kind}: {listing(named)}{more}.")
         if "intercepts" in self.fits and len(self.latent_means):
             caution = (
-                "" if highest in ("intercepts", "residuals") else " (equal intercepts do not hold: do not lean on them)"
+                "" if highest in ("intercepts", "residuals") else " (equal intercepts do not hold: do not rely on them)"
             )
             means = [
                 f"{row.latent} {row.mean:+.2f} (s.e. {row.se:.2f}) in {row.group}"
@@ -266,7 +296,9 @@ def invariance(
         scale_latents=scale_latents,
         correlate_outcomes=correlate_outcomes,
     )
-    return Invariance({step: refit(equal=equal) for step, equal in STEPS.items()}, refit)
+    result = getattr(model, "result_", model)
+    fits = {step: refit(equal=equal) for step, equal in STEPS.items()}
+    return Invariance(fits, refit, result if isinstance(result, Result) else None)
 
 
 def _fit_groups(model: Any, rows: Any, **options: Any) -> GroupFit:

@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unmeasured import apa
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.missing import Missing, standardised
 from unmeasured.data.normality import Mardia, mardia
 from unmeasured.data.roles import question
 from unmeasured.data.sample import Cor, Sample, as_sample
-from unmeasured.errors import listing
+from unmeasured.errors import DataError, listing
 from unmeasured.sem.indices import p_value
 from unmeasured.sem.rank import rank_codimension, rank_shortfalls
 
@@ -64,11 +65,21 @@ def check(
     repair: bool = False,
     cor: Cor = "auto",
     missing: Missing = "ml",
+    covariates: Sequence[str] = (),
+    outcomes: Sequence[str] = (),
 ) -> Check:
     """Look at data before a search: enough samples and indicators, Gaussian, a latent model warranted, collinear?
 
     Parameters are those of :func:`unmeasured.as_sample`, but for ``cor``, which is "auto": items of a few values are
-    taken as ordinal.
+    taken as ordinal. Covariates and outcomes are no indicators, and only these are looked at.
+
+    Every fault of a data frame is reported, not the first alone: columns that cannot be analysed are listed in
+    ``faults`` and left out, and the check goes on with the others.
+
+    Raises
+    ------
+    DataError
+        Where nothing is left to look at; its text has every fault found until then, one to a line.
 
     Examples
     --------
@@ -84,15 +95,40 @@ def check(
       ok    indicators    9 variables can measure up to 4 latents (each needs two of its own, and four
                           variables are the least that can test one).
       ok    dependence    The variables depend on one another: chi-square 918.9 on 36 df against
-                          independence, p < 0.001.
+                          independence, p < .001.
       ok    latents       A latent model is warranted: for 9 of 9 variables BIC prefers causes shared
                           with others to the saturated model. Kaiser-Meyer-Olkin measure 0.75.
       ok    collinearity  No variable is nearly a sum of others (largest squared multiple correlation
                           0.63).
     """
-    return Check(
-        as_sample(X, cov=cov, n_samples=n_samples, names=names, sd=sd, repair=repair, cor=cor, missing=missing)
-    )
+    faults: list[str] = []
+    while True:
+        try:
+            sample = as_sample(
+                X, cov=cov, n_samples=n_samples, names=names, sd=sd, repair=repair, cor=cor, missing=missing,
+                covariates=covariates, outcomes=outcomes,
+            )  # fmt: skip
+            return Check.of(sample, faults=tuple(faults))
+        except DataError as error:
+            faults.append(str(error))
+            rest = _without(X if cov is None else cov, error.columns, is_matrix=cov is not None)
+            if rest is None or names is not None or sd is not None:
+                if len(faults) == 1:
+                    raise
+                raise DataError("\n".join(faults)) from None
+            X, cov = (rest, None) if cov is None else (None, rest)
+            covariates, outcomes = ([x for x in role if x not in error.columns] for role in (covariates, outcomes))
+
+
+def _without(table: Any, columns: Sequence[str], *, is_matrix: bool) -> pd.DataFrame | None:
+    """The data without some of their columns; None where that leaves too little, or they cannot be told apart."""
+    if not isinstance(table, pd.DataFrame) or not columns:
+        return None
+    known = [str(name) for name in table.columns]
+    kept = [k for k, name in enumerate(known) if name not in set(columns)]
+    if len(kept) < 2 or len(kept) == len(known):
+        return None
+    return table.iloc[kept, kept] if is_matrix else table.iloc[:, kept]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,10 +141,18 @@ class Check:
         The data as a search would use them.
     answered : tuple of Finding
         Answers given earlier, for a sample whose rows are not at hand any more; empty: they are found now.
+    faults : tuple of str
+        Why columns were left out that a search would refuse.
     """
 
     sample: Sample
     answered: tuple[Finding, ...] = ()
+    faults: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, sample: Sample, answered: tuple[Finding, ...] = (), faults: tuple[str, ...] = ()) -> Check:
+        """Look at the indicators of a sample: covariates and outcomes are left out."""
+        return cls(sample.select(sample.indicators), answered, faults)
 
     def __str__(self) -> str:
         return self.explain()
@@ -125,7 +169,7 @@ class Check:
     @property
     def ok(self) -> bool:
         """Whether nothing speaks against a search."""
-        return all(finding.ok for finding in self.findings)
+        return not self.faults and all(finding.ok for finding in self.findings)
 
     @property
     def least_correlation(self) -> float:
@@ -301,9 +345,20 @@ class Check:
     def explain(self) -> str:
         """All of it as text: one sentence per question, then what was done to the data."""
         n, sample = len(self.sample.names), self.sample
-        verdict = "nothing speaks against a search" if self.ok else "mind what is marked with !"
+        is_ok = all(finding.ok for finding in self.findings)
+        verdict = "nothing speaks against a search" if is_ok else "mind what is marked with !"
         size = "a population" if math.isinf(sample.n) else f"{sample.n:g} samples"
-        lines = [f"{n} variables, {size}: {verdict}."]
+        lines = []
+        for fault in self.faults:
+            lines += _wrapped(f"  {'!!':<4}  {'fault':<12}  ", fault)
+        if lines:
+            lines = [
+                "A search would refuse these data:",
+                *lines,
+                "",
+                "Without the columns named, which a search would leave out only if told to:",
+            ]
+        lines.append(f"{n} variables, {size}: {verdict}.")
         for finding in self.findings:
             lines += _wrapped(f"  {'ok' if finding.ok else '!':<4}  {finding.topic:<12}  ", finding.text)
         for remark in sample.remarks:
@@ -395,8 +450,9 @@ class Check:
         table = self.table
         odd = table.index[(table["skewness"].abs() > _SKEWED) | (table["kurtosis"].abs() > _PEAKED)]
         numbers = (
-            f"Mardia's kurtosis is {m.relative_kurtosis:.2f} times a Gaussian's ({_p(m.kurtosis_pvalue)}), skewness "
-            f"{m.skewness:.1f} ({_p(m.skewness_pvalue)})"
+            f"Mardia's kurtosis is {m.relative_kurtosis:.2f} times a Gaussian's (p "
+            f"{apa.p_value(m.kurtosis_pvalue, '= ')}), skewness "
+            f"{m.skewness:.1f} (p {apa.p_value(m.skewness_pvalue, '= ')})"
         )
         if not len(odd) and m.relative_kurtosis < _HEAVY:
             return Finding("Gaussian", True, f"Near enough: {numbers}.")
@@ -445,11 +501,7 @@ def _ratio(total: float, partial: float) -> float:
 
 
 def _test(chi2: float, df: int, p: float) -> str:
-    return f": chi-square {chi2:.1f} on {df} df against independence, {_p(p)}" if df else ""
-
-
-def _p(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return f": chi-square {chi2:.1f} on {df} df against independence, p {apa.p_value(p, '= ')}" if df else ""
 
 
 def _wrapped(head: str, text: str, width: int = 100) -> list[str]:

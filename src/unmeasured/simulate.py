@@ -105,7 +105,7 @@ def random_gnfm(
     ----------
     n_latents
         Number of latents. Left out: the sum of ``group_sizes``, else 5 (with ``n_groups``: sizes are drawn
-        uniformly from 1 to ``max_group_size`` and are not held to a sum).
+        uniformly from 1 to ``max_group_size`` and need not add up to a sum).
     n_observed
         Number of observed variables. Left out: three for each latent, and the common children.
     group_sizes
@@ -400,14 +400,14 @@ def paper_parameters(
     noise: tuple[float, float] = (0.1, 1.0),
     min_abs: float = 0.0,
 ) -> Parameters:
-    """Parameters as in the paper's experiments: ``F ~ U[-5, 5]``, noise variances ``~ U[0.1, 1]``.
+    """Parameters as in the paper's experiments: ``F ~ U[-5, 5]``, residual variances ``~ U[0.1, 1]``.
 
     Parameters
     ----------
     low, high
         Range of the edge weights.
     noise
-        Range of the noise variances.
+        Range of the residual variances.
     min_abs
         Weights are drawn uniformly from what is left of the range without ``(-min_abs, min_abs)``. The paper
         has 0; population tests want edges that can be told from no edge.

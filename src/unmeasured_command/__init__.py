@@ -15,6 +15,8 @@ def main() -> NoReturn:
     try:
         from unmeasured.cli import main as run
     except KeyboardInterrupt:
-        print("unmeasured: stopped.", file=sys.stderr)
+        print(
+            "unmeasured: stopped by Ctrl-C while the package was loading. Nothing was read or written.", file=sys.stderr
+        )
         sys.exit(130)
     run()

@@ -167,7 +167,10 @@ def test_the_report_is_made_again(folder, tmp_path):
     ("where", "words"),
     [
         ("unmeasured.search.lges.discover", "interrupted before a first model was found"),
-        ("unmeasured.search.warm.are_on_disk", "stopped."),
+        (
+            "unmeasured.search.warm.are_on_disk",
+            "discover was stopped by Ctrl-C before it had an answer. No file is left",
+        ),
     ],
 )
 def test_an_interrupt_is_one_sentence(folder, monkeypatch, where, words):
@@ -187,7 +190,19 @@ def test_an_interrupt_while_the_package_loads_is_one_sentence_too(tmp_path):
     process = start("datasets", env={**os.environ, "PYTHONPATH": path})
     said, complained = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert (said, complained) == ("", "unmeasured: stopped.\n")
+    assert said == ""
+    assert complained.startswith("unmeasured: datasets was stopped by Ctrl-C before it had an answer.")
+    assert len(complained.splitlines()) == 1
+
+
+def test_an_interrupt_before_the_package_is_there_says_what_was_stopped(tmp_path):
+    (tmp_path / "typer.py").write_text("import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    process = start("discover", "rows.csv", env={**os.environ, "PYTHONPATH": path})
+    said, complained = process.communicate(timeout=60)
+    assert process.returncode == 130
+    loading = "unmeasured: stopped by Ctrl-C while the package was loading. Nothing was read or written.\n"
+    assert (said, complained) == ("", loading)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent otherwise there")
@@ -342,7 +357,10 @@ def test_a_quiet_command_prints_nothing(folder, asked):
         (["discover", "rows.csv", "-c", "zz*"], "No column is called 'zz*'"),
         (["discover", "rows.csv", "-c", "a*", "--cor", "kendall"], "cor must be one of"),
         (["discover", "rows.csv", "-c", "a*", "--penalty", "-1"], "penalty must be a positive number"),
-        (["discover", "rows.csv", "-c", "a*", "--time-limit", "0"], "time_limit"),
+        (
+            ["discover", "rows.csv", "-c", "a*", "--time-limit", "0"],
+            "--time-limit must be a positive number of seconds; got 0.0",
+        ),
         (["discover", "matrix.csv", "--n", "many"], "--n"),
         (["discover", "rows.csv", "-c", "a*", "--knowledge", "none.toml"], "Knowledge cannot be read from 'none.toml'"),
         (["discover", "rows.csv", "-c", "a*", "--knowledge", "theirs.lav"], "'b0' is not a variable of the data"),

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -52,8 +53,19 @@ def test_stability_of_a_file(matrix: str, tmp_path: Path) -> None:
 def test_path_of_a_file(matrix: str, tmp_path: Path) -> None:
     said = CliRunner().invoke(app, ["path", matrix, "--n", "202", "--penalties", "1,4", "--out", str(tmp_path / "out")])
     assert said.exit_code == 0, said.output
-    assert "Suggested: 3 latents in 3 groups on 2 of 2 rungs" in said.output
+    assert "Suggested: 3 latents in 3 groups at 2 of 2 steps" in said.output
     assert (tmp_path / "out" / "path.svg").exists()
+    # Every model that the command names can be reported, exported and refitted, and is the same model there.
+    table = pd.read_csv(tmp_path / "out" / "path.csv")
+    for k, row in enumerate(table.itertuples(), start=1):
+        step = str(tmp_path / "out" / f"step-{k:02d}.json")
+        assert CliRunner().invoke(app, ["report", step, "--out", str(tmp_path / "report"), "-q"]).exit_code == 0
+        for to in ("lavaan", "methods", "r"):
+            exported = CliRunner().invoke(app, ["export", step, "--to", to])
+            assert exported.exit_code == 0, exported.output
+        refitted = json.loads(CliRunner().invoke(app, ["fit", step, matrix, "--n", "202", "--json"]).output)
+        assert refitted["bic"] == pytest.approx(row.bic, abs=1e-4)
+        assert refitted["df"] == row.df
     wrong = CliRunner().invoke(app, ["path", matrix, "--n", "202", "--penalties", "1,few"])
     assert "--penalties takes numbers with commas between them; got 'few'" in str(wrong.exception)
 

@@ -8,13 +8,14 @@ import warnings
 import pytest
 
 import unmeasured as um
+from unmeasured.app.project import Project
 from unmeasured.benchmark import fuzz
 from unmeasured.cli import main
 
 
 @pytest.mark.parametrize("entry", fuzz.ENTRIES)
 def test_malformed_input_is_answered_or_refused(entry):
-    tally = fuzz.fuzz(entry, 25, command=main)
+    tally = fuzz.fuzz(entry, 25, command=main, project=Project)
     assert tally.ok, str(tally)
     assert sum(tally.outcomes.values()) == 25
     assert tally.outcomes["answered"] > 0  # else refusing everything would pass

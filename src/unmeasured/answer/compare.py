@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations
 from typing import Any, Literal
@@ -26,9 +26,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from unmeasured import apa
 from unmeasured.answer.held_out import held_out
 from unmeasured.answer.result import Result
-from unmeasured.answer.words import html_list, number, probability
+from unmeasured.answer.words import html_list, number
 from unmeasured.arrays import Floats
 from unmeasured.data.datasets import PublishedModel
 from unmeasured.data.missing import Missing
@@ -109,6 +110,9 @@ def compare_models(
     given = {str(name): _opened(name, model) for name, model in models.items()}
     sample = _data(given, X, cov=cov, n_samples=n_samples, names=names, cor=cor or _cor(given), missing=missing)
     fits = {name: _fit(model, sample, correlate_exogenous) for name, model in given.items()}
+    if len({frozenset(fit.covariates) for fit in fits.values()}) > 1:
+        # What one model is conditioned on is a variable of another: the likelihood of all variables compares them.
+        fits = {name: replace(fit, is_joint=True) for name, fit in fits.items()}
     anew = tuple(name for name, model in given.items() if isinstance(model, Fit) and fits[name] is not model)
     judged = held_out(fits, sample, folds, rng) if folds else None
     return ModelComparison(dict(sorted(fits.items(), key=lambda item: item[1].bic)), anew, judged)
@@ -197,13 +201,13 @@ class ModelComparison:
         shown = self.table.astype(object)
         for column, digits in _DIGITS.items():
             shown[column] = [number(value, digits) for value in self.table[column]]
-        shown["pvalue"] = [probability(p) for p in self.table["pvalue"]]
+        shown["pvalue"] = [apa.p_value(p) for p in self.table["pvalue"]]
         shown["proper"] = ["yes" if value else "no" for value in self.table["proper"]]
         return shown
 
     def _tests_in_words(self) -> Iterator[str]:
         for row in self.tests.to_dict(orient="records"):
-            test = f"chi-square {row['chi2']:.2f} on {row['df']} df, p {probability(row['pvalue'], '= ')}"
+            test = f"chi-square {row['chi2']:.2f} on {row['df']} df, p {apa.p_value(row['pvalue'], '= ')}"
             yield f"{row['smaller']} in {row['larger']}: {test}"
 
     def __str__(self) -> str:

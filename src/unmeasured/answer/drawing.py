@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from unmeasured import apa
 from unmeasured.answer.words import node as group_name
-from unmeasured.answer.words import number, probability
+from unmeasured.answer.words import number
 from unmeasured.diagram.columns import Block
 from unmeasured.diagram.layout import layout
 from unmeasured.diagram.picture import (
@@ -46,20 +47,23 @@ _STRONGEST = 4  # indicators named in a latent that is drawn without them
 _MANY_VARIABLES = 40
 # Cross-loadings under this are left out where there are more than _MANY_WEAK of them.
 _WEAK, _MANY_WEAK = 0.3, 8
+_DIFFERS = "≠: differs between the groups of people by BIC."
+# Of more paths than this between latents only the strongest are drawn: nobody could follow the others, and to lay out
+# two thousand of them took minutes.
+_MANY_PATHS = 250
 # Letters of a figure for print are at least so large, in points.
 _SMALLEST = 7.0
 
 
-# A report draws the same picture on its page and into its files.
-@lru_cache(maxsize=8)
 def picture_of(
     result: Result,
     view: View = "auto",
     *,
     r2: bool = False,
     min_loading: float | None = None,
-    min_path: float = 0.0,
+    min_path: float | None = None,
     width: float | None = None,
+    marked: frozenset[tuple[str, str]] = frozenset(),
 ) -> Picture:
     """The path diagram of a result, laid out.
 
@@ -73,8 +77,10 @@ def picture_of(
     min_loading : float, optional
         Loadings whose absolute standardised value is smaller are not drawn, but the largest of an indicator always is.
         Left out: 0, or .3 where more than eight cross-loadings are smaller than that.
-    min_path : float
-        The same for paths between latents.
+    min_path : float, optional
+        The same for paths between latents. Left out: 0, or with more than 250 of them what leaves the strongest 250.
+    marked : set of pairs
+        Edges ``(cause, effect)`` that differ between groups of people: their labels end with ≠.
     width : float, optional
         Points the picture should fit into with readable letters, where that is possible.
     """
@@ -83,11 +89,32 @@ def picture_of(
     for name, least in (("min_loading", min_loading), ("min_path", min_path)):
         if least is not None and not 0.0 <= least <= 1.0:
             raise UnmeasuredError(f"{name} is a standardised coefficient from 0 to 1; got {least!r}.")
-    parts = _Parts(result, r2=r2, items=shown_view(result, view) == "full")
+    parts = _Parts(result, r2=r2, items=shown_view(result, view) == "full", marked=marked)
+    weakest = min((edge.strength for edge in parts.loadings if not edge.main), default=1.0)
     if min_loading is None:
         weak = sum(not edge.main and edge.strength < _WEAK for edge in parts.loadings)
-        min_loading = _WEAK if weak > _MANY_WEAK and parts.items else 0.0
-    return parts.picture(min_loading, min_path, width)
+        min_loading = _WEAK if weak > _MANY_WEAK else 0.0
+    if min_path is None:
+        strengths = sorted((edge.strength for edge in parts.paths), reverse=True)
+        # As a reader sees it, rounded up: one that is not drawn is not larger than what the remark says.
+        min_path = 0.0 if len(strengths) <= _MANY_PATHS else min(math.ceil(100 * strengths[_MANY_PATHS]) / 100, 1.0)
+    # Without indicators there are no loadings to leave out, and a limit below all of them leaves out none.
+    is_all = not parts.items or min_loading <= weakest
+    return _laid_out(result, parts.items, r2, 0.0 if is_all else min_loading, min_path, width, marked)
+
+
+# Its layout takes longest: a report draws the same picture on its page and into its files.
+@lru_cache(maxsize=8)
+def _laid_out(
+    result: Result,
+    items: bool,
+    r2: bool,
+    min_loading: float,
+    min_path: float,
+    width: float | None,
+    marked: frozenset[tuple[str, str]],
+) -> Picture:
+    return _Parts(result, r2=r2, items=items, marked=marked).picture(min_loading, min_path, width)
 
 
 def shown_view(result: Result, view: View = "auto") -> View:
@@ -104,13 +131,14 @@ def shown_view(result: Result, view: View = "auto") -> View:
 class _Parts:
     """Nodes and edges of a result, not placed yet."""
 
-    def __init__(self, result: Result, *, r2: bool, items: bool) -> None:
+    def __init__(self, result: Result, *, r2: bool, items: bool, marked: frozenset[tuple[str, str]]) -> None:
         self.result = result
+        self.marked = marked
         self.r2 = r2
         self.items = items
         self.groups = result.graph.groups
         self.of = {latent: k for k, group in enumerate(self.groups) for latent in group}
-        sides = {"left": result.options.get("covariates") or (), "right": result.options.get("outcomes") or ()}
+        sides = {"left": result.graph.variables.covariates, "right": result.graph.variables.outcomes}
         self.side: dict[str, Any] = {name: side for side, names in sides.items() for name in names}
 
     def picture(self, min_loading: float, min_path: float, width: float | None) -> Picture:
@@ -120,7 +148,8 @@ class _Parts:
         paths = [edge for edge in self.paths if {edge.source, edge.target} <= drawn]
         kept = [edge for edge in loadings if edge.main or edge.strength >= min_loading]
         kept += [edge for edge in paths if edge.strength >= min_path]
-        remark = _left_out(len(loadings) + len(paths) - len(kept), min_loading, min_path)
+        left_out = _left_out(len(loadings) + len(paths) - len(kept), min_loading, min_path)
+        remark = " ".join(filter(None, (left_out, _DIFFERS * bool(self.marked))))
         limit = None if width is None else width * FONT / _SMALLEST
         sheet = None if limit is None else (limit, 1.25 * limit)
         return layout(blocks, loose, kept, keys=_keys(blocks, loose, kept), remark=remark, sheet=sheet)
@@ -152,7 +181,8 @@ class _Parts:
             indicator,
             "loading",
             directed=True,
-            label="  ".join("0" if row["fixed"] else coefficient(row["std"]) for row in rows),
+            label="  ".join("0" if row["fixed"] else coefficient(row["std"]) for row in rows)
+            + " ≠" * any((row["latent"], indicator) in self.marked for row in rows),
             strength=_bounded(strength),
             negative=alone and rows[0]["std"] < 0,
             colour=k,
@@ -166,7 +196,9 @@ class _Parts:
     @cached_property
     def paths(self) -> list[Edge]:
         bundles: dict[tuple[str, str], list[Row]] = {}
-        for row in self.result.latent_paths.to_dict(orient="records"):
+        direct = self.result.direct_effects.rename(columns={"covariate": "source", "item": "target"})
+        rows = [*self.result.latent_paths.to_dict("records"), *direct.assign(directed=True).to_dict("records")]
+        for row in rows:
             ends = self.id(row["source"]), self.id(row["target"])
             if ends[0] != ends[1]:
                 bundles.setdefault(ends, []).append(row)
@@ -186,7 +218,15 @@ class _Parts:
             target,
             "path",
             directed,
-            label=coefficient(rows[0]["std"]) if alone else "",
+            label=" ".join(
+                filter(
+                    None,
+                    (
+                        coefficient(rows[0]["std"]) if alone else "",
+                        "≠" * any((row["source"], row["target"]) in self.marked for row in rows),
+                    ),
+                )
+            ),
             strength=_bounded(strength),
             negative=alone and rows[0]["std"] < 0,
             hint="\n".join(lines),
@@ -261,7 +301,9 @@ class _Parts:
         causes = [edge.source for edge in self.loadings if edge.target == name]
         lines, explained = wrapped_item(name), self._explained(name)
         notes = (f"R² {explained}",) if self.r2 and explained else ()
-        hint = [name, self.labels.get(name, ""), f"loads on {', '.join(causes) if causes else 'no latent'}"]
+        role = self.result.graph.variables.role(name)
+        what = f"loads on {', '.join(causes) if causes else 'no latent'}" if role == "observed" else role
+        hint = [name, self.labels.get(name, ""), what]
         hint += [f"R² {explained}"] if explained else []
         widest = max(*(text_width(line) for line in lines), *(text_width(note, LABEL_FONT) for note in notes), 0.0)
         return Node(
@@ -339,5 +381,5 @@ def _bounded(value: float) -> float:
 def _estimate(row: Row) -> str:
     """An estimate as a reader wants to see it who points at it."""
     se = "" if math.isnan(row["std_se"]) else f" (s.e. {row['std_se']:.3f})"
-    p = "" if math.isnan(row["pvalue"]) else f", p {probability(row['pvalue'], '= ')}"
+    p = "" if math.isnan(row["pvalue"]) else f", p {apa.p_value(row['pvalue'], '= ')}"
     return f"{row['std']:.3f}{se}{p}; not standardised {row['est']:.3f}"

@@ -138,10 +138,11 @@ def _reading(record: dict[str, Any], graph: CPDAG) -> dict[str, Any]:
     levels = []
     for entry in checked_type(list, record.get("levels", [])):
         latents = tuple(checked_type(str, name) for name in entry["latents"])
-        if len(latents) != len(graph.observed):
+        items = graph.variables.indicators
+        if len(latents) != len(items):
             raise ValueError('an entry of "levels" has not one latent for each observed variable')
         figures = [math.nan if entry.get(key) is None else float(entry[key]) for key in ("agreement", "error")]
-        levels.append(Level(graph.observed, latents, *figures))
+        levels.append(Level(items, latents, *figures))
     headline = checked_type(int, record.get("headline", 0))
     if not 0 <= headline < max(len(levels), 1):
         raise ValueError('"headline" is the number of no level')
@@ -236,7 +237,17 @@ def _sample(stored: Any, member: DAG) -> Sample:
     if kinds and (len(kinds) != len(names) or not set(kinds) <= set(get_args(Kind))):
         raise ValueError(f'"kinds" is {kinds!r:.60}')
     labels = {name: checked_type(str, text) for name, text in checked_type(dict, stored.get("labels", {})).items()}
-    return Sample(names, cov, n, mean, kinds, labels=labels, margins=_margins(stored.get("margins", {}), names))
+    return Sample(
+        names,
+        cov,
+        n,
+        mean,
+        kinds,
+        labels=labels,
+        margins=_margins(stored.get("margins", {}), names),
+        covariates=member.variables.covariates,
+        outcomes=member.variables.outcomes,
+    )
 
 
 def _margins(stored: Any, names: tuple[str, ...]) -> dict[str, margins.Margin]:

@@ -9,15 +9,16 @@
                   ──► rename({"L1": "speed"})                      the same with other names
                   ──► to_lavaan(), to_semopy(), to_json(), graph.to_...()
 
-The numbers are those of one member of the class, with every group held in place (:mod:`unmeasured.answer.turn`): all
-members fit alike, and so do all rotations of a group. What the data tell beyond that choice is in ``graph``.
+The numbers are those of one member of the class, with the rotation of every group fixed
+(:mod:`unmeasured.answer.rotation`): all members fit alike, and so do all rotations of a group. What the data tell
+beyond that choice is in ``graph``.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
@@ -26,15 +27,16 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 import pandas as pd
 from scipy.linalg import qr
+from scipy.optimize import linear_sum_assignment
 
 from unmeasured.answer import records
 from unmeasured.answer.drawing import picture_of
 from unmeasured.answer.effects import ClassEffect, ClassEffects, class_effects
 from unmeasured.answer.naming import suggest_names
+from unmeasured.answer.rotation import Anchors, member_of, rotated, zero_loadings
 from unmeasured.answer.runners import edge_probabilities, runners_table
 from unmeasured.answer.standard import standardised_errors
 from unmeasured.answer.summary import html_summary, text_summary
-from unmeasured.answer.turn import Anchors, member_of, turned, zero_loadings
 from unmeasured.diagram.picture import Picture, View
 from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing
@@ -130,7 +132,7 @@ class Result:
         >>> um.LGES().fit_cov(data.frame(), data.n_samples).result_.check
         <Check: 9 variables, n = 202; against a search: []>
         """
-        return Check(self.sem.sample, self.findings)
+        return Check.of(self.sem.sample, self.findings)
 
     @cached_property
     def levels(self) -> list[pd.Series]:
@@ -157,7 +159,7 @@ class Result:
 
     @cached_property
     def _held(self) -> tuple[Fit, Anchors]:
-        fit, anchors = turned(self.sem, self.graph.groups, self.heads)
+        fit, anchors = rotated(self.sem, self.graph.groups, self.heads)
         return replace(fit, robust=self.robust) if self.robust is not None else reported(fit), anchors
 
     @property
@@ -167,7 +169,7 @@ class Result:
 
     @property
     def fit(self) -> Fit:
-        """The fit of ``sem`` with every group held in place, so that estimates have standard errors."""
+        """The fit of ``sem`` with the rotation of every group fixed, so that estimates have standard errors."""
         return self._held[0]
 
     @property
@@ -203,15 +205,46 @@ class Result:
     def latent_paths(self) -> pd.DataFrame:
         """One row per edge between latents: ``source target est se z pvalue std std_se directed``.
 
+        Edges of covariates and outcomes are among them; direct effects of covariates on items are not
+        (:attr:`direct_effects`).
+
         ``directed`` says whether the data, or knowledge given before the search, tell the direction; if not, ``source``
         and ``target`` are those of the member that was fitted, and the reverse fits as well.
         """
-        rows = self.parameters[self.parameters["op"] == "~"].reset_index(drop=True)
+        rows = self.parameters[(self.parameters["op"] == "~") & ~self._is_direct].reset_index(drop=True)
         rows = rows.rename(columns={"rhs": "source", "lhs": "target"})
         known = set(self.graph.directed_edges)
         columns = ["source", "target", "est", "se", "z", "pvalue", "std", "std_se"]
         directed = np.array([pair in known for pair in zip(rows["source"], rows["target"])], dtype=bool)
         return rows[columns].assign(directed=directed)
+
+    @property
+    def _is_direct(self) -> pd.Series[bool]:
+        """Which parameters are effects of covariates on items."""
+        variables, rows = self.graph.variables, self.parameters
+        of_covariates = (rows["op"] == "~") & rows["rhs"].isin(variables.covariates)
+        return of_covariates & rows["lhs"].isin(variables.indicators)
+
+    @cached_property
+    def direct_effects(self) -> pd.DataFrame:
+        """Effects of covariates on items beside their latents: ``covariate item est se z pvalue std std_se``.
+
+        Such an item functions differently along the covariate: at equal values of its latents it is answered
+        differently. Comparisons of the latents along the covariate take it into account here; sums of items do not.
+
+        >>> import numpy as np, pandas as pd, unmeasured as um
+        >>> rng = np.random.default_rng(0)
+        >>> age = rng.uniform(18, 70, 800)
+        >>> mood = 0.02 * age + rng.normal(size=800)
+        >>> rows = pd.DataFrame({f"q{i}": mood + rng.normal(size=800) for i in range(5)}).assign(age=age)
+        >>> rows["q3"] += 0.03 * age
+        >>> um.LGES(covariates=["age"]).fit(rows).result_.direct_effects[["covariate", "item", "est"]].round(3)
+          covariate item    est
+        0       age   q3  0.032
+        """
+        rows = self.parameters[self._is_direct].reset_index(drop=True)
+        columns = ["covariate", "item", "est", "se", "z", "pvalue", "std", "std_se"]
+        return rows.rename(columns={"rhs": "covariate", "lhs": "item"})[columns]
 
     @cached_property
     def local_dependence(self) -> pd.DataFrame:
@@ -226,16 +259,19 @@ class Result:
         >>> list(zip(result.local_dependence["item_1"], result.local_dependence["item_2"]))[:1]
         [('O2', 'O4')]
         """
-        return residual_correlations(self.parameters)
+        rows, given = self.parameters, self.graph.variables.covariates
+        return residual_correlations(rows[~(rows["lhs"].isin(given) & rows["rhs"].isin(given))])
 
     @cached_property
     def edges(self) -> pd.DataFrame:
-        """One row per edge of the class: ``source target kind directed std``; kind is "loading" or "path"."""
+        """One row per edge of the class: ``source target kind directed std``; kind is "loading", "path" or "direct"."""
         loadings = self.loadings.rename(columns={"latent": "source", "indicator": "target"})
         loadings = loadings.assign(kind="loading", directed=True)
         columns = ["source", "target", "kind", "directed", "std"]
         paths = self.latent_paths.assign(kind="path")
-        tables = [table[columns] for table in (loadings, paths) if len(table)]
+        direct = self.direct_effects.rename(columns={"covariate": "source", "item": "target"})
+        direct = direct.assign(kind="direct", directed=True)
+        tables = [table[columns] for table in (loadings, paths, direct) if len(table)]
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
     @property
@@ -243,7 +279,7 @@ class Result:
         """The classes that came closest, the one found first: ``bic_difference weight dimension latents ...``.
 
         ``weight`` is ``exp(-bic_difference / 2)``, summing to one: how clearly the data choose among the classes the
-        search has met. BIC here is the one the search maximised.
+        search has visited. BIC here is the one the search maximised.
         """
         return runners_table(self.graph, int(self.sem.dimension), self.runners)
 
@@ -332,11 +368,13 @@ class Result:
         The indicators of a latent above latents are the latents that measure it.
         """
         pure = LatentGroups(self.graph, self.graph.groups)
-        r2 = self.r2
+        r2 = self.sem.r2  # that of an observed variable is the same for every rotation, and this one is there already
+        edges = set(self.graph.directed_edges)
         result = {}
         for group in self.graph.groups:
             own = set(pure.pure_children(group))
-            children = [x for x in self.graph.observed if (group[0], x) in self.graph.directed_edges]
+            items = self.graph.variables.indicators
+            children = [x for x in items if (group[0], x) in edges]
             shown = children or self.graph.facets.get(group[0], ())
             result[group] = tuple(sorted(shown, key=lambda x: (x not in own, -round(float(r2[x]), 9))))
         return result
@@ -416,8 +454,10 @@ class Result:
         style: Style = "colour",
         r2: bool = False,
         min_loading: float | None = None,
-        min_path: float = 0.0,
+        min_path: float | None = None,
         width: float | Literal["column", "page"] | None = None,
+        pairs: bool = False,
+        marked: Iterable[tuple[str, str]] = (),
     ) -> Drawing:
         """The path diagram as a matplotlib figure; ``savefig("diagram.pdf")`` writes SVG, PDF or PNG.
 
@@ -433,27 +473,36 @@ class Result:
         min_loading : float, optional
             Loadings smaller than this are not drawn, but the largest of an indicator always is. Left out: 0, or .3
             where more than eight cross-loadings are smaller than that; the picture says so.
-        min_path : float
-            The same for paths between latents.
+        min_path : float, optional
+            The same for paths between latents. Left out: 0, or with more than 250 of them what leaves the strongest
+            250; the picture says so.
+        marked : pairs of str
+            Edges ``(cause, effect)`` that differ between groups of people, to be marked with ≠; see
+            :meth:`unmeasured.Invariance.plot`.
         width : float, "column" or "page", optional
             Of the figure in inches; letters and lines go with it. "column" and "page" are one and two columns of a
             journal, at most 3.4 and 7 inches wide and 9 inches tall: layout and view are chosen so that letters can be
             read. Left out: letters of 10 points.
+        pairs : bool
+            Whether residual pairs are drawn, as dotted arcs between observed variables.
         """
         # matplotlib takes a good part of a second to load, which those who want no picture need not wait for.
         from unmeasured.diagram.draw import draw
 
         options: dict[str, Any] = {"r2": r2, "min_loading": min_loading, "min_path": min_path}
+        rows = self.local_dependence if pairs else self.local_dependence[:0]
+        arcs = [(str(a), str(b), float(r)) for a, b, r in zip(rows["item_1"], rows["item_2"], rows["std"], strict=True)]
+        options["marked"] = frozenset(marked)
         if width is None:
-            return draw(picture_of(self, view, **options), style=style)
+            return draw(picture_of(self, view, **options), style=style, pairs=arcs)
         inches = _inches(width)
         picture = picture_of(self, view, **options, width=72.0 * inches)
         if not isinstance(width, str):
-            return draw(picture, style=style, width=inches)
+            return draw(picture, style=style, width=inches, pairs=arcs)
         # As large as a page allows, letters of 10 points at most; latents alone where all variables cannot be read.
         if view == "auto" and self.graph.latents and _on_paper(picture, inches) < _READABLE:
             picture = picture_of(self, "latents", **options, width=72.0 * inches)
-        return draw(picture, style=style, width=_on_paper(picture, inches) * picture.width / 72.0)
+        return draw(picture, style=style, width=_on_paper(picture, inches) * picture.width / 72.0, pairs=arcs)
 
     def to_svg(
         self, view: View = "auto", *, style: Style = "colour", r2: bool = False, min_loading: float | None = None
@@ -466,9 +515,9 @@ class Result:
     def to_lavaan(self) -> str:
         """Text for lavaan whose fit has the chi-square and the degrees of freedom of this one.
 
-        As :func:`unmeasured.graphs.convert.to_lavaan`, with two things only an estimate can give: groups are held
-        by indicators that measure them well, and parameters that the data do not determine are fixed at their
-        estimates, which changes neither fit nor degrees of freedom but lets lavaan count them right.
+        As :func:`unmeasured.graphs.convert.to_lavaan`, with two things only an estimate can give: the rotation of
+        groups is fixed by indicators that measure them well, and parameters that the data do not determine are fixed
+        at their estimates, which changes neither fit nor degrees of freedom but lets lavaan count them right.
         """
         text = convert.to_lavaan(self.graph, member=self.member, anchors=self.anchors, fixed=self._surplus)
         if self.sem.admissible:
@@ -480,8 +529,28 @@ class Result:
         )
 
     def to_semopy(self) -> str:
-        """Text for semopy, as :func:`unmeasured.graphs.convert.to_semopy`, groups held as in :meth:`to_lavaan`."""
-        return convert.to_semopy(self.graph, member=self.member, anchors=self.anchors)
+        """Text for semopy, as :func:`unmeasured.graphs.convert.to_semopy`, groups rotated as in :meth:`to_lavaan`.
+
+        The marker of each latent is a strong indicator, and no two latents have the same.
+        """
+        return convert.to_semopy(self.graph, member=self.member, anchors=self.anchors, markers=self._markers)
+
+    @cached_property
+    def _markers(self) -> dict[str, str]:
+        """For each latent that is a group of its own a strong indicator, different for each where that is possible."""
+        alone = [group[0] for group in self.graph.groups if len(group) == 1]
+        table = self.loadings[self.loadings["latent"].isin(alone)]
+        table = table[table["indicator"].isin(self.graph.observed)]
+        taken = {x for chosen in self.anchors.values() for x in chosen}
+        strength = table.pivot(index="latent", columns="indicator", values="std").abs()
+        strength = strength.drop(columns=[x for x in strength.columns if x in taken])
+        # An indicator of several latents is taken only where there is no other: its loading may be far from its
+        # strength.
+        shared = strength.columns[strength.notna().sum() > 1]
+        strength[shared] = strength[shared] - 10.0
+        rows, columns = linear_sum_assignment(-strength.fillna(-1e3).to_numpy())
+        pairs = [(strength.index[i], strength.columns[j]) for i, j in zip(rows, columns, strict=True)]
+        return {str(latent): str(x) for latent, x in pairs if not math.isnan(float(strength.loc[latent, x]))}
 
     @cached_property
     def _surplus(self) -> dict[tuple[str, str], float]:

@@ -9,6 +9,7 @@ from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from unmeasured import apa
 from unmeasured.answer.words import (
     PAIRS_HEADING,
     before_the_search,
@@ -20,7 +21,6 @@ from unmeasured.answer.words import (
     node,
     number,
     paths_heading,
-    probability,
     verdict,
     what_is_identified,
 )
@@ -45,6 +45,7 @@ def text_summary(result: Result) -> str:
             *_section("Fit of the model", _fit_lines(result)),
             *_section("What measures what: standardised loadings (standard errors)", _measurement_lines(result)),
             *_section(paths_heading(result), _path_lines(result)),
+            *_section("Direct effects of covariates on indicators", _direct_lines(result)),
             *_section(PAIRS_HEADING, _pair_lines(result)),
             *_section("What is identified, and what is not", _bullets(what_is_identified(result))),
             *_section("Are the data fit for a search", _bullets(before_the_search(result))),
@@ -61,7 +62,14 @@ def title(result: Result) -> str:
     found = f"{n_latents} latent variable{'s' * (n_latents != 1)}"
     found += f" in {n_groups} groups" if n_groups != n_latents else ""
     found += f", and {n_above} above them," if n_above else ""
-    return f"{result.method or 'Result'}: {found} behind {len(graph.observed)} observed variables"
+    variables = graph.variables
+    others = [
+        f"{len(names)} {what}{'s' * (len(names) != 1)}"
+        for what, names in (("covariate", variables.covariates), ("outcome", variables.outcomes))
+        if names
+    ]
+    behind = f"{len(variables.indicators)} {'indicators' if others else 'observed variables'}"
+    return f"{result.method or 'Result'}: {found} behind {behind}{', with ' * bool(others)}{' and '.join(others)}"
 
 
 def _sizes(result: Result) -> str:
@@ -119,8 +127,10 @@ def _loading_align(group: tuple[str, ...]) -> str:
 
 def _alone(result: Result) -> str:
     """The variables that measure no latent; nothing where there are none."""
-    alone = [x for x in result.graph.observed if not any(x in items for items in result.indicators.values())]
-    return f"Measures nothing: {', '.join(alone)}" if alone else ""
+    alone = [
+        x for x in result.graph.variables.indicators if not any(x in items for items in result.indicators.values())
+    ]
+    return f"{', '.join(alone)} {'load' if len(alone) > 1 else 'loads'} on no latent" if alone else ""
 
 
 def _heading(result: Result, group: tuple[str, ...]) -> str:
@@ -166,9 +176,26 @@ def _path_rows(result: Result) -> list[list[str]]:
     for row in result.latent_paths.to_dict(orient="records"):
         arrow = "→" if row["directed"] else "–"
         told = direction_in_words(result, row["source"], row["target"])
-        plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), probability(row["pvalue"])]
+        plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), apa.p_value(row["pvalue"])]
         standardised = [number(row["std"]), _bracketed(row["std_se"])]
         rows.append([f"{row['source']} {arrow} {row['target']}", *plain, *standardised, told])
+    return rows
+
+
+_DIRECT_ALIGN = "<>>>>>>"
+
+
+def _direct_lines(result: Result) -> list[str]:
+    rows = _direct_rows(result)
+    return _columns(rows, _DIRECT_ALIGN) if len(rows) > 1 else []
+
+
+def _direct_rows(result: Result) -> list[list[str]]:
+    """A row of headings, and one for each direct effect of a covariate on an indicator."""
+    rows = [["effect", "estimate", "s.e.", "z", "p", "standardised", ""]]
+    for row in result.direct_effects.to_dict(orient="records"):
+        plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), apa.p_value(row["pvalue"])]
+        rows.append([f"{row['covariate']} → {row['item']}", *plain, number(row["std"]), _bracketed(row["std_se"])])
     return rows
 
 
@@ -184,7 +211,7 @@ def _pair_rows(result: Result) -> list[list[str]]:
     """A row of headings, and one for each pair of items."""
     rows = [["pair", "residual correlation", "", "p"]]
     for row in result.local_dependence.to_dict(orient="records"):
-        figures = [number(row["std"]), _bracketed(row["std_se"]), probability(row["pvalue"])]
+        figures = [number(row["std"]), _bracketed(row["std_se"]), apa.p_value(row["pvalue"])]
         rows.append([f"{row['item_1']} ~~ {row['item_2']}", *figures])
     return rows
 
@@ -200,6 +227,7 @@ def html_summary(result: Result) -> str:
         ("Fit of the model", _html_table(fit, "<<<")),
         ("What measures what: standardised loadings (standard errors)", _html_measurement(result)),
         (paths_heading(result), _html_table(_path_rows(result), _PATH_ALIGN)),
+        ("Direct effects of covariates on indicators", _html_table(_direct_rows(result), _DIRECT_ALIGN)),
         (PAIRS_HEADING, _html_table(_pair_rows(result), _PAIR_ALIGN)),
         ("What is identified, and what is not", html_list(what_is_identified(result))),
         ("Are the data fit for a search", html_list(before_the_search(result))),

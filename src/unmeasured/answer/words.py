@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from unmeasured import apa
 from unmeasured.errors import listing
+from unmeasured.graphs import DAG, class_over_groups
 from unmeasured.graphs.groups import braces
 from unmeasured.remarks import Remark, Severity, by_consequence, distrust
 from unmeasured.sem.fit import Fit
@@ -70,7 +72,7 @@ def indices_in_words(fit: Fit) -> list[tuple[str, str, str]]:
     """Name, value and words of each index."""
     low, high = fit.rmsea_ci
     interval = "" if math.isnan(low) else f" ({low:.3f} to {high:.3f})"
-    p = "" if math.isnan(fit.pvalue) or math.isinf(fit.sample.n) else f", p {probability(fit.pvalue, '= ')}"
+    p = "" if math.isnan(fit.pvalue) or math.isinf(fit.sample.n) else f", p {apa.p_value(fit.pvalue, '= ')}"
     comparative = [("CFI", f"{fit.cfi:.3f}", cfi_in_words(fit.cfi)), ("TLI", f"{fit.tli:.3f}", cfi_in_words(fit.tli))]
     return [
         ("chi-square", f"{fit.chi2:.2f} on {fit.df} df{p}", chi2_in_words(fit)),
@@ -87,7 +89,7 @@ def _robust_in_words(fit: Fit) -> list[tuple[str, str, str]]:
     """The indices that are corrected for data that are not normal."""
     low, high = fit.rmsea_robust_ci
     p = fit.pvalue_scaled
-    tested = f"{fit.chi2_scaled:.2f} on {fit.df} df, p {probability(p, '= ')}"
+    tested = f"{fit.chi2_scaled:.2f} on {fit.df} df, p {apa.p_value(p, '= ')}"
     rows = [
         ("robust chi-square", tested, f"exact fit is {'not ' if p >= 0.05 else ''}rejected at 5%"),
         ("robust RMSEA", f"{fit.rmsea_robust:.3f} ({low:.3f} to {high:.3f})", rmsea_in_words(fit.rmsea_robust)),
@@ -104,17 +106,6 @@ def number(value: float, digits: int = 3) -> str:
     ('0.123', '')
     """
     return "" if math.isnan(value) else f"{value:.{digits}f}"
-
-
-def probability(p: float, sign: str = "") -> str:
-    """A p-value to print, nothing where there is none; ``sign`` stands before one that is given in digits.
-
-    >>> probability(0.0421), probability(1e-9), "p " + probability(0.5, "= ")
-    ('0.042', '< .001', 'p = 0.500')
-    """
-    if math.isnan(p):
-        return ""
-    return "< .001" if p < 0.001 else f"{sign}{p:.3f}"
 
 
 def html_list(sentences: Iterable[str]) -> str:
@@ -141,10 +132,13 @@ def direction_in_words(result: Result, source: str, target: str) -> str:
 
     An arrow is compelled *in the class found*: how sure that class is, is another question, which replicates answer.
     """
+    variables = result.graph.variables
+    if source in variables.covariates or (target in variables.outcomes and source not in variables.outcomes):
+        return f"{target} is an outcome" if target in variables.outcomes else f"{source} is a covariate"
     if (source, target) in result.graph.without_knowledge.directed_edges:
         return "compelled in the class found"
     known = (source, target) in result.graph.directed_edges
-    return "follows from knowledge" if known else "not identified; fitted as written"
+    return "follows from knowledge" if known else "not identified"
 
 
 def replicates_in_words(edges: pd.DataFrame, source: str, target: str) -> str:
@@ -165,6 +159,17 @@ def replicates_in_words(edges: pd.DataFrame, source: str, target: str) -> str:
     return ""
 
 
+def role_sentences(result: Result) -> Iterator[str]:
+    """What is taken for granted of covariates."""
+    variables = result.graph.variables
+    if variables.covariates:
+        yield (
+            f"The model is conditioned on the covariates ({', '.join(variables.covariates)}): nothing is assumed of "
+            "their distribution, they covary freely, and nothing causes them. That they share no unmeasured cause with "
+            "latents and outcomes is assumed."
+        )
+
+
 def assumptions(result: Result) -> str:
     """What every arrow and every estimate takes for granted, in one sentence."""
     pairs = ", but for the residual pairs listed" if result.graph.pairs else ""
@@ -178,15 +183,20 @@ PAIRS_HEADING = "Similar wording or method: residual correlations of items"
 
 
 def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
-    """Edges between groups, or between observed variables, each once: direction told by data, by knowledge, open.
+    """Edges between groups, or between observed variables, each once: identified by data, by knowledge, not.
 
     Without those from a latent to the latents that measure it, whose direction is that of the model.
     """
     graph = result.graph
     latent = {name: group for group in graph.groups for name in group}
     of = {name: latent.get(name, (name,)) for name in graph.names}
+    given = set(graph.variables.covariates)
     measures = {(a, b) for a, facets in graph.facets.items() for b in facets}
-    directed = [(a, b) for a, b in graph.directed_edges if (a in latent) == (b in latent) and (a, b) not in measures]
+    directed = [
+        (a, b)
+        for a, b in graph.directed_edges
+        if (a in latent) == (b in latent) and a not in given and (a, b) not in measures
+    ]
     by_data = set(graph.without_knowledge.directed_edges)
     told = [(of[a], of[b]) for a, b in directed if (a, b) in by_data]
     known = [(of[a], of[b]) for a, b in directed if (a, b) not in by_data]
@@ -200,7 +210,27 @@ def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
 
 def paths_heading(result: Result) -> str:
     """What the paths of a result connect: latents, or observed variables where no latents are reported."""
-    return "Paths between latents" if result.graph.latents else "Paths between observed variables"
+    variables = result.graph.variables
+    ends = ["latents"] * bool(variables.latents)
+    ends += ["covariates"] * bool(variables.covariates) + ["outcomes"] * bool(variables.outcomes)
+    if not variables.latents:
+        return "Paths between observed variables"
+    return f"Paths between {ends[0] if len(ends) == 1 else ', '.join(ends[:-1]) + ' and ' + ends[-1]}"
+
+
+def oriented_by_covariates(result: Result) -> list[str]:
+    """Edges between groups that are directed, but would not be in the graph of the latents alone."""
+    member, latents = result.member, result.graph.latents
+    inner = [(a, b) for a, b in member.edges if a in latents and b in latents]
+    if not result.graph.variables.covariates or not inner:
+        return []
+    items = [(a, b) for a, b in member.edges if a in latents and b in member.variables.indicators]
+    alone = class_over_groups(DAG.from_edges([*inner, *items], latents=latents), result.graph.groups)
+    open_ = {frozenset(edge) for edge in alone.undirected_edges}
+    of = {name: group for group in result.graph.groups for name in group}
+    told = result.graph.without_knowledge.directed_edges
+    gained = [(of[a], of[b]) for a, b in told if a in of and b in of and frozenset((a, b)) in open_]
+    return [f"{node(a)} → {node(b)}" for a, b in dict.fromkeys(gained)]
 
 
 def what_is_identified(result: Result) -> Iterator[str]:
@@ -208,24 +238,31 @@ def what_is_identified(result: Result) -> Iterator[str]:
     told, known, open_ = group_edges(result)
     if told:
         yield f"Compelled in the class found, that is, in every graph that fits as well: {_few(told, '→')}."
+    gained = oriented_by_covariates(result)
+    if gained:
+        yield (
+            f"The direction of {_few(gained, '→')} is identified because of the covariates and outcomes: from the "
+            "latents alone it would not be."
+        )
     if known:
         yield (
             f"The direction of {_few(known, '→')} follows from the knowledge given, not from the data: "
-            "turned, in step with the others, the graph fits exactly as well."
+            "with it reversed, in agreement with the others, the graph fits exactly as well."
         )
     if open_:
         yield (
-            f"The direction is not identified of {_few(open_, '–')}: a graph with the arrow reversed, in step with "
-            "the others, fits exactly as well. The estimates are those of one such graph."
+            f"The direction is not identified of {_few(open_, '–')}: a graph with the arrow reversed, in agreement "
+            "with the others, fits exactly as well. The estimates are those of one such graph."
         )
     if result.graph.facets:
         yield _above(result)
+    yield from role_sentences(result)
     for group in result.graph.groups:
         if len(group) > 1:
             yield _rotation(result, group)
     if result.graph.latents:
         yield (
-            "The scale and the sign of a latent are conventions: noise of variance 1, pointing the way of its "
+            "The scale and the sign of a latent are conventions: residual variance 1, pointing the way of its "
             "strongest indicator, or of the first item of a latent that was named before the search."
         )
     yield from _undetermined(result)

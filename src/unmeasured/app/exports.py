@@ -13,7 +13,6 @@ import pandas as pd
 import unmeasured as um
 from unmeasured.app.project import PROJECT, Project
 from unmeasured.files import csv_text
-from unmeasured.report.run import model_text
 
 Export = tuple[str, str, bytes]  # file name, media type, content
 _DIGITS = {"std": "standardised", "std_se": "s.e. (standardised)", "est": "estimate", "se": "s.e.", "pvalue": "p"}
@@ -30,7 +29,7 @@ def export(project: Project, kind: str) -> Export:
     """
     makers: dict[str, Callable[[Project], Export]] = {
         "report": lambda p: ("report.html", "text/html", p.report().encode("utf-8")),
-        "lavaan": lambda p: ("model.lav", "text/plain", model_text(p.current()).encode("utf-8")),
+        "lavaan": lambda p: ("model.lav", "text/plain", p.current().to_lavaan().encode("utf-8")),
         "r": lambda p: ("model.R", "text/plain", r_script(p).encode("utf-8")),
         "json": lambda p: ("result.json", "application/json", p.current().to_json().encode("utf-8")),
         "csv": lambda p: ("tables.zip", "application/zip", _csv(p)),
@@ -48,7 +47,7 @@ def export(project: Project, kind: str) -> Export:
 
 def r_script(project: Project) -> str:
     """An R script that fits the model with lavaan, with the data inside where a matrix is all there is."""
-    text = model_text(project.current())
+    text = project.current().to_lavaan()
     sample = project.result.sem.sample
     rows = [", ".join(f"{value:.10g}" for value in row) for row in sample.corr]
     names = ", ".join(_quoted(name) for name in sample.names)

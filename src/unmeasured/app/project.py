@@ -12,7 +12,8 @@ import json
 import math
 import threading
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -106,16 +107,15 @@ class Project:
             )
         if not content:
             raise um.DataError(f"{name!r} is empty.")
-        path = self.folder / f"data{ending}"
-        path.write_bytes(content)
+        path = self._new_file(f"data{ending}", content)
         try:
-            frame = _read(path)
+            frame = um.read(path)
         except um.UnmeasuredError as error:
             path.unlink()
             # The name the user knows, not that of our copy.
             raise um.DataError(str(error).replace(str(path), name).replace(path.name, name)) from None
         self._reset()
-        self.name, self.file = name, path
+        self.name, self.file = name, _kept(path)
         self._take(frame)
 
     def open_matrix(self, text: str, n: float) -> None:
@@ -124,12 +124,24 @@ class Project:
             raise um.DataError("A matrix needs the number of samples it was made from, a number greater than 1.")
         if not text.strip():
             raise um.DataError("There is no matrix. Paste its rows, with the names of the variables above or beside.")
-        path = self.folder / "matrix.txt"  # as a file: text alone could be taken for the name of one
-        path.write_text(text, encoding="utf-8")
-        matrix = um.read_matrix(path)
+        # As a file: text alone could be taken for the name of one.
+        path = self._new_file("matrix.txt", text.encode("utf-8", errors="replace"))
+        try:
+            matrix = um.read_matrix(path)
+        except um.UnmeasuredError:
+            path.unlink()
+            raise
         self._reset()
-        self.name, self.file = "a matrix that was pasted", path
+        self.name, self.file = "a matrix that was pasted", _kept(path)
         self._take_matrix(matrix, float(n))
+
+    def _new_file(self, name: str, content: bytes) -> Path:
+        """A file to read from; the one of the project that is open is replaced only when all of it was read."""
+        folder = self.folder / "new"
+        folder.mkdir(exist_ok=True)
+        path = folder / name
+        path.write_bytes(content)
+        return path
 
     def open_dataset(self, name: str) -> None:
         """One of the bundled data sets."""
@@ -435,13 +447,13 @@ class Project:
             record = json.loads(parts["project.json"])
             if record.get("kind") != "project" or record.get("format") != 1:
                 raise ValueError("of another kind or version")
-            path = self.folder / ("matrix.txt" if record["is_matrix"] else f"data{_known_ending(record['ending'])}")
-            path.write_bytes(parts["data"])
+            name = "matrix.txt" if record["is_matrix"] else f"data{_known_ending(record['ending'])}"
+            path = self._new_file(name, parts["data"])
             other.name, other.file = str(record["name"]), path
             if record["is_matrix"]:
                 other._take_matrix(um.read_matrix(path), float(record["n"]))
             else:
-                other._take(_read(path))
+                other._take(um.read(path))
             columns = [{key: entry[key] for key in ("name", "role", "is_ordinal", "is_reversed", "codes")}
                        for entry in record["columns"]]  # fmt: skip
             other.choose(columns, record["options"])
@@ -458,12 +470,18 @@ class Project:
             if isinstance(error, um.UnmeasuredError):
                 raise
             raise um.DataError(f"This project is damaged ({error}). Open the file as it was saved.") from None
+        other.file = _kept(path)
         for key, value in vars(other).items():
             if key not in ("lock", "folder"):
                 setattr(self, key, value)
 
 
 # Pieces -----------------------------------------------------------------------------------------------------
+
+
+def _kept(path: Path) -> Path:
+    """The file of a project that was read, in the place of the last one's."""
+    return path.replace(path.parent.parent / path.name)
 
 
 def roles() -> tuple[str, ...]:
@@ -482,19 +500,6 @@ def spelled(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _read(path: Path) -> pd.DataFrame:
-    readers: dict[str, Callable[[Path], pd.DataFrame]] = {".xlsx": pd.read_excel, ".parquet": pd.read_parquet}
-    if path.suffix not in readers:
-        return um.read(path)
-    try:
-        return readers[path.suffix](path)
-    except ImportError as error:
-        library = "openpyxl" if path.suffix == ".xlsx" else "pyarrow"
-        raise um.DataError(f"Files of type {path.suffix!r} need {library}: pip install {library}. ({error})") from None
-    except Exception as error:  # the readers of other libraries raise whatever they like
-        raise um.DataError(f"{path.name!r} cannot be read: {error}") from None
 
 
 def _column(values: pd.Series, label: str) -> Column:
@@ -516,7 +521,7 @@ def _suspects(frame: pd.DataFrame) -> list[str]:
 def _number(value: Any, what: str) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise um.DataError(f"{what} is a number; got {str(value)[:40]!r}.") from None
     if not math.isfinite(number):
         raise um.DataError(f"{what} is a finite number; got {number}.")
@@ -594,5 +599,5 @@ def _unpacked(content: bytes) -> dict[str, bytes]:
             if not set(entries) <= set(_PARTS) or sum(e.file_size for e in entries.values()) > _MOST_UNPACKED:
                 raise um.DataError("This is no project that was saved here: it has other parts, or is too large.")
             return {name: archive.read(name) for name in entries}
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
         raise um.DataError(f"This is no project that was saved here ({error}).") from None

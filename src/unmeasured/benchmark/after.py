@@ -20,6 +20,7 @@ from scipy.special import ndtri
 from scipy.stats import kstest
 
 import unmeasured as um
+from unmeasured import apa
 from unmeasured.answer.effects import class_effects
 from unmeasured.arrays import Floats
 from unmeasured.files import write_bytes
@@ -145,7 +146,7 @@ class Confirmed:
             test = kstest(p, "uniform")
             lines.append(
                 f"  p < .05 {name}: {np.mean(p < 0.05):.1%} (5% if p-values are right); distance from uniform "
-                f"{test.statistic:.2f} (p {'< .001' if test.pvalue < 0.001 else f'= {test.pvalue:.2f}'})"
+                f"{test.statistic:.2f} (p {apa.p_value(test.pvalue, '= ')})"
             )
         return "\n".join(lines)
 

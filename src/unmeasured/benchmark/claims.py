@@ -24,7 +24,7 @@ from unmeasured.errors import UnmeasuredError
 
 # Page, heading of the section, template.
 SECTIONS = (
-    ("README.md", "## Measured", "measured.md"),
+    ("README.md", "## Evidence", "evidence.md"),
     ("docs/scaling.md", "## Figures", "scaling-figures.md"),
     ("docs/knowledge.md", "## What it is worth", "knowledge-worth.md"),
 )

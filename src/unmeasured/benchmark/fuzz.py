@@ -19,6 +19,7 @@ import tempfile
 import time
 import traceback
 import warnings
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -101,19 +102,22 @@ def fuzz(
     first: int = 0,
     limit: float = 20.0,
     command: Command | None = None,
+    project: Callable[[Path], Any] | None = None,
     verbose: bool = False,
 ) -> Tally:
     """Send malformed inputs through an entry point and count what comes back.
 
     Parameters
     ----------
-    entry : "rows", "matrix", "model", "knowledge", "result", "records" or "command"
+    entry : "rows", "matrix", "model", "knowledge", "result", "records", "command" or "project"
     inputs, seed, first
         How many, from which number on.
     limit
         Seconds after which an input counts as a hang.
     command
         The entry point of the command line, for "command".
+    project
+        What makes a project of the application in a folder, for "project".
     verbose
         Print the trace of every failure.
 
@@ -129,7 +133,7 @@ def fuzz(
         raise UnmeasuredError("--inputs and the limit are positive, --first and --seed at least 0.")
     tally = Tally(entry)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        bench = Bench(Path(folder), command)
+        bench = Bench(Path(folder), command, project)
         for number in range(first, first + inputs):
             rng = np.random.default_rng([seed, sorted(ENTRIES).index(entry), number])
             kind, where = _outcome(lambda rng=rng: ENTRIES[entry](bench, rng), limit)  # type: ignore[misc]
@@ -303,6 +307,7 @@ class Bench:
 
     folder: Path
     command: Command | None = None
+    project: Callable[[Path], Any] | None = None
     _kept: dict[str, Any] = field(default_factory=dict)
 
     def file(self, name: str, content: bytes) -> Path:
@@ -352,6 +357,21 @@ class Bench:
     def stable(self) -> Stability:
         """Three replicates."""
         return self.once("stable", lambda: stability(self.search, 3))  # type: ignore[no-any-return]
+
+    def opened(self) -> Any:
+        """A project of the application with rows and a result."""
+        assert self.project is not None
+        folder = self.folder / "project"
+        folder.mkdir(exist_ok=True)
+        project = self.project(folder)
+        project.open_file("rows.csv", _encoded(self.rows.to_csv(index=False)))
+        project.found(self.search.result_.to_json(), (), 1.0)
+        return project
+
+    @property
+    def saved(self) -> tuple[str, dict[str, bytes]]:
+        """The name of a project's file, and its parts."""
+        return "mine.unmeasured", self.once("saved", lambda: _parts_of(self.opened().save()))
 
     @property
     def records(self) -> str:
@@ -676,11 +696,27 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "--common-children": ("0", "1", "-1", "50"),
     "--parameters": ("realistic", "paper", "x"),
     "--n-jobs": ("1", "0", "-7", "x"),
+    "--tolerance": ("auto", "0.05", "0", "-1", "nan", "x", "9"),
+    "--confirm": ("0.5", "0", "1", "-1", "nan", "x", "0.01"),
+    "--confirm-by": ("school", "none", "a", ""),
+    "--estimator": ("MLR", "MLM", "WLSMV", "x", ""),
+    "--groups": ("school", "none", "a", ""),
+    "--equal": ("loadings", "loadings,intercepts", "x", ",", "intercepts"),
+    "--score-method": ("regression", "bartlett", "x"),
+    "--keep": ("school", "none", "a", ""),
+    "--cause": ("L1", "a", "none", ""),
+    "--effect": ("a", "L1", "none", ""),
+    "--level": ("0.9", "0", "1", "nan", "x", "2"),
+    "--most": ("3", "0", "-1", "x"),
+    "--port": ("x", "-1", "99999999"),
 }
-_FLAGS = ("--json", "--quiet", "--plain-names", "--r2", "--no-header", "--header", "--nonsense", "--first-indicator")
+_FLAGS = (
+    "--json", "--quiet", "--plain-names", "--r2", "--no-header", "--header", "--nonsense", "--first-indicator",
+    "--errors", "--member",
+)  # fmt: skip
 _ARGUMENTS = (
     "rows.csv",
-    "rows.csv",
+    "people.csv",
     "damaged.csv",
     "matrix.csv",
     "result.json",
@@ -692,9 +728,15 @@ _ARGUMENTS = (
 )
 _COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "discover": (("rows",), ("--columns", "--n", "--cor", "--missing", "--penalty", "--max-group-size", "--time-limit",
-                             "--seed", "--out", "--title", "--knowledge", "--published", "--n-jobs")),
+                             "--seed", "--out", "--title", "--knowledge", "--published", "--n-jobs", "--tolerance",
+                             "--confirm", "--confirm-by")),
     "check": (("rows",), ("--columns", "--n", "--cor", "--missing")),
-    "fit": (("model", "rows"), ("--n", "--cor", "--missing")),
+    "fit": (("model", "people"), ("--n", "--cor", "--missing", "--estimator", "--groups", "--equal")),
+    "invariance": (("model", "people"), ("--groups", "--groups", "--estimator", "--out")),
+    "scores": (("result", "people"), ("--score-method", "--keep", "--out")),
+    "effects": (("result",), ("--cause", "--effect", "--level", "--out")),
+    "diagnose": (("result",), ("--most",)),
+    "serve": ((), ("--port",)),
     "compare": (("model", "model", "rows"), ("--n", "--cor", "--missing")),
     "report": (("result",), ("--out", "--title", "--name", "--published")),
     "export": (("result",), ("--to", "--out", "--view", "--style")),
@@ -706,7 +748,14 @@ _COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "path": (("rows",), ("--columns", "--n", "--penalties", "--max-group-size", "--out")),
     "nonsense": ((), ()),
 }  # fmt: skip
-_USUAL = {"rows": "rows.csv", "model": "model.lav", "result": "result.json", "new": "new.csv", "set": "multitasking"}
+_USUAL = {
+    "rows": "rows.csv",
+    "people": "people.csv",
+    "model": "model.lav",
+    "result": "result.json",
+    "new": "new.csv",
+    "set": "multitasking",
+}
 
 
 def fuzz_command(bench: Bench, rng: Rng) -> None:
@@ -719,13 +768,16 @@ def fuzz_command(bench: Bench, rng: Rng) -> None:
     words = [_USUAL[kind] if not _one_in(rng, 8) else _of(rng, _ARGUMENTS) for kind in wanted]
     for option in rng.permutation(options)[: int(rng.integers(0, 4))] if options else ():
         good, *bad = _OPTIONS[str(option)]
-        words += [str(option), good if _one_in(rng, 2) else _of(rng, bad)]
+        name_of = {"--score-method": "--method"}.get(str(option), str(option))  # another command has one of that name
+        words += [name_of, good if _one_in(rng, 2) else _of(rng, bad)]
     words += [flag for flag in _FLAGS if _one_in(rng, 25)]
     if name == "stability" and "--replicates" not in words:
         words += ["--replicates", "1"]
     if name == "discover" and "--time-limit" not in words:
         words += ["--time-limit", "3"]
-    if _one_in(rng, 15):
+    if name == "serve" and "--port" not in words:
+        words += ["--port", "x"]  # a server that starts does not come back
+    elif _one_in(rng, 15):
         words = words[:-1]
     code, told = _called(bench.command, [name, *words])
     if code not in (0, 1, 2, 130):
@@ -740,6 +792,8 @@ def _lay_out(bench: Bench, rng: Rng) -> None:
     """The files that commands are given, some of them damaged."""
     text = bench.rows.to_csv(index=False)
     bench.file("rows.csv", _encoded(text))
+    people = bench.rows.assign(school=np.where(np.arange(len(bench.rows)) % 2, "north", "south"))
+    bench.file("people.csv", _encoded(people.to_csv(index=False)))
     bench.file("damaged.csv", _damaged_bytes(rng, _encoded(_damaged_text(rng, text))))
     bench.file("matrix.csv", _encoded(bench.rows.corr().to_csv()))
     bench.file("result.json", _encoded(bench.result if _one_in(rng, 2) else _damaged_json(rng, bench.result)))
@@ -762,6 +816,42 @@ def _called(command: Command, words: Sequence[str]) -> tuple[int, str]:
     return 0, err.getvalue()
 
 
+def fuzz_project(bench: Bench, rng: Rng) -> None:
+    """A project of the application, saved and damaged; the one that is open stays as it is where it is refused."""
+    if bench.project is None:
+        raise UnmeasuredError("Projects are tried by the command line: unmeasured bench fuzz --entry project.")
+    name, parts = bench.saved
+    if _one_in(rng, 3):
+        part = _of(rng, tuple(parts))
+        parts = {**parts, part: _damaged_bytes(rng, _encoded(_damaged_text(rng, parts[part].decode())))}
+    else:
+        part = _of(rng, tuple(key for key in parts if key.endswith(".json")))
+        parts = {**parts, part: _encoded(_damaged_json(rng, parts[part].decode()))}
+    if _one_in(rng, 20):
+        del parts[_of(rng, tuple(parts))]
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for key, content in parts.items():
+            archive.writestr(key, content)
+    content = out.getvalue() if not _one_in(rng, 10) else _damaged_bytes(rng, out.getvalue())
+    project = bench.opened()
+    before = project.save()
+    try:
+        project.open_file(name, content)
+    except UnmeasuredError:
+        if _parts_of(project.save()) != _parts_of(before):
+            raise Changed("the project that was open is not as it was") from None
+        raise
+    project.save()
+    if project.run is not None:
+        project.current().summary(), project.diagram()
+
+
+def _parts_of(archive: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(archive)) as parts:
+        return {name: parts.read(name) for name in parts.namelist()}
+
+
 ENTRIES: dict[str, Callable[[Bench, Rng], None]] = {
     "rows": fuzz_rows,
     "matrix": fuzz_matrix,
@@ -770,4 +860,5 @@ ENTRIES: dict[str, Callable[[Bench, Rng], None]] = {
     "result": fuzz_result,
     "records": fuzz_records,
     "command": fuzz_command,
+    "project": fuzz_project,
 }

@@ -1,7 +1,8 @@
 """The page of benchmarks: a hand-written template, with tables and pictures made from records in their places.
 
 A line of the template that is nothing but ``{{ table1 }}`` becomes the command, the table and the picture, where there
-is one, of that experiment. Everything else on the page was written by hand.
+is one, of that experiment; ``{{ measured }}`` the table of all measurements. Everything else on the page was written by
+hand.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from unmeasured.benchmark import experiment, figures
+from unmeasured.benchmark import claims, experiment, figures
 from unmeasured.benchmark.records import Record, read_records
 from unmeasured.benchmark.tables import make_table
 from unmeasured.errors import UnmeasuredError, listing, nearest
 
 NOTE = "<!-- Made by `unmeasured bench docs` from benchmarks/page.md and benchmarks/records; change those. -->"
+# The place of the table of all measurements, whose own template is beside that of the page.
+MEASURED = "measured"
 _PLACE = re.compile(r"^\{\{ *([\w-]+) *\}\}$", flags=re.MULTILINE)
 
 
@@ -29,6 +32,8 @@ def filled(template: str, records: Path, images: Path) -> str:
 
 def section(name: str, records: Path, images: Path) -> str:
     """The command, the table and the picture of an experiment."""
+    if name == MEASURED:
+        return claims.filled((records.parent / f"{MEASURED}.md").read_text(encoding="utf-8"), records).strip()
     known = experiment.available()
     if name not in known:
         hint = nearest(name, known) or "."

@@ -1,4 +1,5 @@
-"""Columns that are not what an analysis wants: constant, identical, numbering the rows, weights, codes for holes.
+"""Columns that are not what an analysis wants: constant, identical, numbering the rows, weights, codes for missing "
+"answers.
 
 What makes the analysis impossible is refused; what only looks wrong is pointed out in a sentence and left alone,
 because a guess about somebody's data that is right nine times in ten is wrong once.
@@ -6,7 +7,7 @@ because a guess about somebody's data that is right nine times in ten is wrong o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -30,27 +31,29 @@ def refuse_useless(rows: Rows) -> None:
     names, values = rows.names, rows.values
     empty = [x for x, hole in zip(names, np.asarray(rows.holes.all(axis=0))) if hole]
     if empty:
-        raise DataError(f"Columns {listing(empty)} hold no value at all. Drop them.")
+        raise DataError(f"Columns {listing(empty)} hold no value at all. Leave them out.", empty)
     least, most = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
     size = np.maximum(np.abs(least), np.abs(most))
     # Relative to the size of the numbers, so that a constant 0.1 is not saved by rounding.
     constant = [x for x, a, b, m in zip(names, least, most, size) if b / 2 - a / 2 <= 5e-13 * max(m, 1e-300)]
     if constant:
-        raise DataError(f"Constant variables carry no information: {listing(constant)}. Drop them.")
+        raise DataError(f"Constant variables carry no information: {listing(constant)}. Leave them out.", constant)
     seen: dict[bytes, str] = {}
     for name, column in zip(names, values.T):
         twin = seen.setdefault((column + 0.0).tobytes(), name)  # + 0.0: minus zero is zero
         if twin != name:
             raise DataError(
                 f"Columns {twin!r} and {name!r} are identical: perfectly correlated, so the covariance is singular. "
-                "Drop one of them."
+                "Leave one of them out.",
+                [name],
             )
 
 
-def suspicions(rows: Rows) -> tuple[str, ...]:
-    """Sentences about columns that look like something else than a measured variable."""
+def suspicions(rows: Rows, named: Sequence[str] = ()) -> tuple[str, ...]:
+    """Sentences about columns that look like something else than a measured variable; ``named``: no indicators."""
     columns = [column[~np.isnan(column)] for column in rows.values.T]
-    others = role_remarks(suspects(rows.names, rows.values))
+    asked = [i for i, name in enumerate(rows.names) if name not in named]
+    others = role_remarks(suspects([rows.names[i] for i in asked], rows.values[:, asked]))
     return (*others, *sum_remarks(rows.names, rows.values), *map(data_problem, _code_remarks(rows, columns)))
 
 

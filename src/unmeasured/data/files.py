@@ -1,4 +1,4 @@
-"""Files: rows from CSV, TSV, SPSS and Stata, matrices from CSV or from text as articles print them.
+"""Files: rows from CSV, TSV, SPSS, Stata, Excel and Parquet, matrices from CSV or from text as articles print them.
 
 Both functions return a data frame, ready for ``fit(X)`` or ``fit_cov(cov, n)``. What cannot be read is refused with
 the line and the reason; nothing is guessed but the separator.
@@ -6,12 +6,13 @@ the line and the reason; nothing is guessed but the separator.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import re
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -28,15 +29,25 @@ from unmeasured.files import unescaped
 
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat")
 _STATISTICS = (".sav", ".zsav", ".por", ".dta")
+_EXCEL, _PARQUET = (".xlsx", ".xlsm"), (".parquet",)
 # Besides what pandas takes as missing ("NA", "", "NaN", ...): the dot of SPSS, SAS and Stata.
 _HOLES = ["."]
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 # Marks of significance that articles put behind a correlation.
 _MARKS = re.compile(r"[*†‡§]+$|(?<=\d)(ns|n\.s\.|[a-c])$")
 # Lines around a table that are no part of it: "N = 202", "Note. ...", "*p < .05".
-_AROUND = re.compile(r"\s*(n\s*=|note[.:]|\*+\s*p\s*[<≤=])", re.IGNORECASE)
+_AROUND = re.compile(r"\s*(n\s*=|notes?[.:]|[*†]+\s*p\s*[<≤=]|p\s*<|table\s+\w+[.:]?\s*$)", re.IGNORECASE)
+# A note that says that reliabilities stand on the diagonal.
+_RELIABILITIES = re.compile(
+    r"(alpha|reliabilit|omega|α)[^.]*\bdiagonal|\bdiagonal[^.]*(alpha|reliabilit|omega|α)", re.IGNORECASE
+)
 _DASHES = {"-", "–", "—", "−", "--"}
-_DEVIATIONS, _MEANS = {"sd", "s.d.", "sds", "std", "std.", "std.dev."}, {"m", "mean", "means"}
+_DEVIATIONS = {"sd", "s.d.", "sds", "std", "std.", "std.dev.", "standard deviation", "standard deviations"}
+# Rows and columns of a table that are no correlations.
+_MEANS = {"m", "mean", "means", "α", "alpha", "cronbach's α", "cronbach's alpha", "ω", "omega", "ave", "cr"}
+_MEANS |= {"skew", "skewness", "kurtosis", "range"}
+# What stands above the names of rows.
+_CORNER = re.compile(r"(variable|measure|scale|item|test|construct|factor|name)s?", re.IGNORECASE)
 
 
 def read(
@@ -46,8 +57,9 @@ def read(
     separator: str | None = None,
     encoding: str = "utf-8",
     header: bool | None = None,
+    sheet: str | int = 0,
 ) -> pd.DataFrame:
-    """Read rows of samples from a file: CSV, TSV, text (also ``.gz``), SPSS (``.sav``) or Stata (``.dta``).
+    """Read rows of samples from a file: CSV, TSV, text (also ``.gz``), SPSS, Stata, Excel (``.xlsx``) or Parquet.
 
     Parameters
     ----------
@@ -59,8 +71,10 @@ def read(
     encoding
         Of a text file.
     header
-        Whether the first line of a text file holds the names of the columns. Left out: it does, and a first line of
-        numbers is refused. False: columns are called x1, x2, ...
+        Whether the first line of a text file or sheet holds the names of the columns. Left out: it does, and a first
+        line of numbers is refused. False: columns are called x1, x2, ...
+    sheet
+        Of an Excel file: its name, or its number from 0.
 
     Returns
     -------
@@ -81,10 +95,15 @@ def read(
         frame = _read_statistics(path, ending)
     elif ending in _TEXT:
         frame = _read_text(path, separator, encoding, header)
+    elif ending in _EXCEL:
+        frame = _read_excel(path, sheet, header)
+    elif ending in _PARQUET:
+        frame = _read_parquet(path)
     else:
         raise DataError(
             f"Files of type {ending or 'without ending'!r} are not read here ({path.name!r}); known are "
-            f"{listing((*_TEXT, *_STATISTICS), limit=20)}. Other files: read them with pandas and pass the data frame."
+            f"{listing((*_TEXT, *_STATISTICS, *_EXCEL, *_PARQUET), limit=20)}. Other files: read them with pandas "
+            f"and pass the data frame."
         )
     if columns is None:
         return frame
@@ -110,8 +129,8 @@ def read_matrix(
     The matrix may be whole, or its lower or upper triangle. Names may stand above, at the left, or in both places;
     ``names=`` gives them where they do not. Row numbers (``1.``), marks of significance (``.45**``), dashes or
     reliabilities in brackets on the diagonal and typographic minus signs are understood. A row called SD, or a column
-    of that name before those numbered 1, 2, ..., turns correlations into covariances; means, ``N =`` and notes below
-    the table are passed over.
+    of that name before those numbered 1, 2, ..., turns correlations into covariances; means, reliabilities (a column
+    ``α``, or the diagonal where a note says so), a title, ``N =`` and notes are passed over. The diagonal may be blank.
 
     Parameters
     ----------
@@ -120,7 +139,8 @@ def read_matrix(
     names
         Names of the variables, where the text has none, or others than it has.
     diagonal
-        False: the diagonal is left out altogether, not even dashes stand for it, and is 1.
+        False: the diagonal is left out altogether, and so is the first row or the last, which would be empty without
+        it.
     separator
         Between the entries; by default tabs, semicolons or commas where there are any, else blanks.
     encoding
@@ -148,11 +168,14 @@ def read_matrix(
         path = _existing(source)
         source = _decoded(path, encoding)
     _check_separator(separator)
-    lines = [line for line in str(source).splitlines() if line.strip() and not _AROUND.match(line)]
+    every = [line for line in str(source).splitlines() if line.strip()]
+    lines = _without_title([line for line in every if not _AROUND.match(line)], separator)
     if not lines:
         raise DataError("There is no matrix in this text: it is empty.")
     printed = _Printed.of(lines, separator if separator is not None else _separator(lines[-1]))
     matrix = _whole(printed.rows, diagonal)
+    if _RELIABILITIES.search(" ".join(every)) and (np.diag(matrix) < 1.0).any() and (np.abs(matrix) <= 1.0).all():
+        np.fill_diagonal(matrix, 1.0)
     if names is None:
         matrix = printed.sorted(matrix)
     known = checked_names(names if names is not None else printed.names(len(matrix)), len(matrix))
@@ -331,6 +354,63 @@ def _read_statistics(path: Path, ending: str) -> pd.DataFrame:
     return table
 
 
+def _read_excel(path: Path, sheet: str | int, header: bool | None) -> pd.DataFrame:
+    """A sheet as rows; its first line is checked as that of a text file is."""
+    cells = _by_library(path, "openpyxl", lambda: pd.read_excel(path, sheet_name=None, header=None, dtype=object))
+    named = list(cells)
+    place = named[sheet] if isinstance(sheet, int) and -len(named) <= sheet < len(named) else sheet
+    if place not in cells:
+        raise DataError(f"{path.name!r} has no sheet {sheet!r}; it has {listing(map(str, named))}.")
+    table = cells[place].dropna(how="all").dropna(how="all", axis=1)
+    if table.empty:
+        others = [name for name in named if name != place and not cells[name].dropna(how="all").empty]
+        hint = f" There is something on {listing(map(str, others))}: name the sheet." if others else ""
+        raise DataError(f"Sheet {place!r} of {path.name!r} is empty.{hint}")
+    above = ["" if pd.isna(cell) else str(cell).strip() for cell in table.iloc[0]]
+    if not (_has_header(above, path) if header is None else header):
+        table.columns = pd.Index([f"x{i + 1}" for i in range(table.shape[1])])
+        return _as_numbers(table)
+    frame = table.iloc[1:].reset_index(drop=True)
+    frame.columns = pd.RangeIndex(frame.shape[1])
+    return _with_names(_as_numbers(frame), above, path)
+
+
+def _as_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    """Columns of numbers as such; a cell with text, but for a dot, leaves its column as it is."""
+    result = table.copy()
+    for j in range(table.shape[1]):
+        column = table.iloc[:, j]
+        column = column.where(~column.isin([*_HOLES, "", "NA"]))
+        with contextlib.suppress(ValueError, TypeError):
+            if not any(isinstance(cell, str) for cell in column):
+                column = pd.to_numeric(column)
+        result.isetitem(j, column.array)
+    return result
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    frame = _by_library(path, "pyarrow", lambda: pd.read_parquet(path))
+    names = [str(name) for name in frame.columns]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise DataError(f"{path.name!r} has several columns called {listing(repeated)}. Give each a name of its own.")
+    return pd.DataFrame(frame.set_axis(names, axis=1))
+
+
+def _by_library(path: Path, package: str, reading: Callable[[], Any]) -> Any:
+    """What a library of another project reads; its absence, and whatever it raises, is a sentence."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and extensions of the file, which are not read
+            return reading()
+    except ImportError:
+        raise UnmeasuredError(
+            f"Reading {_ending(path)} files needs the package {package}: pip install 'unmeasured[io]'."
+        ) from None
+    except Exception as error:  # several kinds, for one cause: not such a file
+        raise DataError(f"{path.name!r} could not be read as a {_ending(path)} file: {_sentence(error)}") from None
+
+
 @dataclass(frozen=True)
 class _Printed:
     """A printed matrix, its lines told apart: names above, labels and numbers of the rows, standard deviations."""
@@ -384,6 +464,46 @@ class _Printed:
         )
 
 
+def _without_title(lines: list[str], separator: str | None) -> list[str]:
+    """The lines without the title of a table: what stands above its heads, or above its first row where it has none.
+
+    >>> _without_title(["Correlations of tests", "1. Speed", "2. Error .45"], None)
+    ['1. Speed', '2. Error .45']
+    """
+    marks = [separator if separator is not None else _separator(line) for line in lines]
+    cells = [[cell for cell in _cells_of(line, mark) if cell] for line, mark in zip(lines, marks, strict=True)]
+    first = next((k for k, row in enumerate(cells) if _begins_rows(lines[k], row)), 0)
+    if first and len(cells[first - 1]) == 1 and not _TITLE.match(lines[first - 1]) and len(_entries(cells[first])) == 1:
+        first -= 1  # the first row of a triangle with a blank diagonal: a label and nothing else
+    if first == 0:
+        return lines
+    above = cells[first - 1]
+    n = sum(bool(_entries(row)) for row in cells[first:])
+    counted = len(above) > 1 and above[-1].rstrip(".").isdigit()
+    labelled = len(_entries(cells[first])) < len(cells[first])
+    has_heads = counted or ((len(above) in (n, n + 1) or not labelled) and not _TITLE.match(lines[first - 1]))
+    return lines[first - 1 if has_heads else first :]
+
+
+_TITLE = re.compile(
+    r"\W*(table|means?,|descriptive|(inter)?correlations?\b|covariances?\b|zero-order|pearson)", re.IGNORECASE
+)
+
+
+def _begins_rows(line: str, cells: list[str]) -> bool:
+    """Whether a line is a row of the matrix: numbered, or with an entry; heads that count 1, 2, ... have none."""
+    if re.match(r"\W*1[.)](\s|\W*$)", line):
+        return True
+    counted = [cell.rstrip(".") for cell in cells if cell.rstrip(".").isdigit()]
+    is_count = len(counted) > 1 and counted == [str(k + 1) for k in range(len(counted))]
+    return bool(_entries(cells)) and not is_count
+
+
+def _entries(cells: list[str]) -> list[str]:
+    """The cells that hold a number."""
+    return [cell for cell in cells if _number(cell) is not None]
+
+
 def _cells_of(line: str, separator: str | None) -> list[str]:
     cells = line.split(separator) if separator is not None else line.split()
     return [cell.strip().strip("\"'").strip() for cell in cells]
@@ -392,7 +512,8 @@ def _cells_of(line: str, separator: str | None) -> list[str]:
 def _is_header(cells: list[str]) -> bool:
     """Whether a first line holds names, or the numbers 1 to n, rather than entries."""
     filled = [cell for cell in cells if cell]
-    counted = filled == [str(i + 1) for i in range(len(filled))]
+    numbers = [cell.rstrip(".") for cell in (filled[1:] if filled and _CORNER.fullmatch(filled[0]) else filled)]
+    counted = numbers == [str(i + 1) for i in range(len(numbers))]
     return len(filled) > 1 and (counted or all(_number(cell) is None for cell in filled))
 
 
@@ -450,6 +571,9 @@ def _whole(rows: list[list[float]], diagonal: bool) -> Floats:
     lengths = [len(row) for row in rows]
     if diagonal and lengths == [n] * n:
         return np.array(rows)
+    if n > 1 and diagonal and lengths in (list(range(n)), list(range(n - 1, -1, -1))):  # a blank diagonal
+        rows, diagonal, missing = [row for row in rows if row], False, 1
+        n, lengths = n - 1, [length for length in lengths if length]
     matrix = np.eye(n + missing)
     if lengths == list(range(1, n + 1)):
         for i, row in enumerate(rows):
@@ -461,6 +585,5 @@ def _whole(rows: list[list[float]], diagonal: bool) -> Floats:
         return np.triu(matrix) + np.triu(matrix, 1).T
     raise DataError(
         f"The rows of the matrix have {', '.join(map(str, lengths[:12]))}{', ...' if n > 12 else ''} values: neither a "
-        "whole matrix nor a triangle of one. Names of several words need commas between the columns; a triangle "
-        "without its diagonal needs diagonal=False."
+        "whole matrix nor a triangle of one. Names of several words need commas between the columns."
     )

@@ -145,8 +145,9 @@ def checked_cov(matrix: Floats, names: tuple[str, ...], *, definite: bool = True
     constant = [x for x, v in zip(names, variance) if v <= 0]
     if constant and not from_rows:  # of rows, columns that are constant were refused; these squares are too small
         raise DataError(
-            f"The diagonal of the matrix, where variances belong, is zero or negative for {listing(constant)}. Drop "
-            "them if they are constant; else look whether rows and columns are in the same order."
+            f"The diagonal of the matrix, where variances belong, is zero or negative for {listing(constant)}. Leave "
+            "them out if they are constant; else look whether rows and columns are in the same order.",
+            constant,
         )
     wild = [x for x, v in zip(names, variance) if not _LEAST_VARIANCE < v < _LARGEST_VARIANCE]
     if wild:
@@ -209,12 +210,14 @@ def check_positive_definite(corr: Floats, names: tuple[str, ...], *, from_rows: 
     if from_rows:
         raise DataError(
             f"The covariance of the rows is not positive definite: of {listing(involved)} one is the sum, or another "
-            "linear function, of the others (a total score among its items?). Drop it."
+            "linear function, of the others (a total score among its items?). Leave it out.",
+            involved[:1],
         )
     raise DataError(
         f"The matrix is not positive definite (smallest eigenvalue of the correlations {value[0]:.2g}); the "
-        f"variables involved are {listing(involved)}. Drop one of them, or ask for the nearest matrix that is "
-        "(repair=True)."
+        f"variables involved are {listing(involved)}. Leave one of them out, or ask for the nearest matrix that is "
+        "(repair=True).",
+        involved[:1],
     )
 
 
@@ -233,7 +236,8 @@ def refuse_perfect(corr: Floats, names: tuple[str, ...]) -> None:
     if i != j and abs(corr[i, j]) >= 1.0 - 1e-9:
         raise DataError(
             f"Variables {names[i]!r} and {names[j]!r} are perfectly correlated ({corr[i, j]:.6g}), so the covariance "
-            "is singular. Drop one of them."
+            "is singular. Leave one of them out.",
+            [names[j]],
         )
 
 

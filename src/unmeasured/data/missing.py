@@ -1,20 +1,21 @@
-"""Missing values: the moments of rows with holes.
+"""Missing values: the moments of rows in which values are missing.
 
 ``"ml"``: mean and covariance of a Gaussian by maximum likelihood from every value there is (EM), right when what is
 missing depends on what was seen (missing at random). ``"listwise"``: complete rows only. ``"pairwise"``: each
-correlation from the rows that have both variables; right only if holes fall by chance, and perhaps not positive
+correlation from the rows that have both variables; right only if values are missing by chance, and perhaps not positive
 definite.
 
-**How many samples are rows with holes worth?** A search weighs fit against N, so N must not pretend that the holes
-were filled. With Sigma the covariance, a row with the variables o seen carries, relative to a complete row, the
-information ``tr(P_o Sigma (x) P_o Sigma)`` on symmetric matrices, where ``P_o`` is the inverse of ``Sigma_oo`` padded
-with zeros. ``P_o Sigma`` is a projection of rank |o|, so that trace is ``|o|(|o|+1)/2``, whatever Sigma is: averaged
-over all moments, the rows are worth N times the mean share of moments a row shows. That number, the mean number of
-rows per moment, is ``Sample.n`` after "ml" and "pairwise".
+**How many samples are incomplete rows worth?** A search weighs fit against N, so N must not pretend that
+no values were missing. With Sigma the covariance, a row with the variables o seen carries, relative to a complete row,
+the information ``tr(P_o Sigma (x) P_o Sigma)`` on symmetric matrices, where ``P_o`` is the inverse of ``Sigma_oo``
+padded with zeros. ``P_o Sigma`` is a projection of rank |o|, so that trace is ``|o|(|o|+1)/2``, whatever Sigma is:
+averaged over all moments, the rows are worth N times the mean share of moments a row shows. That number, the mean
+number of rows per moment, is ``Sample.n`` after "ml" and "pairwise".
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,8 +24,8 @@ import numpy as np
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.matrices import rescaled
 from unmeasured.data.rows import Rows
-from unmeasured.errors import DataError, listing
-from unmeasured.remarks import data_problem
+from unmeasured.errors import DataError, Stopped, listing
+from unmeasured.remarks import data_problem, distrust
 
 Missing = Literal["ml", "listwise", "pairwise"]
 
@@ -55,7 +56,7 @@ def without_empty_rows(rows: Rows) -> tuple[Rows, tuple[str, ...]]:
 
 
 def complete(rows: Rows) -> tuple[Rows, tuple[str, ...]]:
-    """The rows without holes, and how many were dropped in words."""
+    """The complete rows, and how many were dropped in words."""
     whole = np.asarray(~rows.holes.any(axis=1))
     if whole.all():
         return rows, ()
@@ -102,12 +103,14 @@ def in_words(holes: Bools, names: tuple[str, ...]) -> str:
     )
 
 
-def saturated_moments(rows: Rows) -> Moments:
-    """Mean and covariance by maximum likelihood from rows with holes, by EM over patterns of holes.
+def saturated_moments(rows: Rows, check: Callable[[], None] | None = None) -> Moments:
+    """Mean and covariance by maximum likelihood from rows with missing values, by EM over patterns of them.
+
+    Where ``check`` raises :class:`~unmeasured.errors.Stopped`, as far as they have come, with a remark that says so.
 
     The regressions of what is missing on what is seen are read from the precision matrix P: those of the missing m
-    are ``-P_mm^-1 P_mo``, their residual covariance ``P_mm^-1``. So each pattern costs an inverse of the size of its
-    holes, and all patterns with as many holes are done at once.
+    are ``-P_mm^-1 P_mo``, their residual covariance ``P_mm^-1``. So each pattern costs an inverse of the size of what
+    is missing, and all patterns with as many missing values are done at once.
 
     >>> rows = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, np.nan], [4.0, 5.0], [5.0, 6.0]])
     >>> moments = saturated_moments(Rows(("a", "b"), rows, (False, False)))
@@ -118,9 +121,15 @@ def saturated_moments(rows: Rows) -> Moments:
     counts = pair_counts(holes)
     check_pairs(counts, names)
     z, centre, scale = standardised(rows.values)
-    mean, cov, steps = _expectation_maximisation(z, holes, names)
+    mean, cov, steps, moved = _expectation_maximisation(z, holes, names, check)
     how = "mean and covariance by maximum likelihood from every value seen (EM)"
     remarks: list[str] = [f"{in_words(holes, names)}: {how}."]
+    if moved > _TOLERANCE and steps < _MAX_STEPS:
+        told = (
+            f"EM for the missing values was stopped at the time limit after {_steps(steps)}, when moments still moved "
+            f"by {moved:.1g} standard deviations a step: they are rough. Give more time, or use missing='pairwise'."
+        )
+        remarks.append(distrust(told))
     if steps >= _MAX_STEPS:
         told = f"EM had not converged after {steps} steps: too much is missing to estimate the covariance well."
         remarks.append(data_problem(told))
@@ -147,8 +156,10 @@ def standardised(values: Floats) -> tuple[Floats, Floats, Floats]:
         return (scaled - mean) / sd, mean * size, sd * size
 
 
-def _expectation_maximisation(z: Floats, holes: Bools, names: tuple[str, ...]) -> tuple[Floats, Floats, int]:
-    """EM on variables of mean 0 and standard deviation 1 (as far as seen)."""
+def _expectation_maximisation(
+    z: Floats, holes: Bools, names: tuple[str, ...], check: Callable[[], None] | None
+) -> tuple[Floats, Floats, int, float]:
+    """EM on variables of mean 0 and standard deviation 1 (as far as seen); also its steps and the size of the last."""
     filled = np.where(holes, 0.0, z)
     groups = _patterns(holes)
     mean, cov = filled.mean(axis=0), np.eye(z.shape[1])
@@ -160,12 +171,19 @@ def _expectation_maximisation(z: Floats, holes: Bools, names: tuple[str, ...]) -
         new_cov = (deviations.T @ deviations + residual) / len(z)
         moved = max(np.abs(new_mean - mean).max(), np.abs(new_cov - cov).max())
         mean, cov, steps = new_mean, new_cov, steps + 1
-    return mean, cov, steps
+        try:
+            if check is not None:
+                check()
+        except Stopped:
+            break
+    return mean, cov, steps, float(moved)
 
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """Patterns with k holes each: where the holes are (B, k), the rows with holes, and the pattern of each row."""
+    """Patterns with k missing values each: where these are (B, k), the rows that have them, and the pattern of each "
+    "row.
+    """
 
     missing: Ints
     rows: Ints
@@ -188,7 +206,9 @@ def _patterns(holes: Bools) -> list[_Group]:
 
 
 def _fill(filled: Floats, groups: list[_Group], mean: Floats, P: Floats) -> Floats:
-    """Put the expected values into the holes of ``filled``; returns the covariance they still lack, summed."""
+    """Put the expected values in the place of the missing ones of ``filled``; returns the covariance they still "
+    "lack, summed.
+    """
     n = len(mean)
     residual = np.zeros(n * n)
     for g in groups:
@@ -213,11 +233,15 @@ def _precision(cov: Floats, names: tuple[str, ...]) -> Floats:
     if not value[0] > 1e-9:
         weight = np.abs(vector[:, 0])
         raise DataError(
-            "With so many holes the covariance comes out singular: what is seen of "
+            "With so many values missing the covariance comes out singular: what is seen of "
             f"{listing([names[k] for k in np.argsort(-weight) if weight[k] > 0.1])} is perfectly correlated. Leave one "
             "of them out, or get more rows."
         )
     return np.asarray((vector / value) @ vector.T / np.outer(sd, sd))
+
+
+def _steps(n: int) -> str:
+    return f"{n} step{'s' if n != 1 else ''}"
 
 
 def _rows(n: int) -> str:

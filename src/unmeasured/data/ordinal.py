@@ -24,6 +24,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, owens_t
 
 from unmeasured.arrays import Bools, Floats, Ints
+from unmeasured.data.given import probit_correlations
 from unmeasured.data.matrices import refuse_perfect, repaired, rescaled
 from unmeasured.data.missing import Moments, check_pairs, in_words, pair_counts, standardised
 from unmeasured.data.rows import Rows
@@ -52,8 +53,11 @@ def is_ordinal(rows: Rows) -> Bools:
     return np.asarray(np.array(rows.ordered) | ((n_values <= MOST_CATEGORIES) & enough))
 
 
-def ordinal_moments(rows: Rows, ordinal: Bools) -> Moments:
+def ordinal_moments(rows: Rows, ordinal: Bools, given: Bools | None = None) -> Moments:
     """Polychoric, polyserial and Pearson correlations, each from the rows that show both variables.
+
+    With covariates, which are ``given``, the correlations of an ordinal variable with them come from its probit
+    regression on all of them (:mod:`unmeasured.data.given`), which assumes nothing of their distribution.
 
     Ordinal variables get mean 0 and standard deviation 1, those of the Gaussian variable behind them.
     """
@@ -67,6 +71,12 @@ def ordinal_moments(rows: Rows, ordinal: Bools) -> Moments:
     worths = counts.astype(float)
     _fill_polychoric(corr, worths, items)
     _fill_polyserial(corr, worths, items, z)
+    if given is not None and given.any():
+        X, among = z[:, given], corr[np.ix_(given, given)]
+        for j in np.flatnonzero(ordinal):
+            item = items[j]
+            assert item is not None
+            corr[j, given] = corr[given, j] = probit_correlations(item.codes, X, among)
     n = _mean_worth(worths)
     remarks: list[str] = [*_sparse_remarks(items), *_bound_remarks(corr, names, ordinal)]
     corr, changed = repaired(corr, names, "correlations, each estimated for its pair,")
@@ -265,7 +275,7 @@ def _fill_polyserial(corr: Floats, worths: Floats, items: list[Item | None], z: 
 def polyserial(x: Floats, codes: Ints, thresholds: Floats, start: Floats) -> tuple[Floats, Floats]:
     """Correlations (C,) of a cut Gaussian variable with each column of standard x (N, C), and the information on them.
 
-    x may have holes.
+    x may have missing values.
     """
     edges = np.concatenate([[-_FAR], thresholds, [_FAR]])
     below, above = edges[codes][:, None], edges[codes + 1][:, None]

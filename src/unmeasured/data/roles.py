@@ -88,9 +88,9 @@ _SENTENCES: dict[Role, str] = {
     "weight": "{}: named like sampling weights. If it holds some, leave it out: weights are not used, and are no "
     "variable of the model.",
     "characteristic": "Probably characteristics of persons, not indicators of a latent: {}. They are taken as "
-    "indicators all the same; leave them out if they are none.",
+    "indicators all the same: name them as covariates or outcomes (docs/covariates.md), or leave them out.",
     "unlike": "Whole numbers unlike those of the other items: {}. If it is no item of the questionnaire (an age, a "
-    "code, a total), leave it out.",
+    "code, a total), name it as a covariate or an outcome, or leave it out.",
 }
 
 
@@ -101,7 +101,10 @@ def question(found: Sequence[Suspect]) -> str:
     parts = ", ".join(f"{suspect.name!r} ({suspect.reason})" for suspect in found[:8])
     more = f" and {len(found) - 8} more" if len(found) > 8 else ""
     them = "this variable" if len(found) == 1 else "these variables"
-    return f"Is {them} meant as an indicator of a latent? {parts}{more}. Leave out what is not."
+    return (
+        f"Is {them} meant as an indicator of a latent? {parts}{more}. Name an observed cause as a covariate and an "
+        "observed effect as an outcome (covariates=, outcomes=), and leave out what is neither."
+    )
 
 
 def _named(found: Sequence[Suspect]) -> str:

@@ -1,6 +1,6 @@
-"""Rows: whatever table a caller has, as names and numbers with holes, or a refusal that names the column.
+"""Rows: whatever table a caller has, as names and numbers, missing values as NaN, or a refusal that names the column.
 
-A hole is NaN. Infinite values are never holes: they are mistakes of an earlier computation and are refused. Text is
+Infinite values are never taken as missing: they are mistakes of an earlier computation and are refused. Text is
 refused too, numbers written as text included: which of them mean "missing" is the caller's to say.
 """
 
@@ -28,11 +28,15 @@ _NOT_A_TABLE = "Rows come as a table (samples x variables)"
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table of numbers: names, values (N, n) with NaN for holes, and which columns came as ordered categories."""
+    """A table of numbers: names, values (N, n) with NaN where missing, and which columns came as ordered categories.
+
+    ``groups`` has, where rows belong to groups of people, the group of each.
+    """
 
     names: tuple[str, ...]
     values: Floats
     ordered: tuple[bool, ...]
+    groups: tuple[str, ...] = ()
 
     @property
     def holes(self) -> Bools:
@@ -41,7 +45,8 @@ class Rows:
 
     def keep(self, which: Bools) -> Rows:
         """Only the rows chosen."""
-        return Rows(self.names, frozen(self.values[which]), self.ordered)
+        groups = tuple(np.asarray(self.groups, dtype=object)[which]) if self.groups else ()
+        return Rows(self.names, frozen(self.values[which]), self.ordered, groups)
 
 
 def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:
@@ -71,7 +76,8 @@ def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:
         raise DataError(
             f"Columns {listing(infinite)} hold infinities (or numbers beyond 1e308), which are neither numbers nor "
             "missing values. Find where they come from (a division by zero, a logarithm of zero), or set them to NaN "
-            "if they mean 'missing'."
+            "if they mean 'missing'.",
+            infinite,
         )
     ordered = tuple(isinstance(c.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(c.dtype) for c in columns)
     return Rows(names, frozen(table), ordered)
@@ -135,7 +141,7 @@ def as_array(X: Any) -> Any:
     if array.dtype.kind not in "biufO":
         raise DataError(
             f"The data have entries that are not numbers (they are of type {array.dtype}). Select the numeric columns "
-            "first; numbers written as text can be turned into numbers with pandas.to_numeric."
+            "first; numbers written as text become numbers with pandas.to_numeric."
         )
     return array
 
@@ -155,7 +161,7 @@ def _frame(X: Any) -> pd.DataFrame:
 
 
 def _numbers(column: pd.Series[Any]) -> Floats | None:
-    """The column as floats with NaN for holes; None where it holds anything but real numbers."""
+    """The column as floats with NaN for missing values; None where it holds anything but real numbers."""
     kind = column.dtype
     if isinstance(kind, pd.CategoricalDtype):
         codes = column.cat.codes.to_numpy(dtype=float)
@@ -201,7 +207,7 @@ def _refuse_others(columns: Mapping[str, pd.Series[Any]]) -> None:
     for name, column in columns.items():
         found.setdefault(_what_it_holds(column), []).append(name)
     parts = [f"Columns {listing(names)} hold {what}. {_HINTS[what]}." for what, names in found.items()]
-    raise DataError(" ".join(parts))
+    raise DataError(" ".join(parts), columns)
 
 
 def _what_it_holds(column: pd.Series[Any]) -> str:

@@ -1,4 +1,4 @@
-"""Sample: what the rest of the house knows of the data, whatever door it came through.
+"""Sample: what the rest of the package knows of the data, however they were given.
 
 **The divisor, stated once.** ``Sample.cov`` is the maximum-likelihood covariance: its divisor is N. A matrix
 handed in is taken to have the usual divisor N - 1 and is rescaled by (N - 1)/N, as lavaan does; a population
@@ -13,8 +13,8 @@ say how much less, and why).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -24,6 +24,7 @@ from scipy.linalg import lapack
 
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.columns import refuse_useless, suspicions
+from unmeasured.data.given import Roles, with_covariates
 from unmeasured.data.margins import Margin
 from unmeasured.data.matrices import as_matrix, checked_cov, repaired, rescaled, sample_size, with_deviations
 from unmeasured.data.missing import (
@@ -70,6 +71,8 @@ class Sample:
         What was done to the data, and what looks odd in them, in sentences.
     labels : mapping
         What the file of the data says of a variable, such as the wording of a question; empty where it says nothing.
+    covariates, outcomes : tuple of str
+        Variables that are no indicators: observed causes, which models are conditioned on, and observed effects.
 
     Examples
     --------
@@ -96,6 +99,8 @@ class Sample:
     labels: Mapping[str, str] = field(default_factory=dict)
     # Read from a file, a sample has no rows but may know how values are read (unmeasured.data.margins).
     margins: Mapping[str, Margin] = field(default_factory=dict, repr=False)
+    covariates: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
 
     @classmethod
     def from_cov(
@@ -106,6 +111,8 @@ class Sample:
         *,
         sd: Any = None,
         repair: bool = False,
+        covariates: Sequence[str] = (),
+        outcomes: Sequence[str] = (),
     ) -> Sample:
         """From a covariance or correlation matrix with divisor N - 1; ``math.inf`` samples: a population.
 
@@ -115,6 +122,8 @@ class Sample:
             With correlations: the standard deviations, to have covariances.
         repair
             Take the nearest positive definite matrix where this one is not, and say by how much it changed.
+        covariates, outcomes
+            Variables that are no indicators.
 
         Examples
         --------
@@ -125,6 +134,7 @@ class Sample:
                [3., 9.]])
         """
         names, matrix = as_matrix(cov, names)
+        roles = Roles.of(covariates, outcomes, names)
         n = sample_size(n_samples, len(names))
         if sd is not None:
             matrix = with_deviations(matrix, sd, names)
@@ -135,23 +145,46 @@ class Sample:
             corr, remarks = repaired(matrix / np.outer(deviations, deviations), names, "entries of the matrix")
             matrix = rescaled(corr, deviations)
         matrix = matrix if math.isinf(n) else matrix * (n - 1.0) / n
-        return cls(names, frozen(matrix), n, remarks=(*remarks, *role_remarks(suspects(names))))
+        asked = role_remarks(suspects([name for name in names if name not in roles.names]))
+        return cls(
+            names,
+            frozen(matrix),
+            n,
+            remarks=(*remarks, *asked),
+            covariates=roles.covariates,
+            outcomes=roles.outcomes,
+        )
 
     @classmethod
     def from_rows(
-        cls, X: Any, names: Sequence[str] | None = None, *, cor: Cor = "pearson", missing: Missing = "ml"
+        cls,
+        X: Any,
+        names: Sequence[str] | None = None,
+        *,
+        cor: Cor = "pearson",
+        missing: Missing = "ml",
+        covariates: Sequence[str] = (),
+        outcomes: Sequence[str] = (),
+        groups: Sequence[str] = (),
+        check: Callable[[], None] | None = None,
     ) -> Sample:
-        """From rows: a data frame or an array with one row per sample; see :func:`as_sample` for the options."""
+        """From rows: a data frame or an array with one row per sample; see :func:`as_sample` for the options.
+
+        ``groups`` has the group of each row, where the rows are of several groups of people (:meth:`by_group`).
+        """
         _check_option("cor", cor, get_args(Cor))
         _check_option("missing", missing, get_args(Missing))
-        rows = as_rows(X, names)
+        rows = replace(as_rows(X, names), groups=tuple(groups))
+        roles = Roles.of(covariates, outcomes, rows.names)
         _check_size(rows)
         rows, emptied = without_empty_rows(rows)
+        rows, lost = with_covariates(rows, roles.covariates)
         dropped: tuple[str, ...] = ()
         if missing == "listwise":
             rows, dropped = complete(rows)
         refuse_useless(rows)
-        moments, kinds = _moments(rows, cor, missing)
+        given = np.isin(rows.names, roles.covariates)
+        moments, kinds = _moments(rows, cor, missing, given, check)
         n = sample_size(moments.n, len(rows.names))
         return cls(
             rows.names,
@@ -160,10 +193,19 @@ class Sample:
             frozen(moments.mean),
             kinds,
             moments.counts,
-            (*emptied, *dropped, *_kind_remarks(rows, kinds), *moments.remarks, *suspicions(rows)),
+            (
+                *emptied,
+                *lost,
+                *dropped,
+                *_kind_remarks(rows, kinds, given),
+                *moments.remarks,
+                *suspicions(rows, roles.names),
+            ),
             rows,
             tuple(range(len(rows.names))),
             labels_of(X, rows.names),
+            covariates=roles.covariates,
+            outcomes=roles.outcomes,
         )
 
     def __repr__(self) -> str:
@@ -171,13 +213,81 @@ class Sample:
 
     @cached_property
     def rows(self) -> Floats | None:
-        """The rows used, as they came, holes as NaN, columns in the order of names; None where a matrix was given."""
+        """The rows used, as they came, missing values as NaN, columns in the order of names; None where a matrix "
+        "was given.
+        """
         return None if self._rows is None else frozen(self._rows.values[:, self._columns])
 
     @cached_property
     def suspects(self) -> tuple[Suspect, ...]:
         """Variables that are probably no indicators of a latent: identifiers, weights, characteristics of persons."""
-        return suspects(self.names, self.rows)
+        named = {*self.covariates, *self.outcomes}
+        index = [i for i, name in enumerate(self.names) if name not in named]
+        values = None if self.rows is None else self.rows[:, index]
+        return suspects([self.names[i] for i in index], values)
+
+    @property
+    def indicators(self) -> tuple[str, ...]:
+        """The variables that are neither covariates nor outcomes."""
+        return tuple(name for name in self.names if name not in {*self.covariates, *self.outcomes})
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The group of each row, where the rows are of several groups of people; else empty."""
+        return self._rows.groups if self._rows is not None else ()
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a data frame that :meth:`from_rows` takes as these were taken: ordinal variables as such."""
+        if self.rows is None:
+            raise DataError("This sample was made from a matrix and has no rows. Pass the rows.")
+        frame = pd.DataFrame(self.rows, columns=list(self.names))
+        for name, kind in zip(self.names, self.kinds, strict=True):
+            if kind == "ordinal":
+                frame[name] = pd.Categorical(frame[name], ordered=True)
+        return frame
+
+    @property
+    def cor(self) -> Cor:
+        """The option that takes the variables as they were taken, whatever other rows of them look like."""
+        kinds = {kind for name, kind in zip(self.names, self.kinds, strict=True) if name not in self.covariates}
+        if kinds <= {"continuous"}:
+            return "pearson"
+        if kinds == {"scores"}:
+            return "spearman-normal"
+        return "polychoric" if kinds == {"ordinal"} else "auto"
+
+    def by_group(self, missing: Missing = "ml") -> dict[str, Sample]:
+        """A sample for each group of people, variables taken as in all rows together.
+
+        Raises
+        ------
+        DataError
+            When a group has too few rows, or a variable never changes in it, with the name of the group.
+        """
+        frame, labels = self.frame, np.asarray(self.groups, dtype=object)
+        found = {}
+        for label in dict.fromkeys(self.groups):
+            part = frame[labels == label]
+            try:
+                found[label] = Sample.from_rows(
+                    part, cor=self.cor, missing=missing, covariates=self.covariates, outcomes=self.outcomes
+                )
+            except DataError as error:
+                raise DataError(f"In group {label!r} ({len(part)} rows): {error}") from None
+        return found
+
+    def given_covariates(self) -> Sample:
+        """The other variables with their covariance given the covariates; the rows are left out."""
+        if not self.covariates:
+            return self
+        others = [i for i, name in enumerate(self.names) if name not in self.covariates]
+        given = [self.names.index(name) for name in self.covariates]
+        cross = self.cov[np.ix_(given, others)]
+        cov = self.cov[np.ix_(others, others)] - cross.T @ np.linalg.solve(self.cov[np.ix_(given, given)], cross)
+        # That it was made of rows is told by the mean: its last digits depend on the order of columns.
+        mean = None if self.mean is None else frozen(np.zeros(len(others)))
+        return Sample(tuple(self.names[i] for i in others), frozen((cov + cov.T) / 2.0), self.n, mean)
 
     @cached_property
     def sd(self) -> Floats:
@@ -251,6 +361,8 @@ class Sample:
             tuple(self._columns[i] for i in index) if self._columns else (),
             {name: self.labels[name] for name in names if name in self.labels},
             {name: self.margins[name] for name in names if name in self.margins},
+            tuple(name for name in names if name in self.covariates),
+            tuple(name for name in names if name in self.outcomes),
         )
 
 
@@ -270,13 +382,17 @@ def as_sample(
     repair: bool = False,
     cor: Cor = "pearson",
     missing: Missing = "ml",
+    covariates: Sequence[str] = (),
+    outcomes: Sequence[str] = (),
+    groups: Sequence[str] = (),
+    check: Callable[[], None] | None = None,
 ) -> Sample:
     """Rows, or a matrix with its number of samples, as a Sample; anything else is refused with a reason.
 
     Parameters
     ----------
     X : DataFrame, array or Sample
-        Rows are samples; a hole is NaN. A Sample is handed back as it is.
+        Rows are samples; NaN is a missing value. A Sample is handed back as it is.
     cov, n_samples
         Instead of rows: a covariance (divisor N - 1) or correlation matrix, and N. ``math.inf``: a population.
     names
@@ -295,8 +411,17 @@ def as_sample(
         Gaussian scores of the ranks.
         ``Sample.pairs`` says which was used for each pair.
     missing : "ml", "listwise" or "pairwise"
-        What to do about holes: maximum likelihood from all values seen, complete rows only, or each correlation from
-        the rows that show both. With ordinal variables "ml" means "pairwise": each pair's likelihood is maximised.
+        What to do about missing values: maximum likelihood from all values seen, complete rows only, or each
+        correlation from the rows that show both. With ordinal variables "ml" means "pairwise": each pair's likelihood
+        is maximised.
+    covariates, outcomes : sequence of str
+        Variables that are no indicators. Covariates are taken as the numbers they are, whatever ``cor`` says, and rows
+        without one of them are left out (``docs/covariates.md``).
+    groups : sequence of str
+        With rows, the group of people that each belongs to: a search then looks for one structure of all groups.
+    check
+        Raises :class:`~unmeasured.errors.Stopped` where the time is over; the moments of rows with missing values are
+        then as far as they have come, and a remark says so.
 
     Raises
     ------
@@ -318,36 +443,44 @@ def as_sample(
             raise DataError("n_samples goes with cov=; with rows it is their number. Leave it out.")
         if sd is not None or repair:
             raise DataError("sd and repair go with cov=; rows have their own standard deviations. Leave them out.")
-        return Sample.from_rows(X, names, cor=cor, missing=missing)
+        return Sample.from_rows(
+            X, names, cor=cor, missing=missing, covariates=covariates, outcomes=outcomes, groups=groups, check=check
+        )
+    if len(groups):
+        raise DataError("groups says who belongs to which group, row by row; a matrix (cov=) has no rows.")
     if cor not in ("pearson", "auto") or missing != "ml":
         raise DataError("cor and missing say what to make of rows; a matrix (cov=) is taken as it is. Leave them out.")
     if n_samples is None:
         raise DataError("A matrix needs n_samples, the number of rows it was made from (math.inf: a population).")
-    return Sample.from_cov(cov, n_samples, names, sd=sd, repair=repair)
+    return Sample.from_cov(cov, n_samples, names, sd=sd, repair=repair, covariates=covariates, outcomes=outcomes)
 
 
-def _moments(rows: Rows, cor: Cor, missing: Missing) -> tuple[Moments, tuple[Kind, ...]]:
-    """The matrix asked for, and how each variable was taken."""
+def _moments(
+    rows: Rows, cor: Cor, missing: Missing, given: Bools, check: Callable[[], None] | None
+) -> tuple[Moments, tuple[Kind, ...]]:
+    """The matrix asked for, and how each variable was taken; covariates, which are given, are left as they are."""
     n = len(rows.names)
     ordinal = np.ones(n, dtype=bool) if cor == "polychoric" else is_ordinal(rows) & (cor == "auto")
+    ordinal &= ~given
     other: Kind = "continuous"
-    if cor == "auto" and are_skewed(rows.values, ~ordinal):
-        rows, other = _scored(rows, ~ordinal), "scores"
+    continuous = ~ordinal & ~given
+    if (cor == "auto" and are_skewed(rows.values, continuous)) or (cor == "spearman-normal" and given.any()):
+        rows, other = _scored(rows, continuous), "scores"
     if ordinal.any():
-        kinds = tuple[Kind, ...]("ordinal" if o else other for o in ordinal)
-        return ordinal_moments(rows, ordinal), kinds
-    if cor == "spearman-normal":
+        taken = ("ordinal" if o else "continuous" if g else other for o, g in zip(ordinal, given, strict=True))
+        return ordinal_moments(rows, ordinal, given), tuple[Kind, ...](taken)
+    if cor == "spearman-normal" and not given.any():
         rows = Rows(rows.names, normal_scores(rows.values), rows.ordered)
     if not rows.holes.any():
         moments = _complete_moments(rows)
     else:
-        moments = saturated_moments(rows) if missing == "ml" else _pairwise_moments(rows)
-    if cor == "spearman-normal":
+        moments = saturated_moments(rows, check) if missing == "ml" else _pairwise_moments(rows)
+    if cor == "spearman-normal" and not given.any():
         # Ranks have no unit: what is left is the correlation.
         sd = np.sqrt(np.diag(moments.cov))
         moments = Moments(np.zeros(n), moments.cov / np.outer(sd, sd), moments.counts, moments.n, moments.remarks)
         return moments, tuple[Kind, ...](["scores"] * n)
-    return moments, tuple[Kind, ...]([other] * n)
+    return moments, tuple[Kind, ...]("continuous" if g else other for g in given)
 
 
 def _scored(rows: Rows, columns: Bools) -> Rows:
@@ -384,7 +517,7 @@ def _pairwise_moments(rows: Rows) -> Moments:
 _SCORED = "Continuous variables are taken as Gaussian scores of their ranks (van der Waerden)."
 
 
-def _kind_remarks(rows: Rows, kinds: tuple[Kind, ...]) -> tuple[str, ...]:
+def _kind_remarks(rows: Rows, kinds: tuple[Kind, ...], given: Bools) -> tuple[str, ...]:
     """Which correlations were taken, and for which variables others would suit better."""
     ordinal = [x for x, kind in zip(rows.names, kinds) if kind == "ordinal"]
     if ordinal:
@@ -392,7 +525,7 @@ def _kind_remarks(rows: Rows, kinds: tuple[Kind, ...]) -> tuple[str, ...]:
         others = [f"polyserial {'' if among else 'correlations '}with the others"] if len(ordinal) < len(kinds) else []
         done = f"{_counted(ordinal)} taken as ordinal ({listing(ordinal)}): {', '.join(among + others)}."
         return (done, *([_SCORED] if "scores" in kinds else []))
-    coarse = [x for x, is_coarse in zip(rows.names, is_ordinal(rows)) if is_coarse]
+    coarse = [x for x, is_coarse in zip(rows.names, is_ordinal(rows) & ~given) if is_coarse]
     remarks = []
     if "scores" in kinds:
         remarks.append(_SCORED)

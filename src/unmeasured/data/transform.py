@@ -38,7 +38,8 @@ def are_skewed(values: Floats, columns: Bools) -> bool:
 
 
 def normal_scores(values: Floats) -> Floats:
-    """Van der Waerden scores ``Phi^-1(rank / (N + 1))`` of each column, ties at their mean rank, holes left alone.
+    """Van der Waerden scores ``Phi^-1(rank / (N + 1))`` of each column, ties at their mean rank, missing values "
+    "left alone.
 
     If monotone functions of the variables are jointly Gaussian, the correlations of the scores estimate those of the
     Gaussian variables. Unlike ``2 sin(pi r / 6)`` of Spearman's r they are always positive definite together.

@@ -24,8 +24,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
+from scipy.optimize import isotonic_regression, linprog
+from scipy.sparse import coo_array, diags_array
 
 from unmeasured.diagram.columns import Block, Cell, Graph, Plan, components, planned
 from unmeasured.diagram.order import Line
@@ -53,6 +53,9 @@ _RIM = 9.0  # from the frame of a group to its latents
 _COMPONENTS = 26.0  # between parts that no line joins
 _SHEET = (1000.0, 1150.0)  # what a page shows without scrolling or shrinking
 _LEGEND_ROW = 17.0
+# Cells whose places are found by a linear program, which takes a second for so many and grows faster than they do; of
+# more, sweeps over the columns, so many.
+_MOST_BY_LINEAR_PROGRAM, _SWEEPS = 2500, 12
 
 
 def layout(
@@ -240,6 +243,8 @@ class _Part:
         """Places within columns: the least total bend, weighted, with every cell in its order and apart."""
         n = len(self.cells)
         distances = [*self._straight(), *self._centred()]  # (weight, cells and factors): |sum| is kept small
+        if n > _MOST_BY_LINEAR_PROGRAM:
+            return self._by_sweeps(distances)
         rows: list[int] = []
         cols: list[int] = []
         values: list[float] = []
@@ -263,6 +268,33 @@ class _Part:
         bounds = [(0.0, 0.0), *[(None, None)] * (n - 1), *[(0.0, None)] * len(distances)]
         solved = linprog(cost, A_ub=matrix, b_ub=limits, bounds=bounds, method="highs")
         return [float(v) for v in solved.x[:n]]
+
+    def _by_sweeps(self, distances: Sequence[tuple[float, dict[int, float]]]) -> list[float]:
+        """Nearly the same for very many cells, with squares of bends: one column after the other, there and back.
+
+        Given the columns beside it, the best places in a column that keep its order and distances are an isotonic
+        regression of the places its lines ask for.
+        """
+        weights = [weight for weight, _ in distances]
+        rows = [k for k, (_, terms) in enumerate(distances) for _ in terms]
+        cells = [c for _, terms in distances for c in terms]
+        factors = [factor for _, terms in distances for factor in terms.values()]
+        bends = coo_array((factors, (rows, cells)), shape=(len(distances), len(self.cells))).tocsr()
+        pull = (bends.T @ diags_array(weights) @ bends).tocsr()  # at' pull at: the sum of squared bends
+        weight = pull.diagonal() + 1e-9
+        at = np.zeros(len(self.cells))
+        columns = [
+            (np.array(column), np.cumsum([0.0, *(self._apart(a, b) for a, b in pairwise(column))]), pull[column])
+            for column in self.columns
+            if column
+        ]
+        for column, offset, _ in columns:
+            at[column] = offset - offset.mean()
+        for sweep in range(_SWEEPS):
+            for column, offset, own in columns if sweep % 2 == 0 else reversed(columns):
+                wanted = at[column] - own @ at / weight[column] - offset
+                at[column] = isotonic_regression(wanted, weights=weight[column]).x + offset
+        return [float(v) for v in at]
 
     def _straight(self) -> Iterator[tuple[float, dict[int, float]]]:
         """Every line should be straight, most of all between cells of its own and beside an indicator's label."""
@@ -354,6 +386,7 @@ class _Part:
         """The edges with their routes and the places of their labels."""
         chains = self._chains()
         ports = self._ports(chains)
+        halves = [max((self.sizes[c][0] for c in column), default=0.0) / 2 for column in self.columns]
         result = []
         for e, chain in chains.items():
             edge, points = self.graph.edges[e], []
@@ -363,7 +396,7 @@ class _Part:
                 if cell.node is not None:
                     points.append(self._point(*ports[e, c], x, y))
                     continue
-                half = max((self.sizes[o][0] for o in self.columns[cell.column]), default=0.0) / 2
+                half = halves[cell.column]
                 sign = 1.0 if self.along[chain[-1]] > self.along[chain[0]] else -1.0
                 points += [self._point(at + s * sign * half, across, x, y) for s in ((-1.0, 1.0) if half else (0.0,))]
                 if cell.label:

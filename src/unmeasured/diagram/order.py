@@ -24,8 +24,8 @@ Line = tuple[int, int]  # two cells of neighbouring columns, the left one first
 
 _SWEEPS = 40  # sifting stops earlier where nothing changes, as it did after at most 22 sweeps on 60 models
 _TRIALS, _EFFORT = 40, 8_000  # attempts to leave a local optimum: at most, and times the number of lines
-# With more lines, as of 150 variables and 350 paths, nobody can follow single ones, and improving took minutes.
-_MOST_IMPROVED = 2_500
+# With more lines, as of 100 variables and 150 paths, nobody can follow single ones, and improving took minutes.
+_MOST_IMPROVED = 1_000
 _MINIMISERS = ("barycenter", "median")
 
 

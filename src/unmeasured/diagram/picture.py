@@ -136,7 +136,7 @@ class Picture:
 
 
 def text_width(text: str, size: float = FONT) -> float:
-    """About how wide a text is in a sans-serif face; no font is asked, so that layouts repeat everywhere.
+    """About how wide a text is in a sans-serif font; no font is asked, so that layouts repeat everywhere.
 
     >>> text_width("mmm") > text_width("iii")
     True

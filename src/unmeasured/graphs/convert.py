@@ -67,6 +67,9 @@ __all__ = [
     "to_tetrad",
 ]
 
+_ROLES = ("latent", "observed", "covariate", "outcome")
+
+
 # --- matrices -------------------------------------------------------------------------------------------
 
 
@@ -121,7 +124,11 @@ def from_networkx(graph: nx.DiGraph[str], *, latents: Sequence[str] | None = Non
         raise GraphError("A networkx graph must be directed to become a DAG; got an undirected one. Use DiGraph.")
     if latents is None:
         latents = [name for name, data in graph.nodes(data=True) if _role(name, data) == "latent"]
-    variables = Variables.of(list(graph.nodes), latents)
+    others = {
+        role: [name for name, data in graph.nodes(data=True) if _role(name, data) == role]
+        for role in ("covariate", "outcome")
+    }
+    variables = Variables.of(list(graph.nodes), latents, others["covariate"], others["outcome"])
     adjacency = np.zeros((len(variables), len(variables)), dtype=np.uint8)
     loose = []
     for source, target, data in graph.edges(data=True):
@@ -142,8 +149,8 @@ def from_networkx(graph: nx.DiGraph[str], *, latents: Sequence[str] | None = Non
 
 def _role(name: str, data: dict[str, Any]) -> str:
     role = data.get("role", "observed")
-    if role not in ("latent", "observed"):
-        raise GraphError(f"The role of {name!r} must be 'latent' or 'observed'; got {role!r}.")
+    if role not in _ROLES:
+        raise GraphError(f"The role of {name!r} must be 'latent', 'observed', 'covariate' or 'outcome'; got {role!r}.")
     return str(role)
 
 
@@ -162,8 +169,9 @@ def from_json(text: str) -> DAG | CPDAG:
     """The graph written by :func:`to_json`; a pair ``[i, j]`` under "directed" reads i → j."""
     record = _json_record(text)
     rows = record["variables"]
-    latents = [row["name"] for row in rows if _role(row["name"], row) == "latent"]
-    variables = Variables.of([row["name"] for row in rows], latents)
+    of = {role: [row["name"] for row in rows if _role(row["name"], row) == role] for role in _ROLES}
+    names = [row["name"] for row in rows]
+    variables = Variables.of(names, of["latent"], of["covariate"], of["outcome"])
     if record.get("pairs"):
         variables = variables.with_pairs((a, b) for a, b in record["pairs"])
     if record["kind"] == "dag":

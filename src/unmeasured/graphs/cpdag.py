@@ -31,6 +31,10 @@ an edge between a latent and an observed variable therefore stays as it is in th
 model, and counts as knowledge when other edges are oriented. So does an edge between a latent that has no observed
 children and the latents that measure it (:mod:`unmeasured.graphs.levels`).
 
+*Covariates and outcomes keep theirs.* Nothing causes a covariate, and an outcome causes only outcomes, by their roles
+(:mod:`unmeasured.graphs.variables`). Such edges are knowledge of the same kind, and what follows is directed too: with
+age → L1 – L2 and no edge between age and L2, L1 → L2, since the reverse would be a v-structure that is not there.
+
 *Knowledge from outside* may direct an edge that the data leave open. :meth:`CPDAG.restricted` keeps the members that
 agree with it, directs what follows from that, and remembers in ``known`` which edges were directed from outside.
 """
@@ -107,6 +111,7 @@ class DAG(Exports):
             cycle = bitsets.one_cycle(self.parent_masks, self.child_masks)
             path = " → ".join(self.names[node] for node in cycle)
             raise GraphError(f"The graph has a cycle: {path}. Remove or reverse one of these edges.")
+        refuse_misplaced(self.variables, adjacency)
 
     @classmethod
     def _trusted(cls, variables: Variables, adjacency: Adjacency) -> DAG:
@@ -124,6 +129,8 @@ class DAG(Exports):
         *,
         latents: Sequence[str] = (),
         names: Sequence[str] | None = None,
+        covariates: Sequence[str] = (),
+        outcomes: Sequence[str] = (),
     ) -> DAG:
         """A DAG from ``(cause, effect)`` pairs.
 
@@ -135,12 +142,14 @@ class DAG(Exports):
             Which of the variables are latent.
         names : sequence of str, optional
             All variables in order. Left out: the latents as given, then the others as they first appear.
+        covariates, outcomes : sequence of str
+            Observed variables with these roles. Covariates have no causes in the graph and covary freely.
         """
         pairs = [_checked_pair(edge) for edge in edges]
         latents = tuple_of_names(latents, "latents")
         if names is None:
             names = tuple(dict.fromkeys([*latents, *(name for pair in pairs for name in pair)]))
-        variables = Variables.of(names, latents)
+        variables = Variables.of(names, latents, covariates, outcomes)
         adjacency = np.zeros((len(variables), len(variables)), dtype=np.uint8)
         for source, target in pairs:
             adjacency[variables.index(source), variables.index(target)] = 1
@@ -334,6 +343,7 @@ class CPDAG(Exports):
         _check_no_loops(self)
         _check_groups_are_nodes(self)
         _check_measurement_is_directed(self)
+        refuse_misplaced(self.variables, self.adjacency)
         _check_is_completed(self)
 
     @classmethod
@@ -612,6 +622,22 @@ def checked_adjacency(variables: Variables, matrix: ArrayLike) -> Adjacency:
     return adjacency
 
 
+def refuse_misplaced(variables: Variables, adjacency: Adjacency) -> None:
+    """Refuse edges that roles exclude: into a covariate, and from an outcome to anything but an outcome."""
+    names = variables.names
+    for name in variables.covariates:
+        causes = np.flatnonzero(adjacency[:, variables.index(name)])
+        if len(causes):
+            raise GraphError(
+                f"{names[causes[0]]} → {name} points at a covariate; nothing in a graph causes covariates."
+            )
+    for name in variables.outcomes:
+        effects = [names[j] for j in np.flatnonzero(adjacency[variables.index(name)])]
+        wrong = [effect for effect in effects if effect not in variables.outcomes]
+        if wrong:
+            raise GraphError(f"{name} → {wrong[0]}: an outcome causes nothing but other outcomes.")
+
+
 def _checked_pair(edge: tuple[str, str]) -> tuple[str, str]:
     if isinstance(edge, str) or len(edge) != 2:
         raise GraphError(f"An edge is a pair (cause, effect); got {edge!r}.")
@@ -625,7 +651,7 @@ class _Quotient:
 
     representative: NDArray[np.intp]  # (q,) for each node, its first variable
     node: NDArray[np.intp]  # (d,) for each variable, its node
-    measurement: NDArray[np.bool_]  # (q, q) pairs of a latent group and an observed variable
+    measurement: NDArray[np.bool_]  # (q, q) pairs whose edge is directed by their roles, as L → x is
 
     def contract(self, adjacency: Adjacency) -> Adjacency:
         return adjacency[self.representative[:, None], self.representative]
@@ -651,7 +677,9 @@ def _quotient(variables: Variables, groups: Groups) -> _Quotient:
     representative = np.array(sorted(set(leader)), dtype=np.intp)
     node = np.searchsorted(representative, np.array(leader, dtype=np.intp))
     latent = np.array(variables.latent, dtype=np.bool_)[representative]
-    return _Quotient(representative, node, latent[:, None] != latent[None, :])
+    role = np.where(latent, 0, 1)
+    role[[k for k, i in enumerate(representative) if variables.names[i] in variables.covariates]] = 2
+    return _Quotient(representative, node, role[:, None] != role[None, :])
 
 
 def _check_no_loops(cpdag: CPDAG) -> None:

@@ -79,10 +79,11 @@ class LatentGroups:
         return row_masks(self.graph.adjacency.T)
 
     def pure_children(self, group: Sequence[str]) -> tuple[str, ...]:
-        """Observed variables whose parents are exactly the members of the group."""
+        """Indicators whose parents are exactly the members of the group, and perhaps covariates."""
         variables = self.graph.variables
         members = mask_of(variables.index(name) for name in self._member_group(group))
-        return tuple(x for x in variables.observed if self._parents[variables.index(x)] == members)
+        covariates = mask_of(variables.index(name) for name in variables.covariates)
+        return tuple(x for x in variables.indicators if self._parents[variables.index(x)] & ~covariates == members)
 
     def common_children(self) -> tuple[str, ...]:
         """Observed variables with latent parents in more than one group."""
@@ -90,7 +91,7 @@ class LatentGroups:
         members = [mask_of(variables.index(name) for name in group) for group in self.groups]
         return tuple(
             x
-            for x in variables.observed
+            for x in variables.indicators
             if sum(bool(self._parents[variables.index(x)] & group) for group in members) > 1
         )
 

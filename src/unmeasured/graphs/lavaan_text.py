@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations, count
 
 from unmeasured.errors import GraphError, listing
 from unmeasured.graphs.bitsets import bits
@@ -33,11 +34,13 @@ def to_lavaan(
       children are set to zero, ``0*x``, which fixes the rotation and costs no generality.
     - Residual pairs of the graph are written as covariances, ``x ~~ y``.
     - The only indicator of a latent keeps its residual variance, which lavaan would set to zero.
+    - Covariates (see :class:`unmeasured.graphs.Variables`) covary freely, as lavaan has it; one without an effect is
+      mentioned with an effect of zero, so that it takes part in the fit. Outcomes are explained by paths, ``y ~ f``.
     - A latent with no observed children is measured by latents, ``trait =~ facet1 + facet2 + facet3``; one without
       any observed descendant leaves no trace in the data and is left out.
 
     For a CPDAG this is the model of ``member()``; a comment marks each edge whose direction the data do not
-    tell. Where observed variables cause something, also pass ``fixed.x = FALSE``.
+    tell. Where observed variables that are no covariates cause something, also pass ``fixed.x = FALSE``.
 
     Parameters
     ----------
@@ -50,10 +53,8 @@ def to_lavaan(
     fixed : mapping, optional
         Edges ``(cause, effect)`` whose weight is not estimated but set to this number; a comment lists them.
 
-    Raises
-    ------
-    GraphError
-        When a name is not one R can read.
+    Names that R cannot read, such as ``Need for control``, are adapted (``Need_for_control``); a comment gives the
+    name they stand for, which :func:`unmeasured.fit` reads back.
 
     Examples
     --------
@@ -70,12 +71,18 @@ def to_lavaan(
     # The data do not tell the direction of L1 - L2; written as L1 -> L2.
     L2 ~ L1
     """
-    dag = _member(graph, member)
-    _refuse_names_r_cannot_read(dag.names)
-    model = _LavaanModel(dag, anchors or {}, fixed or {})
+    adapted = _Adapted.of(graph, _member(graph, member))
+    graph, dag = adapted.graph, adapted.member
+    model = _LavaanModel(dag, adapted.groups(anchors), adapted.edges(fixed))
     undirected = list(_undirected_remarks(graph, dag))
     sections = [
-        [*model.header(), *model.rotation_remarks(), *model.fixed_remarks(), *model.measurement()],
+        [
+            *model.header(),
+            *adapted.remarks(),
+            *model.rotation_remarks(),
+            *model.fixed_remarks(),
+            *model.measurement(),
+        ],
         [*undirected, *model.paths()],
         model.variances(),
         [*model.residual_pairs(), *model.zero_covariances()],
@@ -88,18 +95,27 @@ def to_semopy(
     *,
     member: Directed | None = None,
     anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
+    markers: Mapping[str, str] | None = None,
 ) -> str:
     """Text for semopy's ``Model``; ``i =~ j`` and ``j ~ i`` read i → j.
 
     The same model as :func:`to_lavaan` writes, in the scale semopy uses: one loading of each latent is 1 and its
     variance free. In a group of several latents that loading is the one on its own anchor, next to the zeros that fix
     the rotation: a triangle with ones on its diagonal and free variances spans the same covariances as one with free
-    diagonal and unit variances. Parameters as in :func:`to_lavaan`.
+    diagonal and unit variances. Parameters as in :func:`to_lavaan`, names too.
+
+    Parameters
+    ----------
+    graph, member, anchors
+        As in :func:`to_lavaan`.
+    markers : mapping, optional
+        For latents that are a group of their own, the indicator whose loading is 1; else the first that is the
+        indicator of no other latent and no other latent's marker.
 
     Raises
     ------
     GraphError
-        When a name is not one that model text can hold, or a latent is measured by one or two latents alone.
+        When a latent is measured by one or two latents alone.
 
     Examples
     --------
@@ -116,9 +132,10 @@ def to_semopy(
     <BLANKLINE>
     A ~~ 0*B
     """
-    dag = _member(graph, member)
-    _refuse_names_r_cannot_read(dag.names)
-    model = _LavaanModel(dag, anchors or {})
+    adapted = _Adapted.of(graph, _member(graph, member))
+    graph, dag = adapted.graph, adapted.member
+    chosen = {adapted.names[latent]: adapted.names[x] for latent, x in (markers or {}).items()}
+    model = _LavaanModel(dag, adapted.groups(anchors), markers=chosen)
     hidden = [
         name
         for name, items in model.indicators.items()
@@ -130,7 +147,7 @@ def to_semopy(
             f"{LEAST_FACETS} latents. Write it for lavaan."
         )
     undirected = list(_undirected_remarks(graph, dag))
-    header = ["# semopy: Model(text)", *list(model.header())[1:]]
+    header = ["# semopy: Model(text)", *list(model.header())[1:], *adapted.remarks()]
     sections = [
         [*header, *model.rotation_remarks(), *model.unit_loadings()],
         [*undirected, *model.paths()],
@@ -155,6 +172,7 @@ class _LavaanModel:
     dag: Directed
     anchors: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
     fixed: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    markers: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def traced(self) -> tuple[str, ...]:
@@ -171,10 +189,10 @@ class _LavaanModel:
 
         Where there are neither, all its latent children: model text has no other way to say that it is a latent.
         """
-        latents = set(self.dag.latents)
+        latents, outcomes = set(self.dag.latents), set(self.dag.variables.outcomes)
         result = {}
         for name in self.traced:
-            children = self.dag.children(name)
+            children = tuple(child for child in self.dag.children(name) if child not in outcomes)
             observed = tuple(child for child in children if child not in latents)
             facets = tuple(child for child in self.dag.facets.get(name, ()) if child in self.traced)
             result[name] = observed or facets or tuple(child for child in children if child in self.traced)
@@ -229,8 +247,14 @@ class _LavaanModel:
     def exogenous(self) -> list[str]:
         """Variables nothing in the model points at, and that point at something: lavaan's lv.x and ov.x."""
         used = {*self.traced, *(cause for above in self.causes.values() for cause in above)}
-        pointed_at = {*self.causes, *self.measured}
+        pointed_at = {*self.causes, *self.measured, *self.dag.variables.covariates}
         return [name for name in self.dag.names if name in used and name not in pointed_at]
+
+    @cached_property
+    def idle(self) -> list[str]:
+        """Covariates without an effect."""
+        covariates = self.dag.variables.covariates
+        return [name for name in covariates if not self.dag.children(name)]
 
     @cached_property
     def outcomes(self) -> list[str]:
@@ -273,18 +297,35 @@ class _LavaanModel:
         return f"{self.fixed[cause, effect]!r}*" if (cause, effect) in self.fixed else ""
 
     def unit_loadings(self) -> Iterator[str]:
-        """Each latent with a loading of 1 in front: on its anchor in a group, else on its first indicator."""
-        own = {latent: x for group, chosen in self.anchored.items() for latent, x in zip(group, chosen, strict=True)}
+        """Each latent with a loading of 1 in front, on its marker."""
         for latent, children in self.indicators.items():
-            first = own.get(latent, children[0])
+            first = self.marker_of[latent]
             rest = [self.term(latent, child) + child for child in children if child != first]
             yield f"{latent} =~ {' + '.join([f'1*{first}', *rest])}"
 
+    @cached_property
+    def marker_of(self) -> dict[str, str]:
+        """For each latent the indicator that gives it its scale, no two the same where that is possible.
+
+        In a group its anchor; else the one asked for, or the first that no other latent has.
+        """
+        chosen = {
+            latent: x for group, anchors in self.anchored.items() for latent, x in zip(group, anchors, strict=True)
+        }
+        chosen |= {latent: x for latent, x in self.markers.items() if latent not in chosen}
+        for latent, children in self.indicators.items():
+            if latent not in chosen:
+                free = [child for child in children if child not in chosen.values()] or list(children)
+                chosen[latent] = next((child for child in free if self.measured.count(child) == 1), free[0])
+        return chosen
+
     def paths(self) -> list[str]:
-        return [
+        lines = [
             f"{name} ~ {' + '.join(self.term(cause, name) + cause for cause in above)}"
             for name, above in self.causes.items()
         ]
+        target = next((name for name in (*self.causes, *self.traced, *self.dag.variables.outcomes)), None)
+        return lines + [f"{target} ~ 0*{name}" for name in self.idle if target is not None]
 
     def variances(self) -> list[str]:
         """Variances lavaan would set to zero or not know of."""
@@ -295,7 +336,7 @@ class _LavaanModel:
             for child in single
             if self.measured.count(child) == 1
         ]
-        mentioned = {*self.measured, *self.causes, *self.exogenous}
+        mentioned = {*self.measured, *self.causes, *self.exogenous, *self.dag.variables.covariates}
         return lines + [f"{name} ~~ {name}" for name in self.dag.observed if name not in mentioned]
 
     def residual_pairs(self) -> list[str]:
@@ -327,10 +368,60 @@ _R_RESERVED = {"if", "else", "repeat", "while", "function", "for", "in", "next",
 _R_RESERVED |= {"TRUE", "FALSE", "NULL", "Inf", "NaN", "NA"}
 
 
-def _refuse_names_r_cannot_read(names: Iterable[str]) -> None:
-    wrong = [name for name in names if name in _R_RESERVED or not re.fullmatch(r"([^\W\d_]|\.(?!\d))[\w.]*", name)]
-    if wrong:
-        raise GraphError(
-            f"lavaan cannot read these names: {listing(wrong)}. Rename them to letters, digits, dots and "
-            "underscores, beginning with a letter."
-        )
+def readable_names(names: Iterable[str]) -> dict[str, str]:
+    """For each name one that R, lavaan and semopy can read, no two the same; a readable name is its own.
+
+    >>> readable_names(["x1", "Need for control", "Need_for_control", "2nd", "if"])
+    {'x1': 'x1', 'Need for control': 'Need_for_control_2', 'Need_for_control': 'Need_for_control', '2nd': 'v_2nd',
+    'if': 'if_'}
+    """
+    given = list(names)
+    taken = {name for name in given if _is_readable(name)}
+    result = {}
+    for name in given:
+        if _is_readable(name):
+            result[name] = name
+            continue
+        base = re.sub(r"[^\w.]+", "_", name).strip("_") or "v"
+        base = base if _is_readable(base) else f"{base}_" if base in _R_RESERVED else f"v_{base}"
+        result[name] = next(x for x in chain([base], (f"{base}_{k}" for k in count(2))) if x not in taken)
+        taken.add(result[name])
+    return result
+
+
+def _is_readable(name: str) -> bool:
+    return name not in _R_RESERVED and bool(re.fullmatch(r"([^\W\d_]|\.(?!\d))[\w.]*", name))
+
+
+@dataclass(frozen=True)
+class _Adapted:
+    """A graph and a member with names that R can read, and the names they had."""
+
+    graph: Writable
+    member: Directed
+    names: Mapping[str, str]
+
+    @classmethod
+    def of(cls, graph: Writable, member: Directed) -> _Adapted:
+        names = readable_names(member.names)
+        changed = {old: new for old, new in names.items() if old != new}
+        return cls(graph.rename(changed), member.rename(changed), names)
+
+    def groups(
+        self, anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None
+    ) -> dict[tuple[str, ...], tuple[str, ...]]:
+        """Anchors by their new names."""
+        return {
+            tuple(self.names[name] for name in group): tuple(self.names[x] for x in chosen)
+            for group, chosen in (anchors or {}).items()
+        }
+
+    def edges(self, fixed: Mapping[tuple[str, str], float] | None) -> dict[tuple[str, str], float]:
+        """Fixed weights by new names."""
+        return {(self.names[a], self.names[b]): value for (a, b), value in (fixed or {}).items()}
+
+    def remarks(self) -> Iterator[str]:
+        """A comment for each name that had to be adapted, in a form that model text is read back with."""
+        for old, new in self.names.items():
+            if old != new:
+                yield f"# {new} stands for {json.dumps(old, ensure_ascii=False)}"

@@ -7,13 +7,14 @@ group of the other with which it shares the most (an assignment, each group used
     another     {M1}: d e f g    {M2}: a b           M2 stands for L1, M1 for L2
 
 A group that shares fewer than two indicators with every group left stands for none: it takes two to see a latent.
-Everything is counted between groups, since all latents of a group have the same edges.
+Everything is counted between groups, since all latents of a group have the same edges. Covariates and outcomes are
+nodes beside the groups that stand for themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +31,7 @@ _LEAST_SHARED = 2
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """A class over groups in three tables, without names.
+    """A class over groups in tables, without names of latents.
 
     >>> from unmeasured.graphs import DAG
     >>> edges = [("A", "B"), ("A", "a"), ("A", "b"), ("B", "c"), ("B", "d"), ("B", "b")]
@@ -45,7 +46,9 @@ class Outline:
 
     sizes: tuple[int, ...]
     measures: Bools  # (G, n) which observed variables each group causes
-    between: Marks  # (G, G) edges between groups, as in a CPDAG
+    between: Marks  # (K, K) edges between groups, then covariates and outcomes, as in a CPDAG
+    others: tuple[str, ...] = ()  # the covariates and outcomes
+    direct: Bools = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))  # (others, n) effects on items
 
     @classmethod
     def of(cls, graph: CPDAG, observed: Sequence[str]) -> Outline:
@@ -54,7 +57,14 @@ class Outline:
         items = [graph.variables.index(name) for name in observed]
         A = graph.adjacency
         sizes = tuple(len(group) for group in graph.groups)
-        return cls(sizes, A[np.ix_(first, items)].astype(bool), A[np.ix_(first, first)].astype(np.uint8))
+        others = (*graph.variables.covariates, *graph.variables.outcomes)
+        nodes = [*first, *(graph.variables.index(name) for name in others)]
+        indicator = np.isin(list(observed), graph.variables.indicators)
+        causes = A[np.ix_(nodes, items)].astype(bool) & indicator
+        between = A[np.ix_(nodes, nodes)].astype(np.uint8)
+        if not others:
+            return cls(sizes, causes, between)
+        return cls(sizes, causes[: len(first)], between, others, causes[len(first) :])
 
     @property
     def reach(self) -> Bools:
@@ -95,14 +105,25 @@ class Outline:
         partner = self.matched(reference)
         known = partner >= 0
         measures = self.measures[partner] & known[:, None] if self.sizes else np.zeros_like(reference.measures)
-        between = np.zeros((len(partner),) * 2, np.uint8)
-        between[np.ix_(known, known)] = self.between[np.ix_(partner[known], partner[known])]
-        return Outline(tuple(self.sizes[h] if h >= 0 else 0 for h in partner.tolist()), measures, between)
+        sizes = tuple(self.sizes[h] if h >= 0 else 0 for h in partner.tolist())
+        shared = [self.others.index(name) if name in self.others else -1 for name in reference.others]
+        nodes = np.concatenate([partner, [len(self.sizes) + k if k >= 0 else -1 for k in shared]]).astype(np.int64)
+        there = nodes >= 0
+        between = np.zeros((len(nodes),) * 2, np.uint8)
+        between[np.ix_(there, there)] = self.between[np.ix_(nodes[there], nodes[there])]
+        direct = np.zeros_like(reference.direct)
+        for k, other in enumerate(shared):
+            if other >= 0:
+                direct[k] = self.direct[other]
+        return Outline(sizes, measures, between, reference.others, direct)
 
     def to_record(self) -> dict[str, Any]:
         """As plain lists: for each group its size and its indicators, and the marks between groups."""
         groups = [[k, np.flatnonzero(row).tolist()] for k, row in zip(self.sizes, self.measures, strict=True)]
-        return {"groups": groups, "between": self.between.tolist()}
+        record = {"groups": groups, "between": self.between.tolist()}
+        if self.others:
+            record |= {"others": list(self.others), "direct": [np.flatnonzero(row).tolist() for row in self.direct]}
+        return record
 
     @classmethod
     def from_record(cls, record: dict[str, Any], n_observed: int) -> Outline:
@@ -111,8 +132,16 @@ class Outline:
         measures = np.zeros((len(groups), n_observed), dtype=bool)
         for row, (_, items) in zip(measures, groups, strict=True):
             row[items] = True
-        between = np.array(record["between"], dtype=np.uint8).reshape(len(groups), len(groups))
-        return cls(tuple(int(k) for k, _ in groups), measures, between)
+        others = tuple(str(name) for name in record.get("others", ()))
+        n_nodes = len(groups) + len(others)
+        between = np.array(record["between"], dtype=np.uint8).reshape(n_nodes, n_nodes)
+        sizes = tuple(int(k) for k, _ in groups)
+        if not others:
+            return cls(sizes, measures, between)
+        direct = np.zeros((len(others), n_observed), dtype=bool)
+        for row, items in zip(direct, record["direct"], strict=True):
+            row[items] = True
+        return cls(sizes, measures, between, others, direct)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,10 +185,12 @@ class Tally:
         """One row per edge that was ever seen, the edges of the reference first.
 
         ``source target kind in_graph frequency forward backward open``: the last three say how often it points from
-        source to target, the other way, or neither. Groups of several latents are written ``{L1, L2}``.
+        source to target, the other way, or neither. Groups of several latents are written ``{L1, L2}``. A direct effect
+        of a covariate on an indicator has the kind "direct".
         """
         names = [group_name(group) for group in groups]
-        rows = [*self._loading_rows(names, observed), *self._path_rows(names)]
+        nodes = [*names, *self.reference.others]
+        rows = [*self._loading_rows(names, observed), *self._path_rows(nodes), *self._direct_rows(observed)]
         columns = ["source", "target", "kind", "in_graph", "frequency", "forward", "backward", "open"]
         table = pd.DataFrame(rows, columns=columns)
         return table.sort_values(["in_graph", "frequency"], ascending=False, kind="stable", ignore_index=True)
@@ -170,6 +201,16 @@ class Tally:
             (names[g], observed[j], "loading", bool(there[g, j]), f, f, 0.0, 0.0)
             for (g, j), f in np.ndenumerate(self.loadings.round(12))
             if f > 0 or there[g, j]
+        ]
+
+    def _direct_rows(self, observed: Sequence[str]) -> list[tuple[Any, ...]]:
+        if not self.reference.others:
+            return []
+        there, often = self.reference.direct, self._mean(outline.direct for outline in self.classes).round(12)
+        return [
+            (self.reference.others[k], observed[j], "direct", bool(there[k, j]), f, f, 0.0, 0.0)
+            for (k, j), f in np.ndenumerate(often)
+            if f > 0 or there[k, j]
         ]
 
     def _path_rows(self, names: Sequence[str]) -> list[tuple[Any, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from unmeasured.graphs.bitsets import Adjacency
@@ -85,6 +86,10 @@ class Directed(Graph, Protocol):
         """Whether ``source → target`` is an edge."""
         ...
 
+    def rename(self, names: Mapping[str, str]) -> Directed:
+        """The same graph, some of its variables under other names."""
+        ...
+
 
 class Writable(Graph, Protocol):
     """A graph as files describe it: a class of DAGs, or a DAG, which stands for itself alone."""
@@ -111,4 +116,8 @@ class Writable(Graph, Protocol):
 
     def member(self) -> Directed:
         """A DAG of the class."""
+        ...
+
+    def rename(self, names: Mapping[str, str]) -> Writable:
+        """The same graph, some of its variables under other names."""
         ...

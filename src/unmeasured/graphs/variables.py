@@ -1,6 +1,10 @@
 """Node names, roles, and pairs of items that share more than their causes in the graph.
 
-Latent is a role, never a prefix of the name. A residual pair is a covariance of two residuals that the graph has no
+Latent is a role, never a prefix of the name. Of observed variables, a *covariate* is a cause that nothing in the graph
+causes: a model is conditioned on it, and nothing is assumed of its distribution. An *outcome* is an effect that
+measures no latent. All other observed variables are indicators.
+
+A residual pair is a covariance of two residuals that the graph has no
 arrow for (similar wording, a common method): it belongs to the variables, and so to every graph of a class.
 """
 
@@ -25,6 +29,8 @@ class Variables:
         For each name, whether nobody measured it.
     pairs : tuple of (str, str)
         Observed variables whose residuals covary, each pair once; kept in the order of the names.
+    covariates, outcomes : tuple of str
+        Observed variables with these roles, in the order of the names.
 
     Examples
     --------
@@ -38,6 +44,8 @@ class Variables:
     names: tuple[str, ...]
     latent: tuple[bool, ...]
     pairs: tuple[tuple[str, str], ...] = ()
+    covariates: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -50,6 +58,19 @@ class Variables:
             )
         if self.pairs:
             object.__setattr__(self, "pairs", self._checked_pairs())
+        for role in ("covariates", "outcomes"):
+            object.__setattr__(self, role, self._checked_role(role))
+        both = set(self.covariates) & set(self.outcomes)
+        if both:
+            raise GraphError(f"{listing(sorted(both))}: a variable is a covariate or an outcome, not both.")
+
+    def _checked_role(self, role: str) -> tuple[str, ...]:
+        """The variables of a role in the order of the names; all of them must be observed."""
+        given = set(tuple_of_names(getattr(self, role), role))
+        for name in sorted(given):
+            if self.is_latent(name):
+                raise GraphError(f"{name!r} is latent; {role} are observed variables.")
+        return tuple(name for name in self.names if name in given)
 
     def _checked_pairs(self) -> tuple[tuple[str, str], ...]:
         found = set()
@@ -64,8 +85,14 @@ class Variables:
         return tuple((self.names[a], self.names[b]) for a, b in sorted(found))
 
     @classmethod
-    def of(cls, names: Iterable[str], latents: Iterable[str] = ()) -> Variables:
-        """Variables from all names and, among them, those that are latent."""
+    def of(
+        cls,
+        names: Iterable[str],
+        latents: Iterable[str] = (),
+        covariates: Iterable[str] = (),
+        outcomes: Iterable[str] = (),
+    ) -> Variables:
+        """Variables from all names and, among them, those that are latent, covariates or outcomes."""
         names = tuple_of_names(names, "names")
         hidden = tuple_of_names(latents, "latents")
         for name in hidden:
@@ -74,7 +101,8 @@ class Variables:
                     f"{name!r} is said to be latent but is no variable of this graph{nearest(name, names) or '.'}"
                 )
         members = set(hidden)
-        return cls(names, tuple(name in members for name in names))
+        latent = tuple(name in members for name in names)
+        return cls(names, latent, covariates=tuple(covariates), outcomes=tuple(outcomes))
 
     @cached_property
     def latents(self) -> tuple[str, ...]:
@@ -87,6 +115,22 @@ class Variables:
         return tuple(name for name, hidden in zip(self.names, self.latent) if not hidden)
 
     @cached_property
+    def indicators(self) -> tuple[str, ...]:
+        """Names of the observed variables that are neither covariates nor outcomes, in order."""
+        others = {*self.covariates, *self.outcomes}
+        return tuple(name for name in self.observed if name not in others)
+
+    def role(self, name: str) -> str:
+        """The role of a variable: "latent", "observed", "covariate" or "outcome".
+
+        >>> Variables.of(["L", "x", "age"], latents=["L"], covariates=["age"]).role("age")
+        'covariate'
+        """
+        if self.is_latent(name):
+            return "latent"
+        return "covariate" if name in self.covariates else "outcome" if name in self.outcomes else "observed"
+
+    @cached_property
     def latent_mask(self) -> int:
         """The latents as a set of bits (see :mod:`unmeasured.graphs.bitsets`)."""
         return sum(1 << i for i, hidden in enumerate(self.latent) if hidden)
@@ -97,7 +141,7 @@ class Variables:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.names, self.latent, self.pairs))
+        return hash((self.names, self.latent, self.pairs, self.covariates, self.outcomes))
 
     def __hash__(self) -> int:
         # Graphs of one search share one Variables, and each is hashed: worth remembering.
@@ -132,7 +176,10 @@ class Variables:
         for name in names:
             self.index(name)  # refuses what is no variable
         pairs = tuple((names.get(a, a), names.get(b, b)) for a, b in self.pairs)
-        return Variables(tuple(names.get(name, name) for name in self.names), self.latent, pairs)
+        new, covariates, outcomes = (
+            tuple(names.get(name, name) for name in given) for given in (self.names, self.covariates, self.outcomes)
+        )
+        return Variables(new, self.latent, pairs, covariates, outcomes)
 
     def with_pairs(self, pairs: Iterable[tuple[str, str]]) -> Variables:
         """The same variables with these residual pairs, and no others.
@@ -140,7 +187,7 @@ class Variables:
         >>> Variables.of(["x", "y"]).with_pairs([("y", "x")]).pairs
         (('x', 'y'),)
         """
-        return Variables(self.names, self.latent, tuple(pairs))
+        return Variables(self.names, self.latent, tuple(pairs), self.covariates, self.outcomes)
 
     def __len__(self) -> int:
         return len(self.names)

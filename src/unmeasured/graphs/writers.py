@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from importlib import import_module
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import networkx as nx
@@ -56,10 +57,10 @@ def is_row_to_column(direction: str) -> bool:
 def to_networkx(graph: Writable) -> nx.DiGraph[str]:
     """A networkx ``DiGraph``; arc ``(i, j)`` reads i → j.
 
-    Nodes carry ``role="latent"`` or ``"observed"``, arcs ``directed``. An undirected edge of a CPDAG becomes
-    two arcs, one each way, both with ``directed=False``; the latents of a CPDAG also carry ``group``, the
-    number of their group, and edges directed by knowledge from outside ``known=True``. ``graph.graph["kind"]`` is
-    ``"dag"`` or ``"cpdag"``.
+    Nodes carry ``role="latent"``, ``"observed"``, ``"covariate"`` or ``"outcome"``, arcs ``directed``. An undirected
+    edge of a CPDAG becomes two arcs, one each way, both with ``directed=False``; the latents of a CPDAG also carry
+    ``group``, the number of their group, and edges directed by knowledge from outside ``known=True``.
+    ``graph.graph["kind"]`` is ``"dag"`` or ``"cpdag"``.
 
     >>> from unmeasured.graphs import DAG
     >>> g = to_networkx(DAG.from_edges([("g", "x1"), ("g", "x2")], latents=["g"]))
@@ -67,8 +68,8 @@ def to_networkx(graph: Writable) -> nx.DiGraph[str]:
     ('latent', [('g', 'x1'), ('g', 'x2')])
     """
     result = nx.DiGraph(kind="cpdag" if graph.is_class else "dag")
-    for name, latent in zip(graph.names, graph.variables.latent):
-        result.add_node(name, role="latent" if latent else "observed")
+    for name in graph.names:
+        result.add_node(name, role=graph.variables.role(name))
     if graph.is_class:
         for number, group in enumerate(graph.groups):
             for name in group:
@@ -101,7 +102,8 @@ def to_gml(graph: Writable) -> str:
 def to_dot(graph: Writable) -> str:
     """Graphviz text; ``i -> j`` reads i → j, ``dir=none`` marks an undirected edge.
 
-    Latents are ellipses and observed variables boxes, as in path diagrams.
+    Latents are ellipses and observed variables boxes, as in path diagrams; covariates come first and outcomes last,
+    each with a ``class`` that says so.
 
     >>> from unmeasured.graphs import DAG
     >>> print(to_dot(DAG.from_edges([("g", "x")], latents=["g"])))
@@ -112,17 +114,26 @@ def to_dot(graph: Writable) -> str:
     }
     """
     directed, undirected = graph.directed_edges, graph.undirected_edges
+    variables = graph.variables
     lines = [
-        f"{_quoted(name)} [shape={'ellipse' if latent else 'box'}];"
-        for name, latent in zip(graph.names, graph.variables.latent)
+        f"{_quoted(name)} [shape={'ellipse' if latent else 'box'}{_dot_class(variables.role(name))}];"
+        for name, latent in zip(graph.names, variables.latent)
     ]
+    for rank, names in (("source", variables.covariates), ("sink", variables.outcomes)):
+        lines += [f"{{rank={rank}; {' '.join(_quoted(name) + ';' for name in names)}}}"] if names else []
     lines += [f"{_quoted(a)} -> {_quoted(b)};" for a, b in directed]
     lines += [f"{_quoted(a)} -> {_quoted(b)} [dir=none];" for a, b in undirected]
     return "\n".join(["digraph {", *("  " + line for line in lines), "}"])
 
 
+def _dot_class(role: str) -> str:
+    return f", class={role}" if role in ("covariate", "outcome") else ""
+
+
 def to_dagitty(graph: Writable) -> str:
     """Text for dagitty; ``i -> j`` reads i → j, ``i -- j`` is an undirected edge of a ``pdag``.
+
+    Covariates are marked ``exposure``, and every two of them covary (``i <-> j``); outcomes are marked ``outcome``.
 
     >>> from unmeasured.graphs import DAG
     >>> print(to_dagitty(DAG.from_edges([("g", "x")], latents=["g"])))
@@ -133,10 +144,9 @@ def to_dagitty(graph: Writable) -> str:
     }
     """
     directed, undirected = graph.directed_edges, graph.undirected_edges
-    lines = [
-        _dagitty_name(name) + (" [latent]" if latent else "")
-        for name, latent in zip(graph.names, graph.variables.latent)
-    ]
+    marks = {"latent": " [latent]", "covariate": " [exposure]", "outcome": " [outcome]", "observed": ""}
+    lines = [_dagitty_name(name) + marks[graph.variables.role(name)] for name in graph.names]
+    lines += [f"{_dagitty_name(a)} <-> {_dagitty_name(b)}" for a, b in combinations(graph.variables.covariates, 2)]
     lines += [f"{_dagitty_name(a)} -> {_dagitty_name(b)}" for a, b in directed]
     lines += [f"{_dagitty_name(a)} -- {_dagitty_name(b)}" for a, b in undirected]
     kind = "pdag" if undirected else "dag"
@@ -225,10 +235,7 @@ def to_json(graph: Writable) -> str:
     directed, undirected = graph.directed_edges, graph.undirected_edges
     record: dict[str, Any] = {
         "kind": "cpdag" if graph.is_class else "dag",
-        "variables": [
-            {"name": name, "role": "latent" if latent else "observed"}
-            for name, latent in zip(graph.names, graph.variables.latent)
-        ],
+        "variables": [{"name": name, "role": graph.variables.role(name)} for name in graph.names],
         "directed": directed,
     }
     if graph.is_class:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -52,6 +52,9 @@ class Knowledge:
         Names for the latents of a group, as many as it has.
     tiers : sequence of sequences of str
         Groups in order: one of a later tier does not cause one of an earlier tier.
+    covariates, outcomes : sequence of str
+        Observed variables that are no items: causes that nothing causes, and effects that measure no latent. Tiers and
+        paths may name them.
     required, forbidden : sequence of str
         Paths ``"a -> b"`` (or pairs) that are there, or are not; ``"a -- b"`` forbids both directions. A path is a
         direct effect: it says nothing of effects by way of other groups.
@@ -81,6 +84,8 @@ class Knowledge:
     tiers: Sequence[Sequence[str]] = ()
     required: Sequence[Path_] = ()
     forbidden: Sequence[Path_] = ()
+    covariates: Sequence[str] = ()
+    outcomes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         groups = {name: checked_items(x, f"The group {name!r}") for name, x in _table("groups", self.groups).items()}
@@ -94,11 +99,35 @@ class Knowledge:
         }
         kept["tiers"] = tuple(checked_items(tier, "A tier") for tier in _rows("tiers", self.tiers))
         kept |= {key: tuple(_rows(key, getattr(self, key))) for key in ("required", "forbidden")}
+        kept |= {key: checked_items(getattr(self, key), key, 0) for key in ("covariates", "outcomes")}
         for key, value in kept.items():
             object.__setattr__(self, key, value)
+        self._check_roles()
         self._check_own_items()
         self._check_latents()
         _ = self.statements  # what cannot be read is refused now
+
+    def _check_roles(self) -> None:
+        both = [name for name in self.covariates if name in self.outcomes]
+        if both:
+            raise ModelError(f"{both[0]!r} is named as a covariate and as an outcome. Keep one of the two.")
+        items = {x for items in (*self.groups.values(), *self.together, *self.apart) for x in items}
+        for name in (*self.covariates, *self.outcomes):
+            if name in items or name in self.groups:
+                what = "an item" if name in items else "a group"
+                raise ModelError(f"{name!r} is {what}, and named as a covariate or an outcome. It is one or the other.")
+
+    @cached_property
+    def about_groups(self) -> Knowledge:
+        """The same without covariates and outcomes, and without what is said of them."""
+        roles = {*self.covariates, *self.outcomes}
+        tiers = [[name for name in tier if name not in roles] for tier in self.tiers]
+        required, forbidden = (
+            [path for path in getattr(self, key) if not roles.intersection(read_path(path, key)[0])]
+            for key in ("required", "forbidden")
+        )
+        tiers = [tier for tier in tiers if tier]
+        return replace(self, covariates=(), outcomes=(), tiers=tiers, required=required, forbidden=forbidden)
 
     def _check_own_items(self) -> None:
         for name, items in self.groups.items():
@@ -201,6 +230,9 @@ class Knowledge:
         yield from self._path_statements()
 
     def _path_statements(self) -> Iterator[Statement]:
+        for kind, names in (("covariates", self.covariates), ("outcomes", self.outcomes)):
+            if names:
+                yield Statement(kind, f"{kind}: {', '.join(names)}", value=tuple(names))  # type: ignore[arg-type]
         if self.tiers:
             order = tuple(tuple(self._group(name, "tiers") for name in tier) for tier in self.tiers)
             checked_items([name for tier in order for name in tier], "tiers")
@@ -219,7 +251,9 @@ class Knowledge:
                 yield Statement("path", f"{shown} is {where}", value=arrows, required=where == "required")
 
     def _group(self, name: str, where: str) -> str:
-        """The group of that name, or with a latent of that name."""
+        """The group of that name, or with a latent of that name; or a covariate or an outcome."""
+        if name in self.covariates or name in self.outcomes:
+            return name
         for group, latents in self.latents.items():
             if name in latents:
                 return group
@@ -264,7 +298,7 @@ def _of_lavaan(text: str) -> dict[str, Any]:
     for row in model.parameters:
         shown = f"{row.lhs} {row.op} {row.rhs}"
         if row.op == "~~" and row.source != row.target:
-            raise ModelError(f"{shown}: covariances are nothing the search can be held to. Leave the statement out.")
+            raise ModelError(f"{shown}: covariances are nothing that can restrict the search. Leave the statement out.")
         if row.op != "~~" and row.fixed == 0.0:
             raise ModelError(f"{shown} is fixed to 0. Leave it out; paths that are not there go into forbidden.")
         if row.op != "~~" and row.target in items and row.source in items:

@@ -136,7 +136,8 @@ class Rules:
         return tuple((j, *sorted(block[j] - {j})) for j in range(self.n_items))
 
     def conform(self, sizes: Sizes, parents: Parents) -> tuple[Sizes, Parents] | None:
-        """The model with listed items where they belong and sizes within bounds, or None without room for a group.
+        """The model with listed items where they belong and sizes within bounds, or None where there is no place "
+        "for a group.
 
         A named group is the group that has most of its own items. The rest may still be ruled out.
         """
@@ -205,7 +206,7 @@ class Paths:
         return None if arcs is None else restricted(marks, arcs)
 
     def nearest(self, arcs: Marks) -> Marks:
-        """A graph that agrees, with as many edges of another one as go in; turned where they must be."""
+        """A graph that agrees, with as many edges of another one as go in; reversed where they must be."""
         if not self.binds:
             return arcs
         out = self.required.astype(np.uint8)

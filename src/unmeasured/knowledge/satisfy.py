@@ -1,6 +1,6 @@
 """Whether statements can all hold: a model that satisfies them is the proof, and where a search may begin.
 
-Who measures what is settled item by item, with a way back (backtracking); a group of k that still lacks pure children
+Who measures what is decided item by item, with a way back (backtracking); a group of k that still lacks pure children
 may not lack more than there are items left. Paths can hold exactly if those required form no cycle and none of them is
 forbidden: then the graph with just these edges is one.
 """
@@ -239,7 +239,7 @@ class _Look:
         return list(dict.fromkeys([*wanted, *masks, *([] if self.sets[j] else [0])]))
 
     def _fits(self, j: int, mask: int) -> bool:
-        """Whether an item may have these parents, as far as the others are settled."""
+        """Whether an item may have these parents, as far as the others are decided."""
         foes = self.rules.foes[j]
         if any(foes >> i & 1 and other > 0 and other & mask for i, other in enumerate(self.parents)):
             return False

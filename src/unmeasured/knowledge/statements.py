@@ -9,7 +9,10 @@ from typing import Any, Literal
 
 from unmeasured.errors import ModelError, listing, nearest
 
-Kind = Literal["group", "latents", "size", "together", "apart", "n_latents", "n_groups", "group_size", "tiers", "path"]
+Kind = Literal[
+    "group", "latents", "size", "together", "apart", "n_latents", "n_groups", "group_size", "tiers", "path",
+    "covariates", "outcomes",
+]  # fmt: skip
 _COUNT = re.compile(r"at (most|least) (\d+)")
 _PATH = re.compile(r"(.+?)\s*(->|→|--|–)\s*(.+)")
 

@@ -1,4 +1,4 @@
-"""What all peers share: the face of a search, libraries that may be absent and must be silent, marks into classes.
+"""What all peers share: the interface of a search, libraries that may be absent and must be silent, marks into classes.
 
 A peer is a :class:`~unmeasured.search.base.Search`: ``fit``, ``fit_cov`` where it can do without rows, ``graph_``, the
 same errors. One that needs a library imports it when it is fitted; where the library is absent the error says how to
@@ -105,7 +105,7 @@ def class_of_marks(marks: Marks, observed: Sequence[str], who: str) -> tuple[CPD
 
     The observed variables come first, then latents, which get names. Peers return all sorts of half-directed graphs;
     the class is that of a DAG which agrees with the edges and, where there is one, adds no v-structure. Edges of a
-    cycle are turned along an order, which the remark says: the skeleton stays as it was found. Latents that share all
+    cycle are reversed along an order, which the remark says: the skeleton stays as it was found. Latents that share all
     their edges, and have an observed child, are a group (Def. 2).
 
     >>> graph, _ = class_of_marks(np.array([[0, 0, 0], [0, 0, 0], [1, 1, 0]], dtype=np.uint8), ["a", "b"], "It")
@@ -119,12 +119,12 @@ def class_of_marks(marks: Marks, observed: Sequence[str], who: str) -> tuple[CPD
         arcs, n_turned = _along_an_order(marks)
     order = [*range(n, d), *range(n)]
     dag = DAG(Variables.of((*latents, *observed), latents), arcs[np.ix_(order, order)])
-    remark = f"{who} returned a cycle of directed edges; {n_turned} of them were turned to have a class."
+    remark = f"{who} returned a cycle of directed edges; {n_turned} of them were reversed to have a class."
     return class_over_groups(dag, alike_latents(dag)), (remark,) if n_turned else ()
 
 
 def _along_an_order(marks: Marks) -> tuple[Marks, int]:
-    """All edges along one order, which turns as few directed ones as a greedy choice can; and how many it turned."""
+    """All edges along one order, which turns as few directed ones as a greedy choice can; and how many it reversed."""
     directed = marks & ~marks.T
     left, order = list(range(len(marks))), []
     while left:

@@ -158,7 +158,8 @@ def extracted(R: Floats, m: int, extraction: Extraction) -> Floats:
     - ``"ml"`` (Jöreskog 1967): with the eigenvalues w of psi^-1/2 R psi^-1/2, the discrepancy is the sum of
       w - log(w) - 1 over the smallest n - m.
     - ``"minres"`` (Harman and Jones 1966): with the eigenvalues w of R - psi, half the sum of squares of the
-      smallest n - m; where it is least the diagonal is met exactly, so the squares are those of the other correlations.
+      smallest n - m; where it is least the diagonal is reproduced exactly, so the squares are those of the other
+      correlations.
 
     >>> L = np.array([[0.8, 0.7, 0.6, 0.5]]).T
     >>> R = L @ L.T

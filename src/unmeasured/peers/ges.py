@@ -19,7 +19,7 @@ class GES(Peer):
     Parameters
     ----------
     penalty : float
-        What an edge costs, in units of BIC's price.
+        Penalty of an edge, in units of BIC's.
     """
 
     def __init__(self, *, penalty: float = 1.0) -> None:

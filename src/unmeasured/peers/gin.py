@@ -102,7 +102,7 @@ class _Kernel:
 
 
 def keeping(base: Any) -> Any:
-    """causal-learn's test by kernels, with the kernels of the columns it met last; p-values are the same."""
+    """causal-learn's test by kernels, with the kernels of the columns it saw last; p-values are the same."""
 
     class Keeping(base):  # type: ignore[misc]
         def __init__(self, n_columns: int) -> None:

@@ -32,14 +32,14 @@ class RLCD(Peer):
     observed_are_leaves : bool
         Tell it that observed variables cause nothing, which all factor models say; causal-learn's default is False.
     sparsity : float
-        Price of an edge in the first stage, GES over the observed variables; 0.5 is BIC's and causal-learn's default.
+        Penalty of an edge in the first stage, GES over the observed variables; 0.5 is BIC's and causal-learn's default.
         Less makes a denser graph and larger parts in which latents are looked for. Ours did better with both suites.
 
     Notes
     -----
     causal-learn directs every edge it finds between latents; which of them data can tell is for the class to say. It
     walks through sets of names, so that two runs may differ where Python hashes text differently (``PYTHONHASHSEED``).
-    Only second moments are used: rows with holes, and covariances, are served by rows made up to have them.
+    Only second moments are used: incomplete rows, and covariances, are served by rows made up to have them.
     """
 
     def __init__(

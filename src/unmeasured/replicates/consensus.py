@@ -13,7 +13,11 @@ from unmeasured.graphs.outline import Tally
 
 
 def consensus_class(
-    tally: Tally, groups: Sequence[tuple[str, ...]], observed: Sequence[str], threshold: float
+    tally: Tally,
+    groups: Sequence[tuple[str, ...]],
+    observed: Sequence[str],
+    threshold: float,
+    covariates: Sequence[str] = (),
 ) -> CPDAG:
     """What reaches the threshold, less what then is no factor model; variables without a group are left out."""
     measures = tally.loadings >= threshold
@@ -23,13 +27,23 @@ def consensus_class(
             f"No group keeps two indicators of its own in {threshold:.0%} of the replicates, so there is no consensus "
             "at this threshold. Try a lower one."
         )
-    marks = _most_frequent_marks(tally, kept, threshold)
+    others = tally.reference.others
+    nodes = [*kept, *range(len(groups), len(groups) + len(others))]
+    members = [*(groups[g] for g in kept), *((name,) for name in others)]
+    marks = _most_frequent_marks(tally, nodes, len(kept), threshold)
     edges = [(latent, observed[j]) for g in kept for latent in groups[g] for j in np.flatnonzero(measures[g]).tolist()]
     for a, b in np.argwhere(marks):
-        edges += [(source, target) for source in groups[kept[a]] for target in groups[kept[b]]]
+        edges += [(source, target) for source in members[a] for target in members[b]]
     placed = [name for name, has_group in zip(observed, measures[kept].sum(axis=0) > 0) if has_group]
+    if others:
+        direct = np.average([outline.direct for outline in tally.classes], axis=0, weights=tally.weights) >= threshold
+        edges += [(others[k], observed[j]) for k, j in np.argwhere(direct).tolist() if observed[j] in placed]
     latents = [latent for g in kept for latent in groups[g]]
-    return DAG.from_edges(edges, latents=latents, names=[*latents, *placed]).cpdag()
+    roles = {
+        "covariates": [x for x in others if x in covariates],
+        "outcomes": [x for x in others if x not in covariates],
+    }
+    return DAG.from_edges(edges, latents=latents, names=[*latents, *placed, *others], **roles).cpdag()
 
 
 def _kept_groups(measures: Bools, tally: Tally) -> list[int]:
@@ -48,8 +62,8 @@ def _kept_groups(measures: Bools, tally: Tally) -> list[int]:
         kept.remove(min(short, key=lambda g: float(consistency[g])))
 
 
-def _most_frequent_marks(tally: Tally, kept: Sequence[int], threshold: float) -> Marks:
-    """Arcs of a graph over the groups kept, with the edges that reach the threshold.
+def _most_frequent_marks(tally: Tally, kept: Sequence[int], n_groups: int, threshold: float) -> Marks:
+    """Arcs of a graph over the nodes kept, groups first, with the edges that reach the threshold.
 
     Of all ways to direct them, one whose class has the marks seen most often: first each edge as it points most often,
     then single edges are turned while that helps.
@@ -63,6 +77,9 @@ def _most_frequent_marks(tally: Tally, kept: Sequence[int], threshold: float) ->
     while improved:
         improved = False
         for a, b in pairs:
+            # The direction of an edge with a covariate or an outcome is not open, but for one between two outcomes.
+            if max(a, b) >= n_groups and not (directed[a, b] and directed[b, a]) and not undirected[a, b]:
+                continue
             turned = arcs.copy()
             turned[a, b], turned[b, a] = arcs[b, a], arcs[a, b]
             if not _has_cycle(turned) and (value := _agreement(turned, directed, undirected)) > best + 1e-12:

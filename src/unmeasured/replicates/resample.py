@@ -1,13 +1,14 @@
 """Replicates of data: rows drawn anew, half of the rows, or a covariance drawn around the one that is given.
 
-Rows go through the same door as the data did: ordinal variables stay ordinal, holes are treated alike, so that what
-the door does to the data is part of what is judged.
+Rows are read as the data were: ordinal variables stay ordinal, missing values are treated alike, so that what
+reading does to the data is part of what is judged.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -15,9 +16,9 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
-from unmeasured.arrays import Floats
+from unmeasured.arrays import Floats, Ints
 from unmeasured.data.missing import Missing
-from unmeasured.data.sample import Cor, Sample
+from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, UnmeasuredError, listing
 
 Method = Literal["bootstrap", "subsample", "parametric"]
@@ -57,7 +58,7 @@ class Resampling:
             raise DataError("There are no rows to take subsamples of, only a matrix; use method='parametric'.")
         chosen: Method = "parametric" if sample.rows is None else method  # type: ignore[assignment]
         resampling = cls(sample, chosen, missing)
-        resampling._check_door()
+        resampling._check_reading()
         return resampling
 
     def __call__(self, rng: np.random.Generator) -> Sample:
@@ -65,9 +66,15 @@ class Resampling:
         if self.method == "parametric":
             return self._parametric(rng)
         n = len(self._frame)
+        labels = np.asarray(self.sample.groups, dtype=object)
+        parts = [np.flatnonzero(labels == label) for label in dict.fromkeys(self.sample.groups)] or [np.arange(n)]
+        # Groups of people keep their sizes.
+        chosen = np.concatenate([part[self._drawn(len(part), rng)] for part in parts])
+        return self._made(self._frame.iloc[chosen].reset_index(drop=True), labels[chosen] if len(labels) else ())
+
+    def _drawn(self, n: int, rng: np.random.Generator) -> Ints:
         half = math.ceil(_PART * n)
-        chosen = rng.permutation(n)[:half] if self.method == "subsample" else rng.integers(n, size=n)
-        return self._made(self._frame.iloc[chosen].reset_index(drop=True))
+        return rng.permutation(n)[:half] if self.method == "subsample" else rng.integers(n, size=n)
 
     @property
     def digest(self) -> str:
@@ -84,40 +91,36 @@ class Resampling:
         triangle = np.tril(rng.standard_normal((p, p)), -1)
         np.fill_diagonal(triangle, np.sqrt(rng.chisquare(n - 1 - np.arange(p))))
         root: Floats = np.linalg.cholesky(sample.cov) @ triangle
-        return Sample.from_cov(root @ root.T / (n - 1), sample.n, sample.names)
+        return Sample.from_cov(
+            root @ root.T / (n - 1), sample.n, sample.names, covariates=sample.covariates, outcomes=sample.outcomes
+        )
 
-    # The door ---------------------------------------------------------------------------------------------
+    # Reading ----------------------------------------------------------------------------------------------
 
     @cached_property
     def _frame(self) -> pd.DataFrame:
-        """The rows, ordinal variables as ordered categories, so that the door takes them as it did."""
-        sample = self.sample
-        frame = pd.DataFrame(sample.rows, columns=list(sample.names))
-        for name, kind in zip(sample.names, sample.kinds, strict=True):
-            if kind == "ordinal":
-                frame[name] = pd.Categorical(frame[name], ordered=True)
-        return frame
+        """The rows, ordinal variables as ordered categories, so that they are read as before."""
+        return self.sample.frame
 
-    @property
-    def _cor(self) -> Cor:
-        """What was decided of the data is kept, not decided anew for every replicate."""
-        kinds = set(self.sample.kinds)
-        if kinds == {"continuous"}:
-            return "pearson"
-        if kinds == {"scores"}:
-            return "spearman-normal"
-        return "polychoric" if kinds == {"ordinal"} else "auto"
+    def _made(self, frame: pd.DataFrame, groups: Sequence[str] = ()) -> Sample:
+        given = self.sample
+        return Sample.from_rows(
+            frame,
+            cor=given.cor,
+            missing=self.missing,
+            covariates=given.covariates,
+            outcomes=given.outcomes,
+            groups=groups,
+        )
 
-    def _made(self, frame: pd.DataFrame) -> Sample:
-        return Sample.from_rows(frame, cor=self._cor, missing=self.missing)
-
-    def _check_door(self) -> None:
-        """With holes the way they were treated matters; that it is the same is seen from the moments."""
+    def _check_reading(self) -> None:
+        """The way missing values were treated matters; that it is the same is seen from the moments."""
         rows = self.sample.rows
         if self.method == "parametric" or rows is None or not np.isnan(rows).any():
             return
         if not np.allclose(self._made(self._frame).corr, self.sample.corr, atol=_SAME):
             raise DataError(
-                f"The holes in these rows were not treated by missing={self.missing!r}, as replicates would be. Give "
+                f"The missing values of these rows were not treated by missing={self.missing!r}, as replicates would "
+                f"be. Give "
                 "the search the option the data were read with, or fit it on the rows themselves."
             )

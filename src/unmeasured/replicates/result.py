@@ -102,7 +102,8 @@ class Stability:
         )
         names = [group_name(group) for group in self.graph.groups]
         groups = [", ".join(names[g] for g in np.flatnonzero(column)) for column in wanted.T]
-        return pd.DataFrame({"item": self.observed, "groups": groups, "stability": stays, "exact": exact})
+        table = pd.DataFrame({"item": self.observed, "groups": groups, "stability": stays, "exact": exact})
+        return table[table["item"].isin(self.graph.variables.indicators)].reset_index(drop=True)
 
     @cached_property
     def groups(self) -> pd.DataFrame:
@@ -141,7 +142,9 @@ class Stability:
     def together(self) -> pd.DataFrame:
         """How often two observed variables are indicators of one group; no matching of latents is needed for it."""
         table = np.mean([outline.together for outline in self.outlines], axis=0)
-        return pd.DataFrame(table, index=list(self.observed), columns=list(self.observed))
+        frame = pd.DataFrame(table, index=list(self.observed), columns=list(self.observed))
+        items = [name for name in self.observed if name in self.graph.variables.indicators]
+        return frame.loc[items, items]
 
     def consensus(self, threshold: float = 0.5) -> CPDAG:
         """A class with what comes back in at least this part of the replicates, always a factor model (Def. 2).
@@ -152,7 +155,8 @@ class Stability:
         """
         if not 0 < threshold <= 1:
             raise UnmeasuredError(f"threshold is a part of the replicates, above 0 and up to 1; got {threshold!r}.")
-        return consensus_class(self.tally, self.graph.groups, self.observed, threshold)
+        covariates = self.graph.variables.covariates
+        return consensus_class(self.tally, self.graph.groups, self.observed, threshold, covariates)
 
     # Reading ----------------------------------------------------------------------------------------------
 
@@ -250,7 +254,7 @@ class Stability:
         first = [int(np.argmax(column)) if column.any() else len(wanted) for column in often.T]
         shared = wanted.sum(axis=0) > 1
         order = sorted(range(len(self.observed)), key=lambda j: (first[j], bool(shared[j]), j))
-        return [self.observed[j] for j in order]
+        return [self.observed[j] for j in order if self.observed[j] in self.graph.variables.indicators]
 
 
 def _distribution(counts: list[int]) -> pd.Series[float]:

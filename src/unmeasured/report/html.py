@@ -21,6 +21,7 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from unmeasured import apa
 from unmeasured.answer.drawing import picture_of, shown_view
 from unmeasured.answer.result import Result
 from unmeasured.answer.words import (
@@ -32,7 +33,6 @@ from unmeasured.answer.words import (
     node,
     number,
     paths_heading,
-    probability,
     replicates_in_words,
     what_is_identified,
 )
@@ -43,7 +43,7 @@ from unmeasured.remarks import Remark, Severity, by_consequence, distrust, sever
 from unmeasured.replicates.result import Stability
 from unmeasured.report.charts import heat_map, largest_residuals, step_charts
 from unmeasured.report.lead import lead
-from unmeasured.report.run import Comparison, Run, model_text
+from unmeasured.report.run import Comparison, Run
 from unmeasured.report.stability import stability_section
 
 # More steps than this are for the trace itself.
@@ -78,7 +78,9 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         views=_views(result),
         has_groups=any(len(group) > 1 for group in result.graph.groups),
         groups=[_card(result, group) for group in result.graph.groups],
-        alone=[x for x in result.graph.observed if not any(x in items for items in result.indicators.values())],
+        alone=[
+            x for x in result.graph.variables.indicators if not any(x in items for items in result.indicators.values())
+        ],
         indices=indices_in_words(result.reported),
         loadings=_loadings(run),
         levels=_levels(result),
@@ -104,7 +106,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         passed=[_finding(f) for f in result.check.findings if f.ok],
         remarks=remarks,
         stability=stability_section(result, stability) if stability else "",
-        lavaan=model_text(result),
+        lavaan=result.to_lavaan(),
         paper=_PAPER,
         # "<" would let a name such as "</script>" end the element it stands in.
         diagram=Markup(json.dumps(diagram_data(result, stability), ensure_ascii=False).replace("<", "\\u003c")),
@@ -239,6 +241,10 @@ def _paths(run: Run, stability: Stability | None) -> list[list[Cell]]:
         arrow = "→" if row["directed"] else "–"
         figures = [_number(row[key]) for key in ("std", "std_se", "est", "se")]
         rows.append([*map(_word, (source, arrow, target)), *figures, _probability(row["pvalue"]), _word(told)])
+    for row in result.direct_effects.to_dict(orient="records"):
+        figures = [_number(row[key]) for key in ("std", "std_se", "est", "se")]
+        ends = map(_word, (row["covariate"], "→", row["item"]))
+        rows.append([*ends, *figures, _probability(row["pvalue"]), _word("direct effect on an indicator")])
     return rows
 
 
@@ -258,7 +264,7 @@ def _levels(result: Result) -> dict[str, Any] | None:
     heads = [
         f"level {k + 1}: {level.nunique()} latents{' (read first)' * (k == first)}" for k, level in enumerate(levels)
     ]
-    rows = [[_word(x), *(_word(str(level.get(x, ""))) for level in levels)] for x in result.graph.observed]
+    rows = [[_word(x), *(_word(str(level.get(x, ""))) for level in levels)] for x in result.graph.variables.indicators]
     words = (
         f"The items form {len(levels)} levels of latents, the lowest first. Level {first + 1} is to be read first: "
         "the diagram and the sentences above lead with it."
@@ -327,7 +333,7 @@ def _exact(exact: Result, answer: Result) -> dict[str, Any]:
         "stopped": exact.stopped,
         "remarks": [remark for remark in cautions(exact) if severity_of(remark) == Severity.DISTRUST],
         "groups": [_card(exact, group) for group in exact.graph.groups],
-        "lavaan": model_text(exact),
+        "lavaan": exact.to_lavaan(),
     }
 
 
@@ -343,7 +349,7 @@ def _comparison(compared: Comparison) -> dict[str, Any]:
     ]
     tests = [
         f"{row['smaller']} in {row['larger']}: chi-square {row['chi2']:.2f} on {row['df']} df, "
-        f"p {probability(row['pvalue'], '= ')}"
+        f"p {apa.p_value(row['pvalue'], '= ')}"
         for row in compared.tests
     ]
     return {"rows": rows, "tests": tests, "notes": compared.notes}
@@ -359,7 +365,7 @@ def _number(value: float, digits: int = 3, mark: str = "") -> Cell:
 
 
 def _probability(p: float) -> Cell:
-    return probability(p), 2.0 if math.isnan(p) else p
+    return apa.p_value(p), 2.0 if math.isnan(p) else p
 
 
 # The diagram ------------------------------------------------------------------------------------------------

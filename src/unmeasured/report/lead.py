@@ -39,7 +39,7 @@ def lead(result: Result, n: str, stability: Stability | None = None) -> list[str
 
 def _found(result: Result, n: str) -> str:
     graph = result.graph
-    start = f"{len(graph.observed)} variables seen in {n}"
+    start = f"{len(graph.variables.indicators)} variables seen in {n}"
     if not graph.latents:
         return f"No latent variables were found behind the {start}."
     if len(graph.latents) == 1:

@@ -14,12 +14,13 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from unmeasured.answer.compare import ModelComparison, compare_models
 from unmeasured.answer.records import checked_type
 from unmeasured.answer.result import Result
-from unmeasured.errors import GraphError, SearchStopped, UnmeasuredError
+from unmeasured.errors import SearchStopped, UnmeasuredError
 from unmeasured.files import parsed_json
 from unmeasured.search.base import Search
 from unmeasured.search.trace import Step, Trace
@@ -41,6 +42,10 @@ class About:
     made: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     rows: int | None = None  # of the data, where rows were given
+    missing: float | None = None  # the share of the values of these rows that is missing
+    na: tuple[float, ...] = ()  # codes for missing answers
+    reversed_items: Mapping[str, float] = field(default_factory=dict)  # the sum of the ends of the scale of each
+    tolerance: float | None = None  # misfit that was tolerated, as an RMSEA
 
 
 @dataclass(frozen=True)
@@ -95,14 +100,6 @@ class Run:
             ) from None
 
 
-def model_text(result: Result) -> str:
-    """The model for lavaan; where lavaan cannot read it, the reason as a comment: a name must not cost the report."""
-    try:
-        return result.to_lavaan()
-    except GraphError as error:
-        return f"# {error}\n"
-
-
 def exact_answer(search: Search, seconds: float) -> Result | None:
     """What the exact criterion finds in so many seconds, beside a fitted search that tolerated misfit.
 
@@ -143,6 +140,10 @@ def run_of(
             raise UnmeasuredError("The search was not fitted yet, so there is nothing to report. Call its fit first.")
         rows = None if found.sample_.rows is None else len(found.sample_.rows)
         about = replace(about, notes=(*about.notes, *found.sample_.remarks), rows=rows)
+        if found.sample_.rows is not None:
+            about = replace(about, missing=float(np.isnan(found.sample_.rows).mean()))
+        tolerance = getattr(found, "tolerance_", None)
+        about = replace(about, tolerance=None if tolerance is None else float(tolerance))
         trace = Trace(step for step in found.trace_ if isinstance(step, Step))
         found = found.result_
     about = replace(about, versions=versions(), made=about.made or f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
@@ -189,6 +190,10 @@ def _about(kept: Mapping[str, Any]) -> About:
         notes=_strings(kept["notes"]),
         seconds=seconds,
         rows=None if kept.get("rows") is None else checked_type(int, kept["rows"]),  # unknown to earlier versions
+        missing=None if kept.get("missing") is None else float(kept["missing"]),  # likewise
+        na=tuple(float(code) for code in kept.get("na", ())),  # likewise
+        reversed_items={checked_type(str, k): float(v) for k, v in kept.get("reversed_items", {}).items()},  # likewise
+        tolerance=None if kept.get("tolerance") is None else float(kept["tolerance"]),  # likewise
         versions=dict(zip(_strings(versions), _strings(versions.values()), strict=True)),
     )
 

@@ -39,7 +39,7 @@ def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "re
       Speed – Error .20; Speed – AverageQus_Par .50; Error – AverageQus_Par .49
     <BLANKLINE>
     Fit
-      chi-square   45.00 on 23 df, p = 0.004  exact fit is rejected at 5%
+      chi-square   45.00 on 23 df, p = .004   exact fit is rejected at 5%
       RMSEA (90%)  0.069 (0.038 to 0.098)     acceptable, up to .08
       CFI          0.978                      good, from .95
       TLI          0.965                      good, from .95
@@ -100,6 +100,8 @@ def _paths(result: Result) -> Iterator[str]:
         arrow = "→" if row["directed"] else "–"
         figure = f" {coefficient(row['std'])}" if len(ends[0]) == len(ends[1]) == 1 else ""
         said.setdefault(f"{node(ends[0])} {arrow} {node(ends[1])}", figure)
+    for row in result.direct_effects.to_dict(orient="records"):
+        said[f"{row['covariate']} → {row['item']} (directly)"] = f" {coefficient(row['std'])}"
     # A name may hold blanks, and should not be broken at them.
     entries = [(path + figure).replace(" ", "\0") for path, figure in said.items()]
     lines = wrap("; ".join(entries), WIDTH - 2, break_long_words=False, break_on_hyphens=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
@@ -11,10 +12,12 @@ from unmeasured.answer.result import Result
 from unmeasured.files import csv_text, write_folder
 from unmeasured.replicates.result import Stability
 from unmeasured.report.html import html_page
-from unmeasured.report.run import About, Run, model_text, run_of
+from unmeasured.report.run import About, Run, run_of
 from unmeasured.search.base import Search
 
 PAGE, STABILITY = "report.html", "stability.json"
+# Of diagram.png; a very large one is drawn with fewer to the inch, since to write hundreds of millions takes minutes.
+_DPI, _MOST_PIXELS = 150, 40e6
 
 
 def write_report(
@@ -68,37 +71,57 @@ def write_report(
     return write_run(run_of(found, about=about, published=published, exact=other), folder, stability=stability)
 
 
-def report_seconds(n_observed: int, *, is_written: bool) -> float:
-    """About how long the answer takes to print, and where ``is_written`` the report to write, on two cores of 2.8 GHz.
+def answer_seconds(n_observed: int) -> float:
+    """About how long the answer takes to print and its tables to write, on one core of 2.8 GHz.
 
-    Measured with 20 and 60 variables, five for each latent; most of it goes into the layout of the diagram.
+    Measured with 60, 150 and 300 variables, five for each latent, as :func:`page_seconds`.
 
-    >>> report_seconds(20, is_written=False) < 1 < report_seconds(20, is_written=True) < 2
+    >>> answer_seconds(20) < 0.3 < answer_seconds(150) < 1
     True
     """
-    scale = n_observed / 100.0
-    return 0.1 + 3.0 * scale**2 + (0.6 + 20.0 * scale**2 if is_written else 0.0)
+    return 0.2 + 0.3 * (n_observed / 100.0) ** 2
 
 
-def write_run(run: Run, folder: str | Path, *, stability: Stability | None = None, with_page: bool = True) -> Path:
+def page_seconds(n_observed: int) -> float:
+    """About how long the page and the pictures take to make; most of it goes into the layout of diagrams.
+
+    >>> 1 < page_seconds(20) < 2 < page_seconds(60) < page_seconds(300) < 12
+    True
+    """
+    return 0.6 + 0.035 * n_observed
+
+
+def write_run(
+    run: Run,
+    folder: str | Path,
+    *,
+    stability: Stability | None = None,
+    with_page: bool = True,
+    more: Mapping[str, str | bytes] | None = None,
+) -> Path:
     """Write the page of a run and the files beside it, all or none; return the path of the page.
 
-    ``with_page=False`` leaves out the page and the pictures, which take longest, and returns the path of the result.
+    ``more``: further files by name. ``with_page=False`` leaves out the page and the pictures, which take longest, and
+    returns the path of the result.
     """
     folder, result = Path(folder), run.result
     contents: dict[str, str | bytes] = {
         "result.json": run.to_json(),
-        "model.lav": model_text(result),
+        "model.lav": result.to_lavaan(),
         "loadings.csv": csv_text(result.loadings),
         "paths.csv": csv_text(result.latent_paths),
     }
+    if len(result.direct_effects):
+        contents["direct_effects.csv"] = csv_text(result.direct_effects)
+    contents |= more or {}
     if len(result.local_dependence):
         contents["pairs.csv"] = csv_text(result.local_dependence)
     if stability is not None:
         contents |= {"stability.csv": csv_text(stability.edges), STABILITY: stability.to_json()}
     if with_page:
         drawing, png = result.plot(), BytesIO()
-        drawing.savefig(png, format="png", dpi=150)
+        width, height = drawing.get_size_inches()
+        drawing.savefig(png, format="png", dpi=min(_DPI, math.sqrt(_MOST_PIXELS / (width * height))))
         contents |= {"diagram.svg": drawing.to_svg(), "diagram.png": png.getvalue(), PAGE: html_page(run, stability)}
     write_folder(folder, contents)
     return folder / (PAGE if with_page else "result.json")

@@ -17,6 +17,7 @@ import re
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -27,13 +28,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from unmeasured.data.given import Roles
 from unmeasured.data.missing import Missing
 from unmeasured.data.rows import as_rows
 from unmeasured.data.sample import Cor, Sample, as_sample
-from unmeasured.errors import DataError, UnmeasuredError
+from unmeasured.errors import DataError, Stopped, UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.levels import Level
 from unmeasured.remarks import by_consequence, distrust
+from unmeasured.search.budget import BUDGET
+from unmeasured.search.clock import checked_time_limit
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.sem.fit import Fit
 
@@ -83,7 +87,27 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def prepared(self, X: Any) -> Sample:
         """Rows as this search takes them: the sample that ``fit`` would search."""
         _refuse_other_tables(X)
-        return as_sample(X, cor=self.cor, missing=self.missing)
+        roles = self._roles
+        return as_sample(
+            X,
+            cor=self.cor,
+            missing=self.missing,
+            covariates=roles.covariates,
+            outcomes=roles.outcomes,
+            check=self.check_reading,
+        )
+
+    @property
+    def _roles(self) -> Roles:
+        """Variables that are no indicators, for searches that know of such."""
+        return Roles()
+
+    def check_reading(self) -> None:
+        """Raise Stopped where the moments of rows have had their part of the time limit."""
+        limit = checked_time_limit(getattr(self, "time_limit", None))
+        part = BUDGET.read_by
+        if limit is not None and self._began is not None and time.monotonic() - self._began > part * limit:
+            raise Stopped
 
     def fit_cov(self, cov: Any, n_samples: float, names: Sequence[str] | None = None) -> Self:
         """Search the structure behind a covariance or correlation matrix.
@@ -98,7 +122,11 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             The variables, where the matrix does not name them.
         """
         self._begin()
-        return self._fit(as_sample(cov=cov, n_samples=n_samples, names=names), cov)
+        roles = self._roles
+        return self._fit(
+            as_sample(cov=cov, n_samples=n_samples, names=names, covariates=roles.covariates, outcomes=roles.outcomes),
+            cov,
+        )
 
     def timed(self, began: float, reserved: float = 0.0) -> Self:
         """Have the time limit of the next fit count from an earlier moment (of ``time.monotonic``).
@@ -169,7 +197,8 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         # That the search was stopped comes before all else; it is among the remarks of the search, too.
         stopped = [distrust(self.stopped_)] if self.stopped_ else []
         self.remarks_ = by_consequence((*stopped, *sample.remarks, *self.remarks_))
-        self.sample_ = sample
+        variables = self.graph_.variables
+        self.sample_ = replace(sample, covariates=variables.covariates, outcomes=variables.outcomes)
         self.groups_ = self.graph_.groups
         self.n_features_in_ = len(sample.names)
         self._keep_feature_names(source)

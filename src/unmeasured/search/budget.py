@@ -169,15 +169,19 @@ class Budget:
     margin_if_rejected: float = 25.0
 
     # Time -----------------------------------------------------------------------------------------------------
-    #: When the measurement model and the latent graph have to be done, as parts of the time limit; the rest is for
-    #: the last fit (``unmeasured bench time-limits``).
+    #: As parts of the time limit (``unmeasured bench time-limits``), when these have to be done: a test that only says
+    #: which way to go, the moments of rows with missing values, partitions of the items that come back in replicates,
+    #: the measurement model, the latent graph. The rest is for the last fit.
+    tested_by: float = 0.15
+    read_by: float = 0.3
+    compared_by: float = 0.4
     measured_by: float = 0.65
     connected_by: float = 0.85
     #: The part of the limit that a search has, whatever else is to be done.
     least_part: float = 0.3
     #: Seconds beyond the limit for a first model, without which there is no answer at all; seconds the last fit may
     #: take after Ctrl-C, and whatever the limit says.
-    for_first_model: float = 1.0
+    for_first_model: float = 0.7
     after_interrupt: float = 2.0
     for_last_fit: float = 0.5
     #: Before this part of the work is done, the time it took says little about the rest; and the part of the work that

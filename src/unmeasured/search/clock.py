@@ -6,6 +6,7 @@ its time. Whoever has something to return catches it (:meth:`Clock.ending_a_stag
 goes on to the next stage::
 
     0 ──── measurement model ──── 65% ── latent graph ── 85% ── last fit ── 100% of the time limit
+    0 ── partitions ── 40% ──┘                        where misfit is tolerated
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from numbers import Real
 from types import FrameType
@@ -22,6 +23,7 @@ from typing import Any
 
 from unmeasured.errors import Stopped, UnmeasuredError
 from unmeasured.search.budget import BUDGET
+from unmeasured.sem.solve import is_over
 
 
 class Clock:
@@ -36,8 +38,8 @@ class Clock:
         """``began``: what ``time.monotonic`` said when the work began, or now; ``reserved``: seconds to leave."""
         self._said = checked_time_limit(time_limit)
         self._reserved = reserved
-        self._cpu = time.process_time()
-        self._began = time.monotonic() if began is None else began
+        self._made, self._cpu = time.monotonic(), time.process_time()
+        self._began = self._made if began is None else began
         self._interrupted: float | None = None  # seconds from the beginning to Ctrl-C
         self._is_late = False
         self._last_fit: float | None = None  # when it began
@@ -91,7 +93,7 @@ class Clock:
         """
         if self._said is None or not self._reserved:
             return self._said
-        slowness = max(self.seconds / max(time.process_time() - self._cpu, 0.1), 1.0)
+        slowness = slowness_since(self._made, self._cpu)
         return max(self._said - self._reserved * slowness, BUDGET.least_part * self._said)
 
     # Ends ---------------------------------------------------------------------------------------------------
@@ -116,6 +118,16 @@ class Clock:
     def check_first_model(self) -> None:
         """Raise Stopped where the time for a first model is over, which is a little more than there is."""
         self._check(1.0, BUDGET.for_first_model)
+
+    def check_test(self) -> None:
+        """Raise Stopped where a test that only says which way to go has had its time; the search goes on without."""
+        limit = self._limit
+        if self.is_interrupted or (limit is not None and self.seconds > BUDGET.tested_by * limit):
+            raise Stopped
+
+    def check_comparing(self) -> None:
+        """Raise Stopped where the time for partitions of the items is over."""
+        self._check(BUDGET.compared_by)
 
     def check_measuring(self) -> None:
         """Raise Stopped where the time for the measurement model is over."""
@@ -147,14 +159,9 @@ class Clock:
             raise Stopped
 
     @property
-    def is_over(self) -> bool:
-        """Whether the time for the search is over."""
-        return _stops(self.check)
-
-    @property
     def measuring_is_over(self) -> bool:
         """Whether the time for the measurement model is over."""
-        return _stops(self.check_measuring)
+        return is_over(self.check_measuring)
 
     @contextmanager
     def ending_a_stage(self) -> Iterator[None]:
@@ -188,12 +195,13 @@ class Clock:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _stops(check: Callable[[], None]) -> bool:
-    try:
-        check()
-    except Stopped:
-        return True
-    return False
+def slowness_since(moment: float, cpu: float) -> float:
+    """How many seconds a second of work has taken since a moment: more than one on a machine that is busy.
+
+    >>> slowness_since(time.monotonic(), time.process_time())
+    1.0
+    """
+    return max((time.monotonic() - moment) / max(time.process_time() - cpu, 0.2), 1.0)
 
 
 def checked_time_limit(seconds: float | None) -> float | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -51,6 +51,7 @@ class Discovery:
     levels: tuple[Level, ...] = ()  # ways to read it, the most latents first
     headline: int = 0  # the level to lead with
     tolerance: float = 0.0  # in units of RMSEA: what the model may be off
+    by_group: Mapping[str, Fit] = field(default_factory=dict)  # of groups of people, where there are several
 
 
 def is_rejected(fit: Fit) -> bool:
@@ -98,7 +99,7 @@ def with_isolated(cpdag: CPDAG, observed: Sequence[str]) -> CPDAG:
 def remarks_on(cpdag: CPDAG, is_stopped: bool = False) -> list[str]:
     """What to say of variables that load on no latent; a search that was stopped has not looked at them to the end."""
     member = cpdag.member()
-    alone = ", ".join(x for x in member.observed if not member.parents(x))
+    alone = ", ".join(x for x in member.variables.indicators if not member.parents(x))
     if not alone:
         return []
     if is_stopped:

@@ -25,7 +25,6 @@ from itertools import islice, permutations
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Marks
-from unmeasured.errors import Stopped
 from unmeasured.graphs import consistent_extension, cpdag_of
 from unmeasured.graphs.bitsets import mask_of, row_masks, topological_order
 from unmeasured.knowledge.rules import Paths
@@ -35,7 +34,7 @@ from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
 from unmeasured.search.paper.state import State
 from unmeasured.search.score import BicScore, Fitted, GroupBic, LikelihoodScore
 from unmeasured.search.trace import Recorder, Step
-from unmeasured.sem.solve import Check, never
+from unmeasured.sem.solve import Check, is_over, never
 
 # In closed form ---------------------------------------------------------------------------------------------------
 
@@ -62,10 +61,10 @@ def latent_class(state: State, score: GroupBic, check: Check = never) -> State:
 
     Where ``check`` says that the time is over, the best so far, or a graph from one look at each pair of groups.
     """
-    try:
-        arcs = climbed_graph(score, check=check)
-    except Stopped:
-        return replace(state, between=cpdag_of(score.rough()[0]))
+    arcs = climbed_graph(score, check=check)
+    if is_over(check):
+        rough = score.rough()[0]
+        return replace(state, between=cpdag_of(arcs if score.total(arcs) >= score.total(rough) else rough))
 
     def deleted(here: Closed) -> Proposal[Closed] | None:
         rises = _deletions(score, here.state)
@@ -95,6 +94,8 @@ def _deletions(score: GroupBic, state: State) -> dict[DeleteLL, float]:
 def climbed_graph(score: GroupBic, start: Marks | None = None, check: Check = never) -> Marks:
     """The graph (G, G) where no single move raises the score, from a DAG or from no edges.
 
+    Where ``check`` says that the time is over, the graph so far.
+
     >>> Phi = 0.8 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))  # a chain
     >>> arcs = climbed_graph(GroupBic(Phi, (1, 1, 1, 1), 1000.0, 3.45))
     >>> np.argwhere(np.triu(arcs | arcs.T)).tolist()
@@ -103,7 +104,8 @@ def climbed_graph(score: GroupBic, start: Marks | None = None, check: Check = ne
     marks = np.zeros((score.n_groups,) * 2, dtype=np.uint8) if start is None else start.copy()
     columns = []
     for group in range(score.n_groups):
-        check()
+        if is_over(check):
+            return marks
         columns.append(_rises(score, marks, group))
 
     def changed(here: Arcs) -> Proposal[Arcs]:
@@ -123,7 +125,9 @@ def climbed_graph(score: GroupBic, start: Marks | None = None, check: Check = ne
 
     # The value counts from the start, so that the rounding of a large sum does not hide a small rise.
     first = Arcs(marks, 0.0, np.column_stack(columns))
-    return climb(first, [changed], least_rise=BUDGET.least_rise_in_closed_form, check=check).marks
+    return climb(
+        first, [changed], least_rise=BUDGET.least_rise_in_closed_form, check=check, keeps_when_stopped=True
+    ).marks
 
 
 def _legal(arcs: Marks) -> tuple[Bools, Bools]:
@@ -172,13 +176,20 @@ class EdgeMoves:
     Every class that is proposed has a member that agrees with what is known of ``paths``; the first must have one.
     """
 
-    def __init__(self, near: Fitted, score: BicScore, likelihood: LikelihoodScore, paths: Paths) -> None:
-        n = score.sample.n
-        self.likelihood, self._paths, self._n = likelihood, paths, n
-        self._penalty = score.dimension_penalty / n  # of a path, per sample
+    def __init__(
+        self, likelihood: LikelihoodScore, predicted: GroupBic, paths: Paths, penalty: float, base: float = 0.0
+    ) -> None:
+        """``penalty`` of a path and ``base``, what the measurement model costs, are per sample, as ``predicted`` is."""
+        self.likelihood, self._predicted, self._paths = likelihood, predicted, paths
+        self._penalty, self._base, self._n = penalty, base, likelihood.sample.n
+
+    @classmethod
+    def of(cls, near: Fitted, score: BicScore, likelihood: LikelihoodScore, paths: Paths) -> EdgeMoves:
+        """Of a measurement model that was fitted."""
+        penalty = score.dimension_penalty / score.sample.n
         dimension = score.dimension(near.model) - near.model.state.n_paths
-        self._base = self._penalty * dimension + score.prior(near.model) / n  # of the measurement model
-        self._predicted = GroupBic(near.latent_cov, near.model.sizes, 1.0, self._penalty)
+        base = penalty * dimension + score.prior(near.model) / score.sample.n
+        return cls(likelihood, GroupBic(near.latent_cov, near.model.sizes, 1.0, penalty), paths, penalty, base)
 
     def scored(self, states: Sequence[State]) -> list[Connected]:
         """Classes with their scores, fitted in one batch."""
@@ -252,7 +263,7 @@ class LatentTest:
         self.starts = latent_starts(found, score, paths, check)
         self.likelihood = LikelihoodScore(score.sample, n_threads=score.n_threads, near=found, check=check)
         self.best: Connected | None = None
-        self._moves = EdgeMoves(found, score, self.likelihood, paths)
+        self._moves = EdgeMoves.of(found, score, self.likelihood, paths)
 
     @property
     def value(self) -> float:
@@ -262,15 +273,20 @@ class LatentTest:
     def polish(self, start: State) -> None:
         """Climb from a start; the best of all is kept, also where the time is over on the way."""
         self.likelihood.check()
-        steps: list[Step] = []
-        log = Log(Recorder(steps, self.likelihood), "Edges between latents")
-        (first,) = self._moves.scored([start])
-        end = climb(
-            first, [self._moves], least_rise=BUDGET.least_rise, check=self.likelihood.check, log=log,
-            keeps_when_stopped=True,
-        )  # fmt: skip
+        end = climbed_class(self._moves, start)
         if end.value > self.value:
-            self.best = replace(end, steps=tuple(steps))
+            self.best = end
+
+
+def climbed_class(moves: EdgeMoves, start: State) -> Connected:
+    """Where moves over the edges of a class lead, by fits; the best so far where the time is over."""
+    steps: list[Step] = []
+    log = Log(Recorder(steps, moves.likelihood), "Edges between latents")
+    (first,) = moves.scored([start])
+    end = climb(
+        first, [moves], least_rise=BUDGET.least_rise, check=moves.likelihood.check, log=log, keeps_when_stopped=True
+    )
+    return replace(end, steps=tuple(steps))
 
 
 def latent_starts(found: Fitted, score: BicScore, paths: Paths, check: Check) -> list[State]:

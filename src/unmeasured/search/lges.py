@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Any, Literal, get_args
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
+import pandas as pd
 from threadpoolctl import ThreadpoolController
 
+from unmeasured.data.given import Roles, checked_names
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import UnmeasuredError
@@ -19,16 +23,23 @@ from unmeasured.search import options
 from unmeasured.search.base import Search
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock, checked_time_limit
+from unmeasured.search.covariates import checked_roles, discover_with_roles
 from unmeasured.search.discovery import (
     Discovery,
     RunnerUp,
 )
+from unmeasured.search.over_groups import GroupsSearch
 from unmeasured.search.pipeline import Criterion, discover, discover_knowing
 from unmeasured.search.refine import OwnMove
 from unmeasured.search.score import default_delta
 from unmeasured.search.tolerance import CLOSE_FIT, Tolerant, checked_tolerance, discover_within
 from unmeasured.search.trace import Trace
 from unmeasured.search.warm import are_on_disk, compile_kernels
+from unmeasured.sem.estimate import split_rows_by_group
+
+if TYPE_CHECKING:
+    from unmeasured.answer.result import Result
+    from unmeasured.measurement_invariance import Invariance
 
 
 class LGES(Search):
@@ -55,9 +66,17 @@ class LGES(Search):
     hierarchy : bool
         Whether latents may stand above latents: a common cause of three or more is kept where it explains them better
         than edges between them do (``docs/hierarchy.md``). The paper's rule ("delta") knows none.
+    covariates : sequence of str
+        Observed causes, such as age or a treatment: they may cause latents and outcomes, and nothing causes them. The
+        search is conditioned on them, so nothing is assumed of their distribution (``docs/covariates.md``).
+    outcomes : sequence of str
+        Observed effects that measure no latent: caused by latents, covariates and one another.
     knowledge : Knowledge, optional
         What is known before the search: who measures what, how many latents there are, which paths there are. It is
         never violated; what it costs is in the remarks (``docs/knowledge.md``).
+    n_latents : int, optional
+        The number of latents, where it is known: short for ``knowledge=Knowledge(n_latents=...)``, and joined to other
+        knowledge.
     price_knowledge : bool, optional
         Whether to search a second time, without knowledge, to tell what it costs; None: where that is cheap.
     prune : bool
@@ -131,7 +150,10 @@ class LGES(Search):
         residual_pairs: bool = True,
         max_group_size: int | None = 3,
         hierarchy: bool = True,
+        covariates: Sequence[str] = (),
+        outcomes: Sequence[str] = (),
         knowledge: Knowledge | None = None,
+        n_latents: int | None = None,
         price_knowledge: bool | None = None,
         prune: bool = True,
         cor: Cor = "auto",
@@ -149,7 +171,10 @@ class LGES(Search):
         self.residual_pairs = residual_pairs
         self.max_group_size = max_group_size
         self.hierarchy = hierarchy
+        self.covariates = covariates
+        self.outcomes = outcomes
         self.knowledge = knowledge
+        self.n_latents = n_latents
         self.price_knowledge = price_knowledge
         self.prune = prune
         self.cor = cor
@@ -160,12 +185,80 @@ class LGES(Search):
         self.moves = moves
         self.verbose = verbose
 
+    @property
+    def _roles(self) -> Roles:
+        """Covariates and outcomes, as named by options and knowledge."""
+        known = _checked_knowledge(self.knowledge)
+        covariates, outcomes = (
+            tuple(dict.fromkeys((*checked_names(key, getattr(self, key)), *getattr(known, key, ()))))
+            for key in ("covariates", "outcomes")
+        )
+        return Roles(covariates, outcomes)
+
+    def fit(self, X: Any, y: object = None, *, groups: Any = None) -> Self:
+        """Search the structure behind rows.
+
+        Parameters
+        ----------
+        X : DataFrame, array or Sample
+            One row per sample; a missing value is NaN. Options ``cor`` and ``missing`` say what to make of them.
+        y
+            Not used; scikit-learn's pipelines pass it.
+        groups : name of a column, or a value for each row, optional
+            Groups of people: one structure for all, parameters of each group its own (``docs/groups.md``).
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, unmeasured as um
+        >>> rng = np.random.default_rng(0)
+        >>> f = rng.normal(size=(600, 2)) @ np.array([[1.0, 0.5], [0.0, 0.8]])
+        >>> items = np.repeat(f, 3, axis=1) + rng.normal(size=(600, 6))
+        >>> rows = pd.DataFrame(items, columns=["a1", "a2", "a3", "b1", "b2", "b3"])
+        >>> search = um.LGES().fit(rows.assign(country=np.repeat(["x", "y"], 300)), groups="country")
+        >>> search.groups_, list(search.group_results_)
+        ((('L1',), ('L2',)), ['x', 'y'])
+        """
+        if groups is None:
+            return super().fit(X, y)
+        self._begin()
+        table, labels = split_rows_by_group(X, groups)
+        roles = self._roles
+        sample = Sample.from_rows(
+            table, cor=self.cor, missing=self.missing, covariates=roles.covariates, outcomes=roles.outcomes,
+            groups=labels,
+        )  # fmt: skip
+        return self._fit(sample, table)
+
+    @property
+    def group_results_(self) -> dict[str, Result]:
+        """The answer with the estimates of each group of people, where ``fit`` was told of groups."""
+        if not getattr(self, "_by_group", None):
+            raise AttributeError("There are no groups of people: fit(rows, groups=...) searches several at once.")
+        known = self.result_
+        return {
+            label: replace(known, sem=fit, findings=(), runners=(), robust=None)
+            for label, fit in self._by_group.items()
+        }
+
+    @property
+    def invariance_(self) -> Invariance:
+        """What the groups of people share and what differs: :func:`unmeasured.invariance` of the answer."""
+        if not getattr(self, "_by_group", None):
+            raise AttributeError("There are no groups of people: fit(rows, groups=...) searches several at once.")
+        if "invariance" not in self._made:
+            # A look to the right, as for result_: the search knows nothing of what is done with its answer.
+            rows = pd.DataFrame(self.sample_.rows, columns=list(self.sample_.names))
+            invariance = import_module("unmeasured.measurement_invariance").invariance
+            self._made["invariance"] = invariance(self, rows, groups=list(self.sample_.groups))
+        return cast("Invariance", self._made["invariance"])
+
     def _search(self, sample: Sample) -> None:
         found = self.discover(sample, n_runners=BUDGET.n_runners)
         self.graph_, self.sem_, self.runners_up_ = found.cpdag, found.fit, list(found.runners_up)
         self.trace_, self.remarks_, self._named = found.trace, found.remarks, found.named
         self.stopped_, self.tolerance_ = found.stopped, found.tolerance
         self._levels, self._headline = found.levels, found.headline
+        self._by_group = dict(found.by_group)
 
     def discover(self, sample: Sample, starts: Sequence[CPDAG] = (), n_runners: int = 0) -> Discovery:
         """The search with these options on a sample, nothing kept; ``starts``: answers to similar data."""
@@ -194,29 +287,59 @@ class LGES(Search):
             "n_runners": n_runners,
         }
         pairs = options.flag("residual_pairs", self.residual_pairs)
-        known = _checked_knowledge(self.knowledge)
+        known = _with_count(_checked_knowledge(self.knowledge), self.n_latents)
+        roles = checked_roles(sample, self.covariates, self.outcomes, known)
+        if roles or sample.groups:
+            _refuse_without_penalty(self.criterion, sample)
+            checked["n_runners"] = 0  # those told of are graphs over covariates and outcomes too
+            # Levels above and residual pairs are looked for among items alone.
+            checked["hierarchy"] = pairs = False
         tolerance = checked_tolerance(self.tolerance)
         is_exact = self.criterion == "delta" or math.isinf(sample.n) or tolerance == 0.0
         # A move that only watches the search, as the application's does, is no wish for a model of one's own.
         own = [move for move in moves if not getattr(move, "only_watches", False)]
-        is_exact |= tolerance is None and bool(known or own)
+        about_items = known.about_groups if known else None
+        is_exact |= tolerance is None and bool(about_items or own)
         # Threads of BLAS round differently from run to run, which can lead a search elsewhere; the matrices are small.
         with _libraries().limit(limits=1, user_api="blas"):
-            if is_exact:
-                return _exactly(sample, known, is_compared, checked)
-            within = Tolerant(
+
+            def measured(data: Sample, known: Knowledge | None, near: Sequence[CPDAG] = ()) -> Discovery:
+                given = {**checked, "starts": near} if near else checked
+                if is_exact or near:
+                    return _exactly(data, known, is_compared, given)
+                within = Tolerant(
+                    data,
+                    CLOSE_FIT if tolerance is None else tolerance,
+                    checked["penalty"],
+                    clock,
+                    self._n_threads,
+                    bool(self.verbose),
+                    bool(pairs),
+                    checked["hierarchy"],
+                )
+                if known or own:
+                    return within.searched(lambda data: _exactly(data, known, is_compared, checked))
+                return discover_within(within, tolerance is None, lambda data: _exactly(data, None, None, checked))
+
+            if sample.groups:
+                over = GroupsSearch(
+                    sample, roles, known, checked["penalty"], checked["max_group_size"], clock, self.missing,
+                    self._n_threads, n_runners,
+                )  # fmt: skip
+                return over.discover(measured)
+            if not roles:
+                return measured(sample, known)
+            return discover_with_roles(
                 sample,
-                CLOSE_FIT if tolerance is None else tolerance,
-                checked["penalty"],
-                clock,
-                self._n_threads,
-                bool(self.verbose),
-                bool(pairs),
-                checked["hierarchy"],
+                roles,
+                known,
+                measured,
+                penalty=checked["penalty"],
+                max_group_size=checked["max_group_size"],
+                clock=clock,
+                n_threads=self._n_threads,
+                n_runners=n_runners,
             )
-            if known or own:
-                return within.searched(lambda data: _exactly(data, known, is_compared, checked))
-            return discover_within(within, tolerance is None, lambda data: _exactly(data, None, None, checked))
 
     def _clock(self) -> Clock:
         """The clock of this fit; compiling the kernels, which the first run on a machine does, is not counted."""
@@ -239,6 +362,32 @@ def _exactly(sample: Sample, known: Knowledge | None, is_compared: bool | None, 
 def _libraries() -> ThreadpoolController:
     """Those loaded by now, looked for once: BLAS is loaded with numpy."""
     return ThreadpoolController()
+
+
+def _with_count(known: Knowledge | None, n_latents: Any) -> Knowledge | None:
+    """The knowledge with the number of latents that ``n_latents`` says; the two must not disagree."""
+    count = options.whole("n_latents", n_latents, or_none=True)
+    if count is None:
+        return known
+    if known is not None and known.n_latents is not None and known.n_latents != count:
+        raise UnmeasuredError(
+            f"n_latents is {count}, but the knowledge says {known.n_latents!r} latents. Leave one of the two out."
+        )
+    return replace(known or Knowledge(), n_latents=count)
+
+
+def _refuse_without_penalty(criterion: str, sample: Sample) -> None:
+    """Covariates and outcomes are searched by BIC, which needs a number of samples."""
+    if criterion == "delta":
+        raise UnmeasuredError(
+            'Covariates and outcomes are for criterion="bic": the paper\'s rule knows only indicators. Leave them '
+            "out, or leave criterion out."
+        )
+    if math.isinf(sample.n):
+        raise UnmeasuredError(
+            "Covariates and outcomes need a number of samples, since each path is weighed against it; this is a "
+            "population. Give a large n_samples, such as 1e6."
+        )
 
 
 def _checked_knowledge(knowledge: Knowledge | None) -> Knowledge | None:

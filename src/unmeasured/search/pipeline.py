@@ -164,9 +164,14 @@ def _remarks(cpdag: CPDAG, fit: Fit, clock: Clock, unplaced: tuple[str, ...]) ->
     remarks += remarks_on_fit(fit) if fit.converged or not clock.stopped else []
     if not clock.stopped:
         return "", tuple(remarks)
-    stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
-    stopped += "" if fit.converged else " Its estimates have not converged."
+    stopped = stopped_in_words(clock, fit)
     return stopped, (distrust(stopped), *remarks)
+
+
+def stopped_in_words(clock: Clock, fit: Fit) -> str:
+    """That a search did not come to its end, and what its answer is."""
+    stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
+    return stopped + ("" if fit.converged else " Its estimates have not converged.")
 
 
 def _nothing_found(

@@ -8,7 +8,7 @@ where b are the loadings of j on the latents of its parents and psi its noise. T
 the predicted latents: a system of as many equations as j has latent parents. The log-likelihood that comes out is one
 the model with these parents can reach, so the gain is a lower bound: the others may still adapt.
 
-With few groups all sets of them are looked at (:func:`relocations`). Sixty groups have 36,000 sets of up to three:
+With few groups all sets of them are looked at (:func:`relocated`). Sixty groups have 36,000 sets of up to three:
 there each variable looks at no parents, at every single group, at the best of these with every other one, and at the
 parents it has with one group more, one less or one exchanged (:func:`stepwise_relocations`).
 """
@@ -258,13 +258,6 @@ class Relocations:
         return {mask: c for c, mask in enumerate(self.masks.tolist())}
 
 
-def relocations(
-    S: Floats, Loading: Floats, Phi: Floats, noise: Floats, sizes: tuple[int, ...], masks: Ints
-) -> Relocations:
-    """Score every set of parents in ``masks`` for every variable, at a fit of a measurement model."""
-    return relocated(S, Loading, Phi, noise, masks, latents_of(masks, sizes))
-
-
 def latents_of(masks: Ints, sizes: tuple[int, ...]) -> Bools:
     """(C, m) the latents of each set of groups."""
     group_of = np.repeat(np.arange(len(sizes)), sizes)
@@ -272,7 +265,7 @@ def latents_of(masks: Ints, sizes: tuple[int, ...]) -> Bools:
 
 
 def relocated(S: Floats, Loading: Floats, Phi: Floats, noise: Floats, masks: Ints, allowed: Bools) -> Relocations:
-    """The same, where the latents of each set are known."""
+    """Score every set of parents in ``masks``, with the latents ``allowed`` (C, m), for every variable at a fit."""
     n = len(S)
     out = np.empty((n, len(masks)))
     loadings, noises = np.zeros((n, len(masks), len(Phi))), np.empty((n, len(masks)))

@@ -22,14 +22,17 @@ it takes: minor factors that another population of the same kind would not have 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from unmeasured.arrays import Floats, Ints
+from unmeasured.errors import Stopped
 from unmeasured.sem.exploratory import dense_factors, strongest
+from unmeasured.sem.solve import Check, never
 
 # Items a latent has on average, at the least: with three indicators a latent is identified by itself.
 _ITEMS_PER_LATENT = 3
@@ -79,29 +82,29 @@ def effective_n(n: float, tolerance: float) -> float:
 def partitions(
     R: Floats,
     n_effective: float,
-    is_over: Callable[[], bool] = lambda: False,
+    check: Check = never,
     *,
     numbers: Sequence[int] | None = None,
     seed: int = 0,
 ) -> list[Partition]:
     """The partitions into 2, 3, ... sets of items, or into these numbers of sets, with their agreement, in that order.
 
-    Where time is over those found so far, from few factors to many.
+    Where ``check`` raises :class:`~unmeasured.errors.Stopped` those found so far, from few factors to many; of given
+    numbers none is left out, so that it is raised on.
     """
-    replicates = _Replicates(R, n_effective, seed)
+    replicates = _Replicates(R, n_effective, seed, check)
     if numbers is not None:
         return [replicates.partition(m) for m in numbers]
     most = _most_factors(len(R))
     found: dict[int, Partition] = {}
-    for m in _grid(most):
-        if is_over():
-            break
-        found[m] = replicates.partition(m)
-    for peak in sorted(found.values(), key=lambda one: -one.agreement)[:_N_REFINED]:
-        near = range(math.ceil(peak.n_factors / _RATIO), math.floor(peak.n_factors * _RATIO) + 1)
-        for m in near:
-            if m not in found and 2 <= m <= most and not is_over():
-                found[m] = replicates.partition(m)
+    with suppress(Stopped):
+        for m in _grid(most):
+            found[m] = replicates.partition(m)
+        for peak in sorted(found.values(), key=lambda one: -one.agreement)[:_N_REFINED]:
+            near = range(math.ceil(peak.n_factors / _RATIO), math.floor(peak.n_factors * _RATIO) + 1)
+            for m in near:
+                if m not in found and 2 <= m <= most:
+                    found[m] = replicates.partition(m)
     return [found[m] for m in sorted(found)]
 
 
@@ -183,7 +186,8 @@ def _grid(most: int) -> list[int]:
 class _Replicates:
     """Correlations of the data and of replicates, with residual variances of the last analysis to start from."""
 
-    def __init__(self, R: Floats, n_effective: float, seed: int) -> None:
+    def __init__(self, R: Floats, n_effective: float, seed: int, check: Check) -> None:
+        self._check = check
         p = len(R)
         rng = np.random.default_rng(seed)
         n_replicates = max(_LEAST_REPLICATES, min(_REPLICATES, round(_REPLICATES * _MANY_ITEMS / p)))
@@ -202,5 +206,5 @@ class _Replicates:
         return Partition(n_factors, labels[0], float(np.mean(agreement)), error)
 
     def _labels(self, b: int, n_factors: int) -> Ints:
-        loadings, self._starts[b] = dense_factors(self.matrices[b], n_factors, self._starts[b])
+        loadings, self._starts[b] = dense_factors(self.matrices[b], n_factors, self._starts[b], self._check)
         return strongest(loadings)

@@ -43,6 +43,27 @@ class Scorable(Protocol):
         ...
 
 
+class Near(Protocol):
+    """A fit that fits of other graphs over the same nodes begin from."""
+
+    @property
+    def model(self) -> Along:
+        """What is fitted along a graph."""
+        ...
+
+    def start_within(self, pattern: Pattern, arcs: Marks) -> Floats:
+        """Starting values for the model's pattern along a graph over its groups."""
+        ...
+
+
+class Along(Protocol):
+    """A model whose pattern follows from a graph over its groups."""
+
+    def pattern_along(self, arcs: Marks) -> Pattern:
+        """The pattern for a graph (G, G)."""
+        ...
+
+
 class Start(NamedTuple):
     """Where a fit begins, and the score it will reach at least, if that is known."""
 
@@ -98,7 +119,7 @@ class LikelihoodScore:
     """
 
     def __init__(
-        self, sample: Sample, *, n_threads: int | None = None, near: Fitted | None = None, check: Check = never
+        self, sample: Sample, *, n_threads: int | None = None, near: Near | None = None, check: Check = never
     ) -> None:
         """``near``: the fit of a measurement model with all groups connected, to start from if states keep to it."""
         self.check = check

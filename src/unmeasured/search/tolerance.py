@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,7 +31,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
-from unmeasured.errors import UnmeasuredError
+from unmeasured.errors import Stopped, UnmeasuredError
 from unmeasured.graphs import CPDAG, LatentGroups
 from unmeasured.levels import Level, model_levels, named_level, strongest_level
 from unmeasured.remarks import distrust
@@ -41,11 +42,11 @@ from unmeasured.search.discovery import REJECTED, Discovery, is_rejected, remark
 from unmeasured.search.guided import paths_of
 from unmeasured.search.hierarchy import raise_levels
 from unmeasured.search.latent_graph import LatentTest
-from unmeasured.search.local_dependence import cost_of_a_pair, pairs_in_words, with_residual_pairs
+from unmeasured.search.local_dependence import cost_of_a_pair, pairs_in_words, with_residual_pairs, without_edges
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
-from unmeasured.search.pipeline import start_near
+from unmeasured.search.pipeline import start_near, stopped_in_words
 from unmeasured.search.raised import RaisedClass
 from unmeasured.search.refine import Found, Guidance
 from unmeasured.search.replicability import LEAST_AGREEMENT, Partition, effective_n, leading, levels_of, partitions
@@ -55,6 +56,7 @@ from unmeasured.sem.exploratory import degrees_of_freedom, dense_factors, ml_dis
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
 from unmeasured.sem.parameters import Model
+from unmeasured.sem.solve import Check, is_over, never
 
 # RMSEA up to which a model is said to fit closely (Browne and Cudeck 1993): what "auto" tolerates where no model holds.
 CLOSE_FIT = 0.05
@@ -94,10 +96,11 @@ def marginal_misfit(chi2: float, df: float, n: float) -> float:
     return df * math.log(dispersion) + discrepancy / dispersion
 
 
-def no_model_holds(sample: Sample) -> bool:
+def no_model_holds(sample: Sample, check: Check = never) -> bool:
     """Whether even as many unrestricted factors as could be of use are rejected: then so is every factor model.
 
-    A latent needs two indicators, so there are at most half as many as variables; in long questionnaires three.
+    A latent needs two indicators, so there are at most half as many as variables; in long questionnaires three. Where
+    ``check`` says that the time is over this is not known, and the exact search decides.
     """
     p = len(sample.names)
     m = max(min(p // 2, _FEW_LATENTS), p // 3)
@@ -106,7 +109,10 @@ def no_model_holds(sample: Sample) -> bool:
     df = degrees_of_freedom(p, m)
     if df <= 0:
         return False
-    discrepancy = ml_discrepancy(sample.corr, m)  # NaN: not known, so the exact search decides
+    try:
+        discrepancy = ml_discrepancy(sample.corr, m, check)  # NaN: not known either
+    except Stopped:
+        return False
     return not math.isnan(discrepancy) and p_value(sample.n * discrepancy, df) < REJECTED
 
 
@@ -128,13 +134,13 @@ class Tolerant:
         """How many rows of a population that is exactly the model these are worth."""
         return effective_n(self.sample.n, self.tolerance)
 
-    def discover(self) -> Discovery | None:
-        """The level that comes back best, refined; None where none comes back."""
+    def discover(self, check: Check) -> Discovery | None:
+        """The level that comes back best, refined; None where none comes back. ``check`` ends the partitions."""
         data = canonical(self.sample)
         steps = Steps(self.verbose, self.clock)
         with self.clock.listening():
             steps.say("Partitions of the items that come back in replicates")
-            found = partitions(data.corr, self.n_effective, lambda: self.clock.measuring_is_over)
+            found = partitions(data.corr, self.n_effective, check)
             levels = levels_of(found)
             lead = self._one_latent(data) or leading(levels, data.corr, self.n_effective)
             if lead is None:
@@ -152,7 +158,8 @@ class Tolerant:
         p = len(self.sample.names)
         if n_latents < 2 or degrees_of_freedom(p, n_latents - 1) <= 0:
             return False
-        misfit = ml_discrepancy(self.sample.corr, n_latents - 1) / degrees_of_freedom(p, n_latents - 1)
+        discrepancy = ml_discrepancy(self.sample.corr, n_latents - 1, self.clock.check)
+        misfit = discrepancy / degrees_of_freedom(p, n_latents - 1)
         return misfit - 1.0 / self.sample.n <= self.tolerance**2
 
     def is_simpler(self, found: Discovery, exact: Discovery) -> bool:
@@ -164,7 +171,7 @@ class Tolerant:
         if found.fit.rmsea > self.tolerance or n_measured(found.cpdag) >= n_latents:
             return False
         data = canonical(self.sample)
-        (other,) = partitions(data.corr, self.n_effective, numbers=[n_latents])
+        (other,) = partitions(data.corr, self.n_effective, self.clock.check, numbers=[n_latents])
         own = strongest_level(exact.cpdag, exact.fit)
         labels = dict(zip(own.items, own.labels, strict=True))
         if adjusted_rand_score([labels[name] for name in data.names], other.labels) >= LEAST_AGREEMENT:
@@ -219,6 +226,24 @@ class Tolerant:
             fit, self.n_effective, self.penalty, n_threads=self.n_threads, check=self.clock.check
         )
 
+    def _without_superfluous_loadings(self, fit: Fit) -> Fit:
+        """The fit without second latents of items that have stopped paying since pairs came in, one at a time."""
+        prior = priors(len(fit.sample.names), len(fit.model.latents))[1]
+        least = self.penalty * (math.log(self.n_effective) + 2.0 * prior) * fit.sample.n / self.n_effective
+        while isinstance(fit.graph, CPDAG):
+            loadings = fit.parameters[fit.parameters["op"] == "=~"]
+            # Latents of a group of several have the same items: there an item that has two latents has no second one.
+            groups = {latent for group in fit.graph.groups if len(group) > 1 for latent in group}
+            within = set(loadings["rhs"][loadings["lhs"].isin(groups)])
+            shared = loadings[loadings["rhs"].duplicated(keep=False) & ~loadings["rhs"].isin(within)]
+            weak = shared[shared["z"] ** 2 < least].sort_values("z", key=np.abs, kind="stable")
+            if not len(weak):
+                break
+            self.clock.check()
+            fewer = without_edges(fit.graph, [(weak["lhs"].iloc[0], weak["rhs"].iloc[0])])
+            (fit,) = fit_many([fewer], fit.sample, n_threads=self.n_threads, check=self.clock.check)
+        return fit
+
     def with_pairs(self, found: Discovery, *, always: bool = False) -> Discovery:
         """The same with residual pairs, where they pay and its model is rejected, or always."""
         if not self.residual_pairs or found.stopped or not found.cpdag.groups:
@@ -228,6 +253,8 @@ class Tolerant:
         fit = found.fit
         with self.clock.ending_a_stage():
             fit = self._with_pairs(fit)
+            if fit is not found.fit:
+                fit = self._without_superfluous_loadings(fit)
         if not isinstance(fit.graph, CPDAG) or not fit.graph.pairs:
             return found
         remarks = tuple(remark for remark in found.remarks if remark not in remarks_on_fit(found.fit))
@@ -237,7 +264,11 @@ class Tolerant:
     def searched(self, search: Callable[[Sample], Discovery]) -> Discovery:
         """The answer of a search that takes the sample for what it is worth, fitted to the sample as it is."""
         found = search(replace(self.sample, n=self.n_effective))
-        (fit,) = fit_many([found.cpdag], self.sample, n_threads=self.n_threads, check=self.clock.check_last_fit)
+        # The same optimum: how many rows there are does not move it.
+        starts = [found.fit.solution.x]
+        (fit,) = fit_many(
+            [found.cpdag], self.sample, starts=starts, n_threads=self.n_threads, check=self.clock.check_last_fit
+        )
         return replace(found, fit=fit, tolerance=self.tolerance, remarks=(*found.remarks, self._in_words()))
 
     def _one_latent(self, data: Sample) -> Partition | None:
@@ -246,7 +277,10 @@ class Tolerant:
         df = degrees_of_freedom(p, 1)
         if df <= 0:
             return None
-        excess = ml_discrepancy(data.corr, 1) / df - 1.0 / data.n
+        try:
+            excess = ml_discrepancy(data.corr, 1, self.clock.check_measuring) / df - 1.0 / data.n
+        except Stopped:
+            return None
         return Partition(1, np.zeros(p, dtype=np.int64), 1.0, 0.0) if excess <= self.tolerance**2 else None
 
     def refined(self, data: Sample, lead: Partition, steps: Steps) -> tuple[State, Found, RaisedClass | None]:
@@ -299,8 +333,8 @@ class Tolerant:
         if len(sample.names) > BUDGET.many_variables:
             start = start_near(cpdag, near, dict(zip(cpdag.latents, positions, strict=True)))
         (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=self.n_threads, check=clock.check_last_fit)
-        while (cross := _improper_cross_loadings(fit)) and not clock.is_over:
-            cpdag = _without_edges(cpdag, cross)
+        while (cross := _improper_cross_loadings(fit)) and not is_over(clock.check):
+            cpdag = without_edges(cpdag, cross)
             (fit,) = fit_many([cpdag], sample, n_threads=self.n_threads, check=clock.check_last_fit)
         # Latents were numbered as in the partition; they go by the order of their first indicators now.
         name_of = {position: name for name, position in zip(graph.latents, positions, strict=True)}
@@ -319,7 +353,7 @@ class Tolerant:
         remarks += poor
         stopped = ""
         if clock.stopped:
-            stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
+            stopped = stopped_in_words(clock, fit)
             remarks = [distrust(stopped), *remarks]
         return Discovery(
             cpdag, fit, trace, tuple(remark for remark in remarks if remark), stopped=stopped,
@@ -355,14 +389,6 @@ def _improper_cross_loadings(fit: Fit) -> list[tuple[str, str]]:
         if len(rows) > 1:
             found.append((str(rows["lhs"].iloc[int(rows["std"].abs().argmin())]), str(item)))
     return found
-
-
-def _without_edges(cpdag: CPDAG, edges: Sequence[tuple[str, str]]) -> CPDAG:
-    """The same class with fewer loadings."""
-    A = cpdag.adjacency.copy()
-    for latent, item in edges:
-        A[cpdag.variables.index(latent), cpdag.variables.index(item)] = 0
-    return CPDAG(cpdag.variables, A, cpdag.groups, cpdag.known)
 
 
 def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
@@ -473,21 +499,32 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Di
       likelihood;
     - the exact model is doubtful, and has latents that do not come back while fewer fit closely.
     """
-    first: Discovery | None = None
-    if is_auto and not no_model_holds(tolerant.sample):
-        first = exact(tolerant.sample)
+    clock = tolerant.clock
+    if is_auto and not no_model_holds(tolerant.sample, clock.check_test):
+        found = first = exact(tolerant.sample)
         if not first.cpdag.groups or first.stopped:
             return first
         if (fewer := tolerant.with_fewer_latents(first)) is not None:
-            first = fewer
-        is_doubtful = first.fit.df > 0 and first.fit.pvalue < _DOUBTFUL
-        if not is_doubtful or not (is_rejected(first.fit) or tolerant.fewer_would_do(n_measured(first.cpdag))):
-            return first
-    second = tolerant.discover()
+            found = first = fewer
+        with suppress(Stopped):
+            found = _of_both(tolerant, first)
+        if not clock.stopped or found.stopped:
+            return found
+        # Whether the other answer is the better one is not known.
+        stopped = stopped_in_words(clock, found.fit)
+        remarks = (distrust(stopped), *found.remarks)
+        return replace(found, stopped=stopped, remarks=remarks, interrupted=clock.is_interrupted)
+    return tolerant.discover(clock.check_comparing) or tolerant.searched(exact)
+
+
+def _of_both(tolerant: Tolerant, first: Discovery) -> Discovery:
+    """An exact answer, or the tolerant one where that is to be taken."""
+    is_doubtful = first.fit.df > 0 and first.fit.pvalue < _DOUBTFUL
+    if not is_doubtful or not (is_rejected(first.fit) or tolerant.fewer_would_do(n_measured(first.cpdag))):
+        return first
+    second = tolerant.discover(tolerant.clock.check_measuring)
     if second is None:
-        return first if first is not None else tolerant.searched(exact)
-    if first is None:
-        return second
+        return first
     if not is_rejected(first.fit):
         return second if tolerant.is_simpler(second, first) else first
     if second.fit.rmsea <= _REASONABLE or _marginal(second.fit) < _marginal(first.fit):

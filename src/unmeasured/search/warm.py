@@ -16,7 +16,7 @@ import numpy as np
 from unmeasured.arrays import Floats, Ints
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.search.model import FactorModel
-from unmeasured.search.relocate import latents_of, predicted_rise, relocations, stepwise_relocations
+from unmeasured.search.relocate import latents_of, predicted_rise, relocated, stepwise_relocations
 from unmeasured.search.score import GroupBic
 from unmeasured.sem import batch
 from unmeasured.sem.dimension import jacobian_rank
@@ -70,8 +70,8 @@ def compile_scores() -> None:
     effects = np.concatenate([[[0.0]], loading], axis=1)
     effects_along(effects, Phi, np.zeros((1, 1), dtype=np.uint8), effects.copy())
     fit, masks = (loading, Phi, np.ones(len(sample.names))), np.array([0, 1])
-    relocations(sample.corr, *fit, model.sizes, masks)
     allowed, now = latents_of(masks, model.sizes), np.searchsorted(masks, model.parents)
+    relocated(sample.corr, *fit, masks, allowed)
     predicted_rise(sample.corr, *fit, allowed, np.zeros(2), now, sample.n)
     quartimin(np.eye(4, 2))
     current = np.ones((len(sample.names), 1), dtype=bool)

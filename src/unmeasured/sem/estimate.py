@@ -177,6 +177,23 @@ def _groups(frame: pd.DataFrame, groups: Any) -> tuple[tuple[str, ...], list[Int
     return split_groups(values.to_frame(), "groups")
 
 
+def split_rows_by_group(X: Any, groups: Any) -> tuple[pd.DataFrame, list[str]]:
+    """Rows as a data frame without the column that names groups, and the group of each row.
+
+    Raises
+    ------
+    DataError
+        When there is no such column, a row has no group, or there is only one.
+    """
+    frame, _ = _frame(X, None, Options())
+    labels, parts = _groups(frame, groups)
+    of = np.empty(len(frame), dtype=object)
+    for label, rows in zip(labels, parts, strict=True):
+        of[rows] = label
+    table = frame.drop(columns=[groups]) if _is_column(groups) else frame
+    return table, of.tolist()
+
+
 def _is_column(groups: Any) -> bool:
     """Whether groups are named by a column, not given by value."""
     return isinstance(groups, str) or (groups is not None and not isinstance(groups, Sized))

@@ -69,7 +69,8 @@ def _robust_ml(fit: Fit, rows: Floats, estimator: str) -> Robust:
     observations = Observations.of_rows(fit.sample.names, rows)
     structure = Structure.saturated_means(fit.problem.pattern)
     joint = Joint((structure,), (observations,), structure.n_local)
-    fitted = Fitted(joint, np.concatenate([fit.estimates, observations.means[0]]), fit.chi2, fit.df)
+    theta = np.concatenate([fit.estimates, observations.means[0]])
+    fitted = Fitted(joint, theta, fit.chi2, fit.df, fit.model.covariates)
     return satorra_bentler(fitted) if estimator == "MLM" else yuan_bentler(fitted)
 
 
@@ -185,6 +186,11 @@ class OrdinalFit(Fit):
         return self.n_samples * float((self._data.weights * self._data.r**2).sum())
 
     @property
+    def baseline_df(self) -> int:
+        """Its degrees of freedom."""
+        return len(self._data.r)
+
+    @property
     def loglik(self) -> float:
         """Missing: weighted least squares maximises no likelihood."""
         return math.nan
@@ -283,8 +289,7 @@ def fit_ordinal(model: DAG | CPDAG | Model, sample: Sample, count: Count) -> Ord
             vanished=(),
         ),
         count,
-        None,
-        data,
-        structure,
+        data=data,
+        structure=structure,
     )
     return replace(fitted, robust=robust_wls(structure, data, solution.theta, fitted.chi2, fitted.df))

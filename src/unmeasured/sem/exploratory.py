@@ -18,6 +18,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from unmeasured.arrays import Floats, Ints
+from unmeasured.sem.solve import Check, never
 
 # Residual variances of variables with unit variance stay between these.
 _LEAST, _LARGEST = 0.01, 1.0
@@ -26,6 +27,8 @@ _LEAST_ML, _SLOPE_ML = 1e-6, 1e-4
 # Steps of the two optimisations, and the relative gain at which they stop: partitions of items do not change beyond.
 _STEPS, _GAIN = 60, 1e-7
 _ROTATION_STEPS, _ROTATION_GAIN, _SLOPE = 300, 1e-7, 1e-4
+# Steps of a rotation between two looks at the clock.
+_STEPS_AT_ONCE = 10
 
 
 class Extraction(NamedTuple):
@@ -35,8 +38,10 @@ class Extraction(NamedTuple):
     residuals: Floats
 
 
-def minres(R: Floats, n_factors: int, start: Floats | None = None) -> Extraction:
+def minres(R: Floats, n_factors: int, start: Floats | None = None, check: Check = never) -> Extraction:
     """The m factors that leave the smallest residual correlations, from residual variances to start with.
+
+    ``check`` may raise :class:`~unmeasured.errors.Stopped` to end the work, here and below.
 
     >>> loadings = np.array([0.9, 0.8, 0.7, 0.6])
     >>> R = np.outer(loadings, loadings); np.fill_diagonal(R, 1.0)
@@ -47,6 +52,7 @@ def minres(R: Floats, n_factors: int, start: Floats | None = None) -> Extraction
     rest = p - n_factors
 
     def misfit(residuals: Floats) -> tuple[float, Floats]:
+        check()
         values, vectors = np.linalg.eigh(R - np.diag(residuals))
         return 0.5 * float(values[:rest] @ values[:rest]), -(vectors[:, :rest] ** 2 @ values[:rest])
 
@@ -59,7 +65,7 @@ def minres(R: Floats, n_factors: int, start: Floats | None = None) -> Extraction
     return Extraction(vectors[:, rest:][:, ::-1] * np.sqrt(np.maximum(values[rest:][::-1], 1e-6)), found)
 
 
-def quartimin(loadings: Floats) -> Floats:
+def quartimin(loadings: Floats, check: Check = never) -> Floats:
     """The loadings (p, m) rotated to simple structure, factors free to correlate.
 
     >>> simple = np.array([[0.8, 0], [0.7, 0], [0.6, 0], [0, 0.9], [0, 0.7], [0, 0.5]])
@@ -72,7 +78,13 @@ def quartimin(loadings: Floats) -> Floats:
     # Kaiser's normalisation: every variable has the same weight.
     length = np.maximum(np.sqrt((loadings**2).sum(axis=1, keepdims=True)), 1e-9)
     unit = np.ascontiguousarray(loadings / length)
-    rotated: Floats = _quartimin(unit, np.ascontiguousarray(_varimax(unit)))
+    check()
+    T, step = np.ascontiguousarray(_varimax(unit)), 1.0
+    for _ in range(_ROTATION_STEPS // _STEPS_AT_ONCE):
+        check()
+        rotated, T, step, is_done = _quartimin(unit, T, step, _STEPS_AT_ONCE)
+        if is_done:
+            break
     return np.asarray(rotated * length)
 
 
@@ -81,13 +93,15 @@ def strongest(loadings: Floats) -> Ints:
     return np.asarray(np.argmax(np.abs(loadings), axis=1), dtype=np.int64)
 
 
-def dense_factors(R: Floats, n_factors: int, start: Floats | None = None) -> tuple[Floats, Floats]:
+def dense_factors(
+    R: Floats, n_factors: int, start: Floats | None = None, check: Check = never
+) -> tuple[Floats, Floats]:
     """Rotated loadings (p, m) and residual variances (p,)."""
-    extracted = minres(R, n_factors, start)
-    return quartimin(extracted.loadings), extracted.residuals
+    extracted = minres(R, n_factors, start, check)
+    return quartimin(extracted.loadings, check), extracted.residuals
 
 
-def ml_discrepancy(R: Floats, n_factors: int) -> float:
+def ml_discrepancy(R: Floats, n_factors: int, check: Check = never) -> float:
     """How far the best m factors are from the data: ``log|Sigma| - log|R| + tr(R Sigma^-1) - p`` at its minimum.
 
     No factor model with as many latents fits better, whatever its loadings and paths: all are special cases. NaN where
@@ -101,6 +115,7 @@ def ml_discrepancy(R: Floats, n_factors: int) -> float:
     rest = len(R) - n_factors
 
     def misfit(logs: Floats) -> tuple[float, Floats]:
+        check()
         scale = np.exp(-0.5 * logs)
         values, vectors = np.linalg.eigh(R * np.outer(scale, scale))
         small = np.maximum(values[:rest], 1e-12)
@@ -140,14 +155,14 @@ def _varimax(A: Floats) -> Floats:
 
 
 @numba.njit(cache=True)
-def _quartimin(A: Floats, T: Floats) -> Floats:
+def _quartimin(A: Floats, T: Floats, step: float, n_steps: int) -> tuple[Floats, Floats, float, bool]:
+    """Loadings rotated by so many steps from T, the rotation, the size of the last step, and whether that is all."""
     p, m = A.shape
     inverse = np.linalg.inv(T)
     L = A @ inverse.T
     slope = np.empty((p, m))
     value = _complexity(L, slope)
-    step = 1.0
-    for _ in range(_ROTATION_STEPS):
+    for _ in range(n_steps):
         gradient = -(L.T @ slope @ inverse).T
         # Columns of T keep length one: only what is perpendicular to them counts.
         size = 0.0
@@ -159,7 +174,7 @@ def _quartimin(A: Floats, T: Floats) -> Floats:
                 gradient[i, j] -= T[i, j] * along
                 size += gradient[i, j] ** 2
         if size < _SLOPE**2:
-            break
+            return L, T, step, True
         step *= 2.0
         other, other_inverse, rotated, lower = T, inverse, L, value
         for _trial in range(12):
@@ -173,12 +188,12 @@ def _quartimin(A: Floats, T: Floats) -> Floats:
                 break
             step /= 2.0
         if lower >= value:
-            break
+            return L, T, step, True
         has_converged = value - lower < _ROTATION_GAIN * value
         T, inverse, L, value = other, other_inverse, rotated, lower
         if has_converged:
-            break
-    return L
+            return L, T, step, True
+    return L, T, step, False
 
 
 @numba.njit(cache=True)

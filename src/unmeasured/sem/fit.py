@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from unmeasured import apa
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import ModelError, listing
@@ -297,6 +298,12 @@ class Fit(Measures):
     solution: Solution
     count: Count = "dimension"
     robust: Robust | None = None  # of estimators MLM, MLR and WLSMV
+    is_joint: bool = False  # whether covariates count as variables of the model
+
+    @cached_property
+    def covariates(self) -> tuple[str, ...]:
+        """Observed causes the model is conditioned on (lavaan's ``fixed.x``): their likelihood does not count."""
+        return () if self.is_joint else self.model.covariates
 
     @cached_property
     def model(self) -> Model:
@@ -323,7 +330,7 @@ class Fit(Measures):
         reasons = []
         if at_bound or self.solution.vanished:
             which = [*at_bound, *self.solution.vanished]
-            reasons.append(f"the noise variance of {listing(which)} ran to zero (Heywood case)")
+            reasons.append(f"the residual variance of {listing(which)} ran to zero (Heywood case)")
         elif not self._is_definite:
             reasons.append("the estimated covariance of latents or residuals is not positive definite")
         return tuple(reasons)
@@ -389,8 +396,17 @@ class Fit(Measures):
 
     @property
     def n_counted(self) -> int:
-        """What df, AIC and BIC count: the dimension, or the free parameters where asked for."""
-        return int(self.dimension) if self.count == "dimension" else self.model.n_free
+        """What df, AIC and BIC count: the dimension, or the free parameters where asked for.
+
+        Variances and covariances of covariates do not count.
+        """
+        counted = int(self.dimension) if self.count == "dimension" else self.model.n_free
+        return counted - self._n_given
+
+    @property
+    def _n_given(self) -> int:
+        """Variances and covariances of the covariates."""
+        return len(self.covariates) * (len(self.covariates) + 1) // 2
 
     @property
     def n_observed(self) -> int:
@@ -400,7 +416,7 @@ class Fit(Measures):
     @property
     def df(self) -> int:
         """Degrees of freedom: moments less the generic dimension."""
-        return self.n_observed * (self.n_observed + 1) // 2 - self.n_counted
+        return self.n_observed * (self.n_observed + 1) // 2 - self._n_given - self.n_counted
 
     @cached_property
     def chi2(self) -> float:
@@ -413,10 +429,15 @@ class Fit(Measures):
 
     @property
     def loglik(self) -> float:
-        """Total log-likelihood (per sample for a population)."""
+        """Total log-likelihood (per sample for a population), given the covariates where there are any."""
         log_det = self.sample.log_det_corr + 2.0 * float(np.log(self.sample.sd).sum())
         n = 1.0 if math.isinf(self.sample.n) else self.sample.n
-        return indices.log_likelihood(max(self.solution.discrepancy, 0.0), log_det, self.n_observed, n)
+        joint = indices.log_likelihood(max(self.solution.discrepancy, 0.0), log_det, self.n_observed, n)
+        if not self.covariates:
+            return joint
+        given = self.sample.select(self.covariates)
+        log_det = given.log_det_corr + 2.0 * float(np.log(given.sd).sum())
+        return joint - indices.log_likelihood(0.0, log_det, len(given.names), n)
 
     @property
     def n_samples(self) -> float:
@@ -432,13 +453,19 @@ class Fit(Measures):
 
     @property
     def baseline_chi2(self) -> float:
-        """Chi-square of the model in which all variables are independent."""
-        return -self.sample.log_det_corr * self.sample.n
+        """Chi-square of the model in which all variables are independent, but for covariates among themselves."""
+        return -self._baseline_log_det * self.sample.n
+
+    @property
+    def _baseline_log_det(self) -> float:
+        given = self.sample.select(self.model.covariates).log_det_corr if self.model.covariates else 0.0
+        return self.sample.log_det_corr - given
 
     @property
     def baseline_df(self) -> int:
         """Degrees of freedom of that model."""
-        return self.n_observed * (self.n_observed - 1) // 2
+        q = len(self.model.covariates)
+        return (self.n_observed * (self.n_observed - 1) - q * (q - 1)) // 2
 
     @property
     def _comparison(self) -> tuple[float, int, float, int]:
@@ -446,7 +473,7 @@ class Fit(Measures):
             return (
                 1e12 * max(self.solution.discrepancy, 0.0),
                 self.df,
-                -1e12 * self.sample.log_det_corr,
+                -1e12 * self._baseline_log_det,
                 self.baseline_df,
             )
         return super()._comparison
@@ -547,7 +574,7 @@ class Fit(Measures):
         """One row per parameter: ``lhs op rhs est se z pvalue std``, as lavaan lays them out.
 
         Fixed parameters have a standard error of 0; a free one that is not identified has none. That of a
-        variance at its bound is computed as if there were no bound, as lavaan does: do not lean on it.
+        variance at its bound is computed as if there were no bound, as lavaan does: do not rely on it.
         ``std`` is the estimate with all variables of unit variance (lavaan's std.all). What the model text defines by
         ``:=`` comes last.
         """
@@ -787,7 +814,7 @@ class Fit(Measures):
             *robust,
             *([] if math.isnan(self.loglik) else [self._likelihood_line()]),
             "",
-            self.parameters.to_string(index=False, float_format=lambda v: f"{v:.4f}", na_rep=""),
+            apa.table_text(self.parameters),
             *[f"Note: {note}" for note in self.notes],
         ]
         return "\n".join(lines)

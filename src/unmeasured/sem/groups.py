@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from unmeasured import apa
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, ModelError, listing, nearest
@@ -464,7 +465,7 @@ class MeanFit(Fit):
             *robust,
             self._likelihood_line(),
             "",
-            self.parameters.to_string(index=False, float_format=lambda v: f"{v:.4f}", na_rep=""),
+            apa.table_text(self.parameters),
             *[f"Note: {note}" for note in self.notes],
         ]
         return "\n".join(lines)
@@ -620,7 +621,7 @@ class GroupFit(Measures):
             *robust,
             self._likelihood_line(),
             "",
-            self.parameters.to_string(index=False, float_format=lambda v: f"{v:.4f}", na_rep=""),
+            apa.table_text(self.parameters),
             *[f"Note: {note}" for note in self.notes],
         ]
         return "\n".join(lines)
@@ -746,8 +747,8 @@ def fit_groups(
                 ),
                 count,
                 estimated.robust if len(labels) == 1 else None,
-                estimated,
-                g,
+                joint=estimated,
+                group=g,
             )
         )
     return estimated, tuple(fits)

@@ -24,7 +24,8 @@ may be measured by another latent         ``==``, ``<``, ``>``  constraints betw
 ``c(a, b)*x``  one for each group
 ``ab := a*b``  defined from labels
 ``a + b ~ c``, ``x1 + x2 ~~ x3``
-``#`` and ``!``  comments
+``#`` and ``!``  comments; ``# a_b stands
+for "a b"``  gives a name its spelling
 ``;``  between statements
 ========================================= =======================================================
 
@@ -33,11 +34,13 @@ A line continues on the next when it ends in an operator or ``+``, or when the n
 
 from __future__ import annotations
 
+import contextlib
+import json
 import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby, pairwise
 from typing import NoReturn, get_args
@@ -128,12 +131,52 @@ def parse(
     if scale_latents not in get_args(LatentScale):
         raise ModelError(f"scale_latents must be one of {listing(get_args(LatentScale))}; got {scale_latents!r}.")
     rows, defined = _read_rows(text, group, n_groups)
+    names = _stand_ins(text, observed)
+    if observed is not None:
+        short = {full: new for new, full in names.items()}
+        observed = [short.get(name, name) for name in observed]
     roles = _Roles.of(rows)
     _check_names(rows, roles, observed)
     _refuse_cycles(rows)
     _warn_of_lost_covariances(roles)
     added = _Defaults(correlate_exogenous, scale_latents, correlate_outcomes)
-    return replace(_complete(rows, roles, observed, added), defined=defined)
+    return _with_names(replace(_complete(rows, roles, observed, added), defined=defined), names)
+
+
+_STANDS_FOR = re.compile(r'^# (\S+) stands for (".*")$', re.MULTILINE)
+
+
+def _stand_ins(text: str, observed: Sequence[str] | None) -> dict[str, str]:
+    """Names that an export adapted to R, with those they stand for, as its comments say.
+
+    One that the data have themselves is left alone, and so is a comment that is not of this form.
+    """
+    known = set(observed or ())
+    found: dict[str, str] = {}
+    for match in _STANDS_FOR.finditer(text):
+        with contextlib.suppress(ValueError):
+            full = json.loads(match[2])
+            if full and full not in found.values() and match[1] not in known:
+                found[match[1]] = full
+    return found
+
+
+def _with_names(model: Model, names: Mapping[str, str]) -> Model:
+    """The model with other names for some of its variables."""
+    names = {old: new for old, new in names.items() if old in model.names and new not in model.names}
+    if not names:
+        return model
+
+    def named(row: Parameter) -> Parameter:
+        return replace(row, source=names.get(row.source, row.source), target=names.get(row.target, row.target))
+
+    return replace(
+        model,
+        names=tuple(names.get(name, name) for name in model.names),
+        latents=tuple(names.get(name, name) for name in model.latents),
+        parameters=tuple(map(named, model.parameters)),
+        intercepts=tuple(map(named, model.intercepts)),
+    )
 
 
 def write(model: Model, *, correlate_exogenous: bool = True, correlate_outcomes: bool = False) -> str:
@@ -786,7 +829,8 @@ def _complete(rows: Sequence[_Row], roles: _Roles, observed: Sequence[str] | Non
     else:
         used = set(roles.observed)
         columns = [name for name in observed if name in used]
-    return Model((*roles.latents, *columns), tuple(roles.latents), parameters, intercepts)
+    covariates = tuple(roles.silent_predictors)
+    return Model((*roles.latents, *columns), tuple(roles.latents), parameters, intercepts, covariates=covariates)
 
 
 def _loadings(rows: Sequence[_Row], added: _Defaults) -> Iterator[Parameter]:

@@ -2,7 +2,7 @@
 
 *Scaled* indices put the scaled chi-square in the place of the plain one. *Robust* ones estimate what the plain index
 estimates under normality (Brosseau-Liard and Savalei 2014; with missing values Zhang and Savalei 2023; of ordinal items
-Savalei 2021): with c the mean of the chi-square, over its degrees of freedom, if the model held,
+Savalei 2021): with c the mean of the chi-square, over its degrees of freedom, if the model were true,
 
     RMSEA^2 = (chi2 - c df) / (N df)        CFI = 1 - (chi2 - c df) / (chi2_0 - c_0 df_0)
 """
@@ -13,6 +13,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 
+from unmeasured import apa
 from unmeasured.arrays import Floats
 from unmeasured.errors import UnmeasuredError
 from unmeasured.sem import indices
@@ -29,13 +30,13 @@ class ScaledTest:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A chi-square and its mean over its degrees of freedom if the model held: what robust indices are made of."""
+    """A chi-square and its mean over its degrees of freedom if the model were true: what robust indices are made of."""
 
     chi2: float
     mean: float
 
     def excess(self, df: int) -> float:
-        """How much the chi-square is larger than it would be if the model held."""
+        """How much the chi-square is larger than it would be if the model were true."""
         return self.chi2 - self.mean * df
 
 
@@ -225,14 +226,15 @@ class Measures:
         """Lines of a summary: the test and the indices, robust ones beneath."""
         low, high = self.rmsea_ci
         lines = [
-            f"chi2 {self.chi2:.3f} on {self.df} df, p = {self.pvalue:.4g}",
+            f"chi2 {self.chi2:.3f} on {self.df} df, p {apa.p_value(self.pvalue, '= ')}",
             f"RMSEA {self.rmsea:.4f} (90% {low:.4f} to {high:.4f}), CFI {self.cfi:.4f}, TLI {self.tli:.4f}",
         ]
         if self.robust is not None:
             low, high = self.rmsea_robust_ci
             shift = f", shift {self.shift:.3f}" if self.shift else ""
             lines += [
-                f"{self.robust.correction}: chi2 {self.chi2_scaled:.3f} on {self.df} df, p = {self.pvalue_scaled:.4g} "
+                f"{self.robust.correction}: chi2 {self.chi2_scaled:.3f} on {self.df} df, p "
+                f"{apa.p_value(self.pvalue_scaled, '= ')} "
                 f"(scaling factor {self.scaling_factor:.3f}{shift})",
                 f"robust RMSEA {self.rmsea_robust:.4f} (90% {low:.4f} to {high:.4f}), CFI {self.cfi_robust:.4f}, "
                 f"TLI {self.tli_robust:.4f}",

@@ -8,8 +8,9 @@ in arrays, variables in causal order: what the compiled core reads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -56,6 +57,8 @@ class Model:
     ``defined`` are quantities computed from labelled rows, as ``(name, expression)``.
     ``intercepts`` are those that were stated; where means are modelled, the other observed variables have free ones and
     the other latents none.
+    ``covariates`` are observed causes that the model is conditioned on: their covariances are free, and neither they
+    nor their likelihood count (lavaan's ``fixed.x``).
     """
 
     names: tuple[str, ...]
@@ -63,6 +66,7 @@ class Model:
     parameters: tuple[Parameter, ...]
     intercepts: tuple[Parameter, ...] = ()
     defined: tuple[tuple[str, str], ...] = ()
+    covariates: tuple[str, ...] = field(default=(), compare=False)
 
     @cached_property
     def observed(self) -> tuple[str, ...]:
@@ -217,21 +221,23 @@ def model_of(graph: DAG | CPDAG) -> Model:
 
     A latent without observed children is measured by latents, ``trait =~ facet``; see :mod:`unmeasured.graphs.levels`.
     A CPDAG stands for its consistent extension; all members have the same likelihood.
+    Covariates covary freely, and an outcome is explained by paths (``~``), not by loadings.
 
     >>> dag = DAG.from_edges([("L", "a"), ("L", "b"), ("L", "c")], latents=["L"])
     >>> [f"{p.lhs} {p.op} {p.rhs}" for p in model_of(dag).parameters][:3]
     ['L =~ a', 'L =~ b', 'L =~ c']
     """
     dag = graph.member() if isinstance(graph, CPDAG) else graph
-    latent = set(dag.latents)
-    measures = {(s, t) for s, t in dag.edges if s in latent and t not in latent}
+    latent, covariates = set(dag.latents), dag.variables.covariates
+    indicators = set(dag.variables.indicators)
+    measures = {(s, t) for s, t in dag.edges if s in latent and t in indicators}
     measures |= {(above, below) for above, facets in dag.facets.items() for below in facets}
     rows = [Parameter("=~" if edge in measures else "~", *edge) for edge in dag.edges]
     rows.sort(key=lambda p: p.op == "~")  # loadings first, as lavaan lists them; the sort is stable
     rows += [Parameter("~~", x, x) for x in dag.observed]
     rows += [Parameter("~~", x, x, 1.0) for x in dag.latents]
-    rows += [Parameter("~~", a, b) for a, b in dag.pairs]
-    return Model(dag.names, dag.latents, tuple(rows))
+    rows += [Parameter("~~", a, b) for a, b in (*dag.pairs, *combinations(covariates, 2))]
+    return Model(dag.names, dag.latents, tuple(rows), covariates=covariates)
 
 
 def markers_of(model: Model) -> dict[str, tuple[str, float]]:
@@ -256,7 +262,7 @@ def scaled_by_variance(model: Model) -> Model:
         elif p.op == "~~" and p.source == p.target and p.source in markers:
             row = replace(row, fixed=1.0)
         rows.append(row)
-    return Model(model.names, model.latents, tuple(rows))
+    return Model(model.names, model.latents, tuple(rows), covariates=model.covariates)
 
 
 def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
@@ -271,8 +277,9 @@ def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
     node = np.empty_like(order)
     node[order] = np.arange(len(order))
     source, target = dag.adjacency.nonzero()
-    # The rows of model_of: loadings, paths, variances (those of latents fixed to 1), residual pairs.
-    measures = latent[:, None] & ~latent[None, :]
+    # The rows of model_of: loadings, paths, variances (those of latents fixed to 1), residual pairs, pairs of
+    # covariates.
+    measures = latent[:, None] & np.isin(dag.names, dag.variables.indicators)[None, :]
     for above, facets in dag.facets.items():
         measures[dag.variables.index(above), [dag.variables.index(below) for below in facets]] = True
     rows = np.argsort(~measures[source, target], kind="stable")
@@ -282,7 +289,8 @@ def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
     observed, hidden = node[~latent], node[latent]
     variance = np.concatenate([observed, hidden])
     n, m, n_edges = len(observed), len(hidden), len(source)
-    pairs = node[np.array([[dag.variables.index(name) for name in pair] for pair in dag.pairs], dtype=np.int64)]
+    covary = [*dag.pairs, *combinations(dag.variables.covariates, 2)]
+    pairs = node[np.array([[dag.variables.index(name) for name in pair] for pair in covary], dtype=np.int64)]
     pairs = np.sort(pairs.reshape(-1, 2), axis=1)
     return Pattern(
         names=tuple(dag.names[i] for i in dag.topological_order),

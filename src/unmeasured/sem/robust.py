@@ -16,6 +16,7 @@ function of the misfit of the moments, so robust RMSEA and CFI are computed from
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -37,6 +38,7 @@ class Fitted:
     theta: Floats
     chi2: float
     df: int
+    covariates: tuple[str, ...] = ()
 
 
 def pseudo_inverse(H: Floats) -> Floats:
@@ -47,20 +49,25 @@ def pseudo_inverse(H: Floats) -> Floats:
     return np.asarray(np.outer(unit, unit) * ((vector[:, keep] / value[keep]) @ vector[:, keep].T))
 
 
-def independence(observations: tuple[Observations, ...]) -> Fitted:
-    """The baseline: all variables independent, means and variances free in every group."""
+def independence(observations: tuple[Observations, ...], covariates: tuple[str, ...] = ()) -> Fitted:
+    """The baseline: all variables independent but for covariates, means and variances free in every group."""
     structures, theta, size = [], [], 0
     for o in observations:
-        pattern = Model(o.names, (), tuple(Parameter("~~", x, x) for x in o.names)).pattern
+        pairs = list(combinations([x for x in o.names if x in covariates], 2))
+        rows = [Parameter("~~", x, y) for x, y in (*((x, x) for x in o.names), *pairs)]
+        pattern = Model(o.names, (), tuple(rows)).pattern
         local = Structure.saturated_means(pattern)
         structures.append(
             Structure(local.pattern, local.nodes, local.slots, local.fixed, np.arange(size, size + local.n_local))
         )
         mean, cov = o.independent
-        theta += [np.diag(cov), mean]
+        # Covariates have no missing values, so their covariances are those of the saturated moments.
+        among = [o.saturated[1][o.names.index(x), o.names.index(y)] for x, y in pairs]
+        theta += [np.diag(cov), np.array(among), mean]
         size += local.n_local
     joint = Joint(tuple(structures), observations, size)
-    df = sum(len(o.names) * (len(o.names) - 1) // 2 for o in observations)
+    q = len(covariates)
+    df = sum((len(o.names) * (len(o.names) - 1) - q * (q - 1)) // 2 for o in observations)
     at = np.concatenate(theta)
     return Fitted(joint, at, likelihood_ratio(joint, at), df)
 
@@ -80,7 +87,7 @@ def group_ratios(joint: Joint, theta: Floats) -> list[float]:
 
 def satorra_bentler(model: Fitted) -> Robust:
     """MLM: from complete rows."""
-    base = independence(model.joint.observations)
+    base = independence(model.joint.observations, model.covariates)
     (mean, acov), (mean_0, _) = _satorra_bentler_mean(model), _satorra_bentler_mean(base)
     return _robust("MLM", acov, model, base, Misfit(model.chi2, mean), Misfit(base.chi2, mean_0))
 
@@ -101,7 +108,7 @@ def _satorra_bentler_mean(fitted: Fitted) -> tuple[float, Floats]:
 
 def yuan_bentler(model: Fitted) -> Robust:
     """MLR: from rows, complete or not."""
-    base = independence(model.joint.observations)
+    base = independence(model.joint.observations, model.covariates)
     saturated = sum(o.saturated_trace() for o in model.joint.observations)
     (mean, acov), (mean_0, _) = _yuan_bentler_mean(model, saturated), _yuan_bentler_mean(base, saturated)
     if all(o.is_complete for o in model.joint.observations):

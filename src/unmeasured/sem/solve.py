@@ -54,6 +54,19 @@ def never() -> None:
     """The check of work that nothing ends."""
 
 
+def is_over(check: Check) -> bool:
+    """Whether a check says that work has to end.
+
+    >>> is_over(never)
+    False
+    """
+    try:
+        check()
+    except Stopped:
+        return True
+    return False
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """What the compiled core says of one problem, on variables of unit variance."""
@@ -66,7 +79,7 @@ class Solution:
     history: Floats
     lower: Floats  # (p,) bounds
     n_starts: int = 1
-    vanished: tuple[str, ...] = ()  # latents whose noise variance ran to zero
+    vanished: tuple[str, ...] = ()  # latents whose residual variance ran to zero
     pace: tuple[float, float, float] = (0.0, 0.0, 0.0)  # damping, its growth and the stretch where this ended
 
     @property
@@ -245,9 +258,9 @@ def solve(
 
 @dataclass(frozen=True, eq=False)
 class Rescaled:
-    """A problem whose endogenous latents get their scale from a loading instead of their noise variance.
+    """A problem whose endogenous latents get their scale from a loading instead of their residual variance.
 
-    The parameter of that loading and the noise variance trade places, so vectors keep their length.
+    The parameter of that loading and the residual variance trade places, so vectors keep their length.
     """
 
     problem: Problem
@@ -284,7 +297,7 @@ class Rescaled:
         return cls(replace(problem, pattern=swapped_pattern, lower=lower), x, pattern, tuple(swapped))
 
     def back(self, x: Floats) -> Floats:
-        """The same point with noise variances fixed again."""
+        """The same point with residual variances fixed again."""
         pattern, original = self.problem.pattern, self.original
         unit = np.ones(original.n_nodes)
         for latent, _, q in self.swapped:
@@ -306,7 +319,7 @@ class Rescaled:
         return out
 
     def vanished(self, solution: Solution) -> tuple[str, ...]:
-        """Latents whose noise variance ran to its bound."""
+        """Latents whose residual variance ran to its bound."""
         slot2, at_bound = self.problem.pattern.slot2, solution.at_bound
         return tuple(self.original.names[latent] for latent, _, q in self.swapped if at_bound[slot2[q]])
 
@@ -334,13 +347,9 @@ def _solve_all(
 
 def _goes_on(check: Check, partial: bool) -> bool:
     """Whether there is time; where there is none and partial answers are not wanted, the work ends here."""
-    try:
+    if not partial:
         check()
-    except Stopped:
-        if not partial:
-            raise
-        return False
-    return True
+    return not (partial and is_over(check))
 
 
 def _seconds_per_step(problem: Problem) -> float:

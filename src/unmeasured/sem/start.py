@@ -16,8 +16,8 @@ from unmeasured.sem.kernels import cholesky, cholesky_solve, inner
 # A latent keeps at least this part of its variance to itself at the start, an indicator too: a start on the
 # boundary is a start in a trap.
 _LEAST_OWN = 0.1
-# A noise variance is kept above this part of the variance left when all other observed variables are known,
-# which no noise variance of the model can exceed. Far below anything data could show.
+# A residual variance is kept above this part of the variance left when all other observed variables are known,
+# which no residual variance of the model can exceed. Far below anything data could show.
 LEAST_NOISE = 1e-6
 # Steps of power iteration; a start needs two digits, not twelve.
 _POWER_STEPS = 30
@@ -409,7 +409,7 @@ def free_values(
     fixed2: Floats,
     x: Floats,
 ) -> None:
-    """Bring latents to the scale the model fixes, a noise variance or a loading, and read the free entries."""
+    """Bring latents to the scale the model fixes, a residual variance or a loading, and read the free entries."""
     d = column.shape[0]
     unit = np.ones(d)  # how much each latent is multiplied by
     scaled, caused = np.empty(d, dtype=np.bool_), np.zeros(d, dtype=np.bool_)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import zipfile
+import zlib
 from shutil import which
 from xml.etree import ElementTree as ET
 
@@ -168,3 +169,38 @@ def test_the_r_script_fits_the_same_model_in_lavaan(project, tmp_path):
     )
     chi2 = float(answer.stdout.rsplit("chi2 ", 1)[1].split()[0])
     assert chi2 == pytest.approx(project.result.sem.chi2, abs=0.01)
+
+
+def test_a_file_that_is_refused_leaves_the_open_project_as_it_was(tmp_path):
+    """Also on the disk, where the data of the project are: it is saved from there."""
+    rows = b"a,b,c\n" + b"".join(f"{i},{i * i % 7},{i * 3 % 5}\n".encode() for i in range(30))
+    project = Project(tmp_path)
+    project.open_file("mine.csv", rows)
+    kept, saved = (tmp_path / "data.csv").read_bytes(), project.save()
+    damaged = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(saved)) as old, zipfile.ZipFile(damaged, "w") as new:
+        new.writestr("data", b"x,y\n1,2\n")
+        new.writestr("project.json", old.read("project.json").replace(b'"columns"', b'"colums"'))
+    for name, content in (("other.csv", b"\0"), ("other.csv", b""), ("other.unmeasured", damaged.getvalue())):
+        with pytest.raises(um.UnmeasuredError):
+            project.open_file(name, content)
+    with pytest.raises(um.UnmeasuredError):
+        project.open_matrix("no matrix", 100)
+    assert (tmp_path / "data.csv").read_bytes() == kept
+    assert project.name == "mine.csv"
+    again = Project(tmp_path / "again")
+    again.folder.mkdir()
+    again.open_file("mine.unmeasured", project.save())
+    assert list(again.frame.columns) == ["a", "b", "c"]
+
+
+def test_a_project_that_cannot_be_unpacked_and_numbers_beyond_arithmetic_are_sentences(project, monkeypatch):
+    def broken(*_):
+        raise zlib.error("Error -3 while decompressing data")
+
+    with pytest.raises(um.DataError, match="is a number; got '1000"):
+        project.choose([], {"time_limit": 10**400})
+    saved = project.save()
+    monkeypatch.setattr(zipfile.ZipFile, "read", broken)
+    with pytest.raises(um.DataError, match="no project that was saved here"):
+        project.open_file("mine.unmeasured", saved)

@@ -184,7 +184,9 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(um.DataError, match="it is a folder"):
         um.read_matrix(tmp_path)
     cases = {
-        "rows.xlsx": (b"", "Files of type '.xlsx' are not read here"),
+        "rows.ods": (b"", "Files of type '.ods' are not read here"),
+        "rows.xlsx": (b"", "'rows.xlsx' could not be read as a .xlsx file"),
+        "rows.parquet": (b"", "'rows.parquet' could not be read as a .parquet file"),
         "empty.csv": (b"", "'empty.csv' could not be read as a table"),
         "ragged.csv": (b"a,b\n1,2\n1,2,3\n", "'ragged.csv' could not be read as a table"),
         "latin.csv": ("größe,b\n1,2\n".encode("latin-1"), "is not text in utf-8. Name its encoding"),
@@ -201,3 +203,80 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         um.read(tmp_path / "latin.csv", encoding="klingon")
     with pytest.raises(um.DataError, match=r"There is no column 'grösse' in 'latin\.csv'; did you mean 'größe'"):
         um.read(tmp_path / "latin.csv", encoding="latin-1", columns=["grösse"])
+
+
+APA = """Table 2
+Means, Standard Deviations, and Correlations Among Study Variables
+Variable        M     SD    α    1     2     3
+1. Speed       3.2   0.8  .87   —
+2. Error work  2.1   0.9  .80  .45**  —
+3. Memory      3.9   1.1  .79  −.12  .30*  —
+Note. N = 202. Means, deviations and reliabilities are of scales.
+* p < .05. ** p < .01.
+"""
+PASTED = {
+    "title, statistics and alpha before": (APA, [0.8, 0.9, 1.1]),
+    "alphas in brackets on the diagonal": (
+        "Correlations of three tests\n   1 2 3\n1. Speed (.87)\n2. Error work .45** (.80)\n3. Memory -.12 .30* (.79)\n",
+        None,
+    ),
+    "alphas on the diagonal, as a note says": (
+        "1. Speed .87\n2. Error work .45** .80\n3. Memory -.12 .30* .79\nNote. Cronbach's alpha on the diagonal.\n",
+        None,
+    ),
+    "tabs, blank diagonal, statistics below": (
+        "Variable\t1\t2\t3\nSpeed\t\t\t\nError "
+        "work\t.45**\t\t\nMemory\t-.12\t.30*\t\nM\t3.2\t2.1\t3.9\nSD\t0.8\t0.9\t1.1\n",
+        [0.8, 0.9, 1.1],
+    ),
+    "blank diagonal, lower": ("1. Speed\n2. Error work .45**\n3. Memory -.12 .30*\n", None),
+    "blank diagonal, upper": ("Speed,,.45,-.12\nError work,,,.30\nMemory,,,\n", None),
+    "a title above named columns": (
+        "Correlations\n,Speed,Error work,Memory\nSpeed,1,.45,-.12\nError work,.45,1,.3\nMemory,-.12,.3,1\n",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PASTED)
+def test_tables_as_articles_print_them(name: str) -> None:
+    text, sd = PASTED[name]
+    matrix = um.read_matrix(text)
+    assert list(matrix.columns) == ["Speed", "Error work", "Memory"]
+    expected = np.array([[1, 0.45, -0.12], [0.45, 1, 0.3], [-0.12, 0.3, 1]])
+    np.testing.assert_allclose(matrix, expected if sd is None else expected * np.outer(sd, sd))
+
+
+def test_variances_below_one_are_not_taken_for_reliabilities() -> None:
+    matrix = um.read_matrix("a .5\nb .2 .6\n")
+    assert matrix.loc["a", "a"] == 0.5
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "parquet"])
+def test_excel_and_parquet(ending: str, tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl" if ending == "xlsx" else "pyarrow")
+    rows = pd.DataFrame({"q1": [1, 2, None, 4], "q2": [1.5, 2.5, 3.5, 4.5], "who": ["a", "b", "c", "d"]})
+    path = tmp_path / f"rows.{ending}"
+    getattr(rows, {"xlsx": "to_excel", "parquet": "to_parquet"}[ending])(path, index=False)
+    pd.testing.assert_frame_equal(um.read(path), rows, check_dtype=False)
+    assert list(um.read(path, columns=["q2"]).columns) == ["q2"]
+
+
+def test_sheets_of_a_workbook(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "rows.xlsx"
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame().to_excel(book, sheet_name="empty")
+        pd.DataFrame({"a": [1, 2], "b": [3, 4]}).to_excel(book, sheet_name="data", index=False)
+        pd.DataFrame([[1, 2.5], [3, 4.5]]).to_excel(book, sheet_name="bare", index=False, header=False)
+        pd.DataFrame([["a", "a"], [3, 4]]).to_excel(book, sheet_name="twice", index=False, header=False)
+    assert um.read(path, sheet="data").to_dict("list") == {"a": [1, 2], "b": [3, 4]}
+    assert list(um.read(path, sheet="bare", header=False).columns) == ["x1", "x2"]
+    for sheet, message in {
+        0: "Sheet 'empty' of 'rows.xlsx' is empty. There is something on 'data', 'bare', 'twice': name the sheet",
+        "none": "has no sheet 'none'; it has 'empty', 'data'",
+        "bare": "holds numbers",
+        "twice": "several columns called 'a'",
+    }.items():
+        with pytest.raises(um.DataError, match=message):
+            um.read(path, sheet=sheet)

@@ -13,7 +13,10 @@ sys.path.append(str(Path(__file__).parent))
 import criteria
 import models
 
+import unmeasured as um
+from unmeasured.answer import drawing
 from unmeasured.answer.drawing import picture_of
+from unmeasured.diagram.layout import layout
 from unmeasured.diagram.style import PALETTE
 
 DOT = json.loads((Path(__file__).parents[2] / "oracle" / "dot_crossings.json").read_text())
@@ -44,6 +47,48 @@ def test_a_drawing_can_be_read(case, view):
         assert criteria.crossings(criteria.routes(picture)) <= DOT[f"{name}:{view}"], name
 
 
+def test_places_by_sweeps_can_be_read_as_well(monkeypatch):
+    """The places of very many cells, here of few: the same order and distances, and lines that are hardly longer."""
+
+    def length(picture):
+        return sum(np.abs(np.diff(np.array(edge.points), axis=0)).sum() for edge in picture.edges)
+
+    by_program = {name: picture_of(MODELS[name](), "full") for name in [name for name in CASES if name in MODELS][:4]}
+    monkeypatch.setattr("unmeasured.diagram.layout._MOST_BY_LINEAR_PROGRAM", 0)
+    for name, best in by_program.items():
+        drawing._laid_out.cache_clear()
+        picture = picture_of(MODELS[name](), "full")
+        rectangles = [box for _, box in criteria.boxes(picture)] + [box for _, box in criteria.labels(picture)]
+        assert criteria.overlapping(rectangles) == [], name
+        assert criteria.strange_labels(picture) == [], name
+        assert length(picture) < 1.25 * length(best), name
+    drawing._laid_out.cache_clear()
+
+
+def test_of_very_many_paths_the_strongest_are_drawn():
+    names = [f"L{k}" for k in range(25)]
+    items = {name: [f"{name}_{i}" for i in range(3)] for name in names}
+    edges = [(a, b) for k, a in enumerate(names) for b in names[k + 1 :]]
+    dag = um.DAG.from_edges([*((a, x) for a in names for x in items[a]), *edges], latents=names)
+    rows = um.simulate.sample(dag, 1000, parameters="realistic", rng=1)
+    (fit,) = um.fit_many([dag], um.as_sample(rows), n_restarts=0)
+    result = um.Result(dag.cpdag(), fit)
+    picture = picture_of(result, "latents")
+    drawn = [edge for edge in picture.edges if edge.kind == "path"]
+    assert 200 < len(drawn) <= 250 < len(edges)
+    assert f"Not drawn: {len(edges) - len(drawn)} paths under" in " ".join(picture.remark)
+    strengths = sorted(result.latent_paths["std"].abs(), reverse=True)
+    assert min(edge.strength for edge in drawn) >= strengths[250]
+    assert len(picture_of(result, "latents", min_path=0.0).edges) == len(edges)
+
+
+def test_a_report_lays_each_picture_out_once(monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setattr(drawing, "layout", lambda *a, **k: (calls.append(1), layout(*a, **k))[1])
+    um.write_report(models.random(3), tmp_path)
+    assert len(calls) == 3  # all variables, latents alone, and these for narrow screens
+
+
 def test_the_criteria_find_what_is_wrong():
     """Each of them fails where a drawing is spoiled on purpose."""
     from dataclasses import replace
@@ -64,7 +109,7 @@ def test_the_criteria_find_what_is_wrong():
 def test_the_same_model_gives_the_same_drawing():
     result = models.random(8)
     first = picture_of(result, "full")
-    picture_of.cache_clear()
+    drawing._laid_out.cache_clear()
     assert picture_of(result, "full") == first
 
 

@@ -8,13 +8,14 @@ their models are not identified and lavaan counts parameters.
 
 from __future__ import annotations
 
+import re
 from textwrap import dedent
 
 import pytest
 
 from graphs_zoo import group_collider, latent_chain, measured, two_group_chain, two_group_chain_reversed
-from unmeasured.errors import GraphError
-from unmeasured.graphs import DAG
+from unmeasured.graphs import DAG, convert
+from unmeasured.sem.lavaan import parse
 
 ABC = {"L1": ["a1", "a2", "a3"], "L2": ["b1", "b2", "b3"], "L3": ["c1", "c2", "c3"]}
 nine_items = [edge for latent, items in ABC.items() for edge in measured([latent], items)]
@@ -173,8 +174,36 @@ def test_only_undirected_edges_are_marked() -> None:
     assert "direction" not in latent_chain.to_lavaan()
 
 
-@pytest.mark.parametrize("name", ["my item", "1st", "_x", "a-b", "TRUE", "x~y"])
-def test_names_r_cannot_read_are_refused(name: str) -> None:
-    dag = DAG.from_edges([("g", name), ("g", "x.2_b")], latents=["g"])
-    with pytest.raises(GraphError, match=f"lavaan cannot read these names: '{name}'. Rename them"):
-        dag.to_lavaan()
+@pytest.mark.parametrize("name", ["my item", "1st", "_x", "a-b", "TRUE", "x~y", 'say "so"', "größe & co"])
+@pytest.mark.parametrize("to", ["to_lavaan", "to_semopy"])
+def test_names_r_cannot_read_are_adapted_and_read_back(name: str, to: str) -> None:
+    dag = DAG.from_edges(
+        [("g", name), ("g", "x.2_b"), ("g", "x3"), ("the g", "x4"), ("the g", "x5")], latents=["g", "the g"]
+    )
+    text = getattr(convert, to)(dag)
+    words = [
+        word for line in text.splitlines() if not line.startswith("#") for word in re.split(r" [=~+]+ |1\\*", line)
+    ]
+    assert name not in words
+    assert "the g" not in words
+    read = parse(text, observed=dag.observed)
+    assert set(read.latents) == {"g", "the g"}
+    assert set(read.observed) == set(dag.observed)
+
+
+def test_an_adapted_name_gives_way_to_one_that_is_there() -> None:
+    dag = DAG.from_edges([("g", "a b"), ("g", "a_b"), ("g", "a-b")], latents=["g"])
+    assert "g =~ a_b_2 + a_b + a_b_3" in dag.to_lavaan()
+    assert set(parse(dag.to_lavaan(), observed=dag.observed).observed) == set(dag.observed)
+
+
+def test_a_variable_of_the_data_is_not_renamed_by_a_comment() -> None:
+    text = '# a stands for "b"\ng =~ a + c + d'
+    assert parse(text, observed=["a", "b", "c", "d"]).observed == ("a", "c", "d")
+
+
+def test_semopy_gets_different_markers() -> None:
+    edges = [(g, x) for g, items in {"A": "wxy", "B": "wxz", "C": "wv"}.items() for x in items]
+    lines = convert.to_semopy(DAG.from_edges(edges, latents=["A", "B", "C"])).splitlines()
+    markers = [line.split("1*")[1].split(" ")[0] for line in lines if "=~" in line]
+    assert markers == ["y", "z", "v"]

@@ -272,6 +272,6 @@ def test_a_slow_peer_is_stopped_and_leaves_the_library_as_it_was(label):
     assignment = next(a for a in experiment.load("runtime").assignments if a.task.method == label)
     outcome = perform(replace(assignment, task=replace(assignment.task, time_limit=0.3))).outcome
     assert outcome.failure == "Stopped at the time limit of 0.3 seconds."
-    assert outcome.seconds < 5.0
+    assert outcome.seconds < 60.0  # a ring may be swallowed, and a busy machine is late; to its end it takes minutes
     assert library.cal_e_with_gin is before
     assert "LOKY_MAX_CPU_COUNT" not in os.environ

@@ -112,8 +112,9 @@ def test_names_cannot_break_the_page():
     for tag in ("<b>L", "<i>1", "<u>title"):
         assert tag not in page
     ET.fromstring(heat_map(result))
-    # lavaan has no way to spell such names: the page says so instead of a model.
-    assert "# lavaan cannot read these names" in page
+    # lavaan has no way to spell such names: the model has others, and says whose they are.
+    assert "v_1 stands for" not in page
+    assert "i_1 stands for" in page
 
 
 def test_residuals_are_observed_less_implied(search):

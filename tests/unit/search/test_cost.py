@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import pytest
 
 import unmeasured as um
 from unmeasured.search.cost import seconds_on_the_curve
 
 
-def test_a_search_takes_about_what_was_said() -> None:
-    """Machines are noisy: within ten times either way."""
+def test_a_search_takes_about_what_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within ten times either way, in processor time: what else the machine does is not the search's."""
+    monkeypatch.setattr(time, "perf_counter", time.process_time)
     rng = np.random.default_rng(4)
     dag = um.simulate.random_gnfm(n_latents=3, n_observed=12, rng=rng)
     rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng), 500, rng=rng)
@@ -22,7 +24,8 @@ def test_a_search_takes_about_what_was_said() -> None:
     assert cost.seconds / 10 < time.perf_counter() - began < 10 * cost.seconds
 
 
-def test_many_rows_take_longer() -> None:
+def test_many_rows_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unmeasured.search.cost.slowness", lambda: 1.0)  # two measurements of a busy machine differ
     few, many = (um.estimate_cost(cov=np.eye(20), n_samples=n).seconds for n in (1000, 20_000))
     assert many > 2 * few
 

@@ -313,6 +313,16 @@ def test_a_time_limit_ends_the_search_and_says_so():
     assert search.sem_.converged
 
 
+def test_a_time_limit_is_kept_while_the_tables_of_all_models_are_made(monkeypatch):
+    """Which takes seconds with ten variables; clocks count processor time, whatever else the machine does."""
+    monkeypatch.setattr(exact.time, "monotonic", exact.time.process_time)
+    rows = one_factor_rows(10, 200)
+    began = exact.time.process_time()
+    with pytest.raises(um.SearchStopped, match=r"limit of 0\.01 s, before a first model was fitted"):
+        ExactSearch(time_limit=0.01).fit(rows)
+    assert exact.time.process_time() - began < 2.01
+
+
 def interrupt_at(monkeypatch, call):
     calls = []
 

@@ -16,7 +16,7 @@ from unmeasured.search.model import FactorModel
 from unmeasured.search.moves import RESTRUCTURING, other_parents
 from unmeasured.search.proposals import RankGains, find_clusters, proposals
 from unmeasured.search.refine import Guidance, Refinement
-from unmeasured.search.relocate import relocations
+from unmeasured.search.relocate import latents_of, relocated
 from unmeasured.search.score import BicScore, GroupBic, LikelihoodScore
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.solve import Problem, solve
@@ -175,13 +175,13 @@ def test_every_move_leads_to_a_valid_model():
     start = model_of_class(truth)
     assert start.is_valid
     here, others = restructurings(start, Sample.from_rows(rows))
-    relocated = [candidate.model for batch in other_parents.candidates(here) for candidate in batch]
-    assert relocated
+    moved = [candidate.model for batch in other_parents.candidates(here) for candidate in batch]
+    assert moved
     names = {name for name, _ in others}
     assert "resize" in names
     valid = [other for _, other in others if other.is_valid]
     assert len(valid) > 5
-    for other in [*relocated, *valid]:
+    for other in [*moved, *valid]:
         assert other.is_valid
         # A variable without parents belongs nowhere; without such variables it is a factor model.
         verdict = um.is_gnfm(other.member)
@@ -198,7 +198,8 @@ def test_closed_form_relocations_are_likelihoods_a_fit_reaches(seed):
     score = BicScore(sample)
     (found,) = score([model_of_class(truth)])
     masks = np.arange(1, 8)
-    table = relocations(sample.corr, found.loadings, found.latent_cov, found.noise, found.model.sizes, masks)
+    allowed = latents_of(masks, found.model.sizes)
+    table = relocated(sample.corr, found.loadings, found.latent_cov, found.noise, masks, allowed)
     rng = np.random.default_rng(seed)
     for j, mask in zip(rng.integers(0, 12, 8).tolist(), rng.integers(1, 8, 8).tolist(), strict=True):
         other = found.model.with_parents(j, mask)

@@ -107,6 +107,15 @@ def test_the_answer_with_pairs_comes_back_from_its_file_and_under_new_names():
     assert "Similar wording or method" in result._repr_html_()
 
 
+def test_pairs_are_drawn_only_where_asked_for():
+    data = um.datasets.load("political_democracy")
+    result = um.Result(bollen().cpdag(), um.fit(bollen().cpdag(), cov=data.frame(), n_samples=data.n_samples))
+    plain, arcs = result.plot().to_svg(), result.plot(pairs=True).to_svg()
+    assert "Dotted arcs" in arcs
+    assert "Dotted arcs" not in plain
+    assert arcs.count(">.36<") == plain.count(">.36<") + 1  # y2 ~~ y6
+
+
 # Search -----------------------------------------------------------------------------------------------------
 
 
@@ -131,6 +140,7 @@ def test_latents_are_not_spent_on_similar_wording(seed):
     found = um.LGES().fit(rows)
     assert found.groups_ == (("L1",), ("L2",), ("L3",))
     assert set(found.graph_.pairs) == {(f"x{a + 1}", f"x{b + 1}") for a, b in truth}
+    assert len(found.result_.loadings) <= 13  # BIC buys a false one now and then
     assert found.sem_.bic < um.LGES(tolerance=0).fit(rows).sem_.bic
 
 

@@ -16,7 +16,7 @@ from unmeasured.search.model import FactorModel
 from unmeasured.search.pieces import Pieces, first_factors, in_order, nearness, replaced, restricted
 from unmeasured.search.proposals import ChanceGains, RankGains, find_clusters
 from unmeasured.search.refine import Guidance
-from unmeasured.search.relocate import all_best_parents, relocations
+from unmeasured.search.relocate import all_best_parents, latents_of, relocated
 from unmeasured.search.score import BicScore, GroupBic
 from unmeasured.sem.factors import fit_factors
 
@@ -75,7 +75,7 @@ def test_stepwise_finds_the_best_parents_of_all_sets(seed: int) -> None:
 
     masks = np.array(sorted({0} | {1 << a | 1 << b for a in range(4) for b in range(4)}))
     factors = placed.factors
-    table = relocations(sample.corr, factors.loadings, factors.Phi, factors.noise, model.sizes, masks)
+    table = relocated(sample.corr, factors.loadings, factors.Phi, factors.noise, masks, latents_of(masks, model.sizes))
     n_latents = (masks[:, None] >> np.arange(4) & 1) @ np.array(model.sizes)
     worth = sample.n * table.likelihoods - score.dimension_penalty * n_latents
     worth -= score.priors(np.bitwise_count(masks).astype(np.int64), 4)

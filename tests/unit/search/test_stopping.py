@@ -14,8 +14,12 @@ import pytest
 import unmeasured as um
 from unmeasured.errors import Stopped
 from unmeasured.search.clock import Clock
+from unmeasured.search.latent_graph import LatentBic, climbed_graph
 from unmeasured.search.model import FactorModel
 from unmeasured.search.pieces import first_factors
+from unmeasured.search.replicability import partitions
+from unmeasured.search.tolerance import no_model_holds
+from unmeasured.sem.exploratory import dense_factors, ml_discrepancy
 from unmeasured.sem.factors import fit_factors
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.solve import Problem, solve
@@ -106,13 +110,31 @@ def test_the_paper_s_search_keeps_the_groups_it_has(monkeypatch):
     assert len(search.graph_.undirected_edges) == 3  # edges between latents were not looked at
 
 
+@pytest.fixture
+def own_time(monkeypatch):
+    """Clocks that count the processor time of this process: what others do on the machine is not its fault."""
+    monkeypatch.setattr(time, "monotonic", time.process_time)
+
+
 @pytest.mark.parametrize("limit", [0.05, 0.5])
-def test_a_limit_is_kept_and_gives_a_model(questionnaire, limit):
+def test_a_limit_is_kept_and_gives_a_model(questionnaire, limit, own_time):
     um.LGES(time_limit=limit).fit(questionnaire)  # what has to be loaded is loaded
     began = time.monotonic()
     search = um.LGES(time_limit=limit).fit(questionnaire)
     assert time.monotonic() - began < limit + 2.0
     assert search.stopped_.startswith(f"Stopped at the time limit of {limit:g} s")
+    says_stopped(search)
+
+
+@pytest.mark.parametrize("limit", [0.5, 2.0])
+def test_a_limit_is_kept_where_no_model_holds(limit, own_time):
+    """Partitions in replicates take longest there: minutes without a limit."""
+    parameters = um.simulate.minor_factors(n_factors=9, n_items=10, rmsea=0.05, rng=1)
+    rows = um.simulate.sample(parameters, 2000, rng=2)
+    search = um.LGES(time_limit=limit)
+    began = time.monotonic()
+    search.fit(rows)
+    assert time.monotonic() - began < limit + 2.0
     says_stopped(search)
 
 
@@ -151,6 +173,75 @@ def test_em_hands_back_what_it_has():
     assert late < early < math.inf
 
 
+def test_factor_analyses_look_at_the_clock():
+    """Each of them, at every step: with hundreds of items one of them takes seconds."""
+    R = np.full((30, 30), 0.3) + 0.7 * np.eye(30)
+    R[:15, :15] += 0.2 * (1 - np.eye(15))
+    calls = Ending(10**6)
+    whole, _ = dense_factors(R, 3, check=calls)
+    n_calls = 10**6 - calls.left
+    assert n_calls > 5
+    for n in (0, n_calls // 2, n_calls - 1):
+        with pytest.raises(Stopped):
+            dense_factors(R, 3, check=Ending(n))
+    np.testing.assert_array_equal(dense_factors(R, 3, check=Ending(n_calls))[0], whole)
+    with pytest.raises(Stopped):
+        ml_discrepancy(R, 3, Ending(2))
+    assert not no_model_holds(um.as_sample(cov=R, n_samples=10**6), Ending(0))  # not known: the exact search decides
+
+
+def test_partitions_found_before_the_end_count():
+    R = np.kron(np.eye(4), np.full((5, 5), 0.5)) + 0.2
+    np.fill_diagonal(R, 1.0)
+    everything, calls = partitions(R, 400), Ending(10**6)
+    partitions(R, 400, calls, numbers=[2, 3])
+    some = partitions(R, 400, Ending(10**6 - calls.left))
+    assert [one.n_factors for one in some] == [2, 3]
+    assert [one.agreement for one in some] == [one.agreement for one in everything[:2]]
+    with pytest.raises(Stopped):
+        partitions(R, 400, Ending(0), numbers=[2])
+
+
+def test_an_answer_that_was_not_compared_to_the_end_says_so(monkeypatch):
+    """The exact answer is rejected, and the time is over while the tolerant one is sought."""
+    parameters = um.simulate.minor_factors(n_factors=3, n_items=4, rmsea=0.05, rng=1)
+    rows = um.simulate.sample(parameters, 3000, rng=2)
+    monkeypatch.setattr("unmeasured.search.tolerance.no_model_holds", lambda *_: False)
+
+    def late(tolerant, check):
+        tolerant.clock._is_late = True
+        tolerant.clock._said = 5.0
+        raise Stopped
+
+    monkeypatch.setattr("unmeasured.search.tolerance.Tolerant.discover", late)
+    search = um.LGES().fit(rows)
+    assert search.stopped_.startswith("Stopped at the time limit of 5 s")
+    says_stopped(search)
+
+
+def test_the_graph_so_far_is_that_of_the_latents():
+    """Where the time is over the better of the edges so far and of a rough graph is taken, whichever it is."""
+    Phi = 0.7 ** np.abs(np.subtract.outer(np.arange(12), np.arange(12)))
+    score = LatentBic(Phi, (1,) * 12, 1000.0, 3.45)
+    early, late = climbed_graph(score, check=Ending(16)), climbed_graph(score)
+    assert 0 < early.sum() < late.sum()
+    assert score.total(np.zeros((12, 12), dtype=np.uint8)) < score.total(early) < score.total(late)
+
+
+def test_the_moments_of_rows_with_missing_values_keep_a_limit():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 12)) + rng.normal(size=(300, 1))
+    rows[rng.random(rows.shape) < 0.3] = np.nan
+    whole, early = um.as_sample(rows), um.as_sample(rows, check=Ending(3))
+    assert any("stopped at the time limit after 4 steps" in remark for remark in early.remarks)
+    assert not any("time limit" in remark for remark in whole.remarks)
+    assert np.abs(early.corr - whole.corr).max() < 0.2
+    # A search gives them a part of its limit.
+    late, soon = (um.LGES(time_limit=1000).timed(time.monotonic() - spent).prepared(rows) for spent in (400, 100))
+    assert any("stopped at the time limit after 1 step," in remark for remark in late.remarks)
+    assert soon.remarks == whole.remarks
+
+
 def test_the_clock_listens_to_one_signal_and_only_in_the_main_thread():
     clock = Clock(None)
     with clock.listening():
@@ -172,9 +263,10 @@ def test_the_clock_listens_to_one_signal_and_only_in_the_main_thread():
 
 def test_reserved_seconds_are_left():
     clock = Clock(10.0, time.monotonic() - 5.0, reserved=6.0)
-    assert clock.is_over
+    with pytest.raises(Stopped):
+        clock.check()
     assert clock.stopped == "Stopped at the time limit of 10 s"
-    assert not Clock(10.0, time.monotonic() - 5.0).is_over
+    Clock(10.0, time.monotonic() - 5.0).check()
 
 
 def test_a_huge_group_size_is_that_of_the_variables():

@@ -72,7 +72,7 @@ def test_a_heywood_case_is_bounded_and_reported():
     result = um.fit("f =~ a + b + c", cov=corr, n_samples=200)
     assert result.converged
     assert not result.admissible
-    assert "not admissible: the noise variance of 'a' ran to zero (Heywood case)" in result.status
+    assert "not admissible: the residual variance of 'a' ran to zero (Heywood case)" in result.status
     variance = result.parameters.query("op == '~~' and lhs == 'a'").est.item()
     assert 0 < variance < 1e-5
 
@@ -89,7 +89,7 @@ def test_a_latent_whose_noise_vanishes_is_reported_too():
     result = um.fit("f =~ x0 + x1 + x2; g =~ x3 + x4 + x5; g ~ f", cov=corr, n_samples=500, names=names)
     assert result.converged
     assert not result.admissible
-    assert "noise variance of 'g' ran to zero" in result.status
+    assert "residual variance of 'g' ran to zero" in result.status
 
 
 def test_parameters_beyond_identification_are_counted_and_the_model_still_fitted():
@@ -136,7 +136,7 @@ def test_summary_holds_the_essentials():
 MISTAKES = {
     "not symmetric": (lambda: fit(cov=CORR.where(np.tril(np.ones((4, 4))) > 0, CORR * 0.9)), "not symmetric: ('a', 'b') is 0.54 but ('b', 'a') is 0.6"),
     "not positive definite": (lambda: fit(cov=CORR.replace({0.4: -0.9, 0.35: 0.9})), "not positive definite (smallest eigenvalue of the correlations -0.6"),
-    "constant": (lambda: fit(cov=CORR.mask((CORR.index.to_numpy()[:, None] == "b") | (CORR.columns == "b"), 0.0)), "The diagonal of the matrix, where variances belong, is zero or negative for 'b'. Drop them if they are constant; else look whether rows and columns are in the same order."),
+    "constant": (lambda: fit(cov=CORR.mask((CORR.index.to_numpy()[:, None] == "b") | (CORR.columns == "b"), 0.0)), "The diagonal of the matrix, where variances belong, is zero or negative for 'b'. Leave them out if they are constant; else look whether rows and columns are in the same order."),
     "missing entries": (lambda: fit(cov=CORR.replace(0.3, np.nan)), "2 missing or infinite entries, the first at ('c', 'd')"),
     "perfect correlation": (lambda: fit(cov=CORR.replace(0.6, 1.0)), "Variables 'a' and 'b' are perfectly correlated"),
     "too few samples": (lambda: fit(n=4), "4 samples are too few for 4 variables"),

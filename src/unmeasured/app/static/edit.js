@@ -73,7 +73,8 @@ const table = (edit) => {
   const words = { chi2: ["chi-square", 2], df: ["df", 0], pvalue: ["p", 3], rmsea: ["RMSEA", 3], cfi: ["CFI", 3], tli: ["TLI", 3], srmr: ["SRMR", 3], bic: ["BIC", 1], aic: ["AIC", 1] };
   $("beside").tBodies[0].replaceChildren(...Object.entries(words).map(([key, [name, digits]]) => {
     const row = document.createElement("tr"), a = edit.found[key], b = edit.now[key];
-    const show = (v) => (v === null ? "" : v.toFixed(digits));
+    const p = (v) => (v < 0.001 ? "< .001" : v > 0.9995 ? "> .999" : v.toFixed(3).replace(/^0/, ""));
+    const show = (v) => (v === null ? "" : key === "pvalue" ? p(v) : v.toFixed(digits));
     const cells = [name, show(a), show(b), a === null || b === null ? "" : `${b - a >= 0 ? "+" : "−"}${Math.abs(b - a).toFixed(digits)}`];
     cells.forEach((text, k) => { const td = row.insertCell(); td.textContent = text; if (!k) td.className = "word"; });
     row.dataset.index = key;

@@ -50,11 +50,11 @@ from tqdm.auto import tqdm
 from unmeasured.arrays import Floats, Ints
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
-from unmeasured.errors import DataError, UnmeasuredError, UnmeasuredWarning
+from unmeasured.errors import DataError, SearchStopped, Stopped, UnmeasuredError, UnmeasuredWarning
 from unmeasured.remarks import distrust
 from unmeasured.search import options
 from unmeasured.search.base import Search
-from unmeasured.search.clock import checked_time_limit
+from unmeasured.search.clock import Clock, checked_time_limit
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.search.exact.enumerate import (
     MeasurementTable,
@@ -64,12 +64,14 @@ from unmeasured.search.exact.enumerate import (
     dimensions,
     latent_classes,
     measurement_table,
+    n_latent_classes,
     partitions_of_groups,
 )
 from unmeasured.search.model import FactorModel
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import log_likelihood
 from unmeasured.sem.kernels import compiled, inner
+from unmeasured.sem.solve import Check, never
 
 MOST_OBSERVED = 10
 # A population fits a class when no more than this is missing from the log-likelihood per sample.
@@ -395,17 +397,33 @@ class BranchAndBound:
     """
 
     def __init__(
-        self, sample: Sample, criterion: Criterion, *, largest: int, n_best: int, n_threads: int | None, bounding: bool
+        self,
+        sample: Sample,
+        criterion: Criterion,
+        *,
+        largest: int,
+        n_best: int,
+        n_threads: int | None,
+        bounding: bool,
+        check: Check = never,
     ) -> None:
+        """``check`` may raise :class:`~unmeasured.errors.Stopped` while tables of all models are made."""
+        self._check = check
         self.sample, self.criterion = sample, criterion
         self.n_best, self.n_threads, self.bounding = n_best, n_threads, bounding
         self.best: list[Candidate] = []
         self.n_fitted = 0
         n = len(sample.names)
         self._ranks = RankTable.of(sample.corr)
-        self._tables = [measurement_table(n, m, largest, sample.names) for m in range(1, n // 2 + 1)]
+        self._tables: list[MeasurementTable] = []
+        for m in range(1, n // 2 + 1):
+            check()
+            self._tables.append(measurement_table(n, m, largest, sample.names))
         self._first = np.cumsum([0, *map(len, self._tables)])  # models are numbered through all tables
-        bounds = [complete_bounds(table, self._ranks) for table in self._tables]
+        bounds = []
+        for table in self._tables:
+            check()
+            bounds.append(complete_bounds(table, self._ranks))
         upper_bounds = np.concatenate([self._upper_bounds(t, b) for t, b in zip(self._tables, bounds, strict=True)])
         self._waiting = np.argsort(-upper_bounds, kind="stable")
         self._waiting_bounds = upper_bounds[self._waiting]
@@ -421,6 +439,7 @@ class BranchAndBound:
             return np.full(len(table), math.inf)
         best = np.full(len(table), -math.inf)
         for parts in partitions_of_groups(table.n_groups):
+            self._check()
             shortfall = np.maximum(bound, independence_bounds(table, self._ranks, parts))
             best = np.maximum(best, self.criterion.scores(shortfall, table.least_dimensions(parts)))
         return best
@@ -457,7 +476,7 @@ class BranchAndBound:
     def open_classes(self) -> int:
         """How many classes could still enter the list of the best."""
         tables, counts = np.unique(self._table_of(self._open_waiting()), return_counts=True)
-        per_table = [len(latent_classes(table.n_groups)) for table in self._tables]
+        per_table = [n_latent_classes(table.n_groups) for table in self._tables]
         return int(np.array(per_table)[tables] @ counts) + len(self._open_entries())
 
     def _open_waiting(self) -> Ints:
@@ -672,15 +691,23 @@ class ExactSearch(Search):
     def _search(self, sample: Sample) -> None:
         self._check_options()
         n = _checked_size(sample)
-        started = time.monotonic()
-        search = BranchAndBound(
-            sample,
-            Criterion.of(sample, self.penalty),
-            largest=checked_group_size(self.max_group_size, n),
-            n_best=self.n_best,
-            n_threads=self._n_threads,
-            bounding=self._bounding,
-        )
+        started = time.monotonic() if self._began is None else self._began
+        clock = Clock(self.time_limit, started)
+        try:
+            search = BranchAndBound(
+                sample,
+                Criterion.of(sample, self.penalty),
+                largest=checked_group_size(self.max_group_size, n),
+                n_best=self.n_best,
+                n_threads=self._n_threads,
+                bounding=self._bounding,
+                check=clock.check_first_model,
+            )
+        except Stopped:
+            raise SearchStopped(
+                f"{clock.stopped}, before a first model was fitted: the bounds of all models of {n} variables come "
+                "first. Give the search more time, or use LGES."
+            ) from None
         trace, why = self._run(search, started)
         self.n_classes_ = count_gnfm(n, self.max_group_size).n_classes
         self._keep(search, trace, why)

@@ -326,6 +326,15 @@ class LatentClasses:
         return isolated
 
 
+def n_latent_classes(m: int) -> int:
+    """How many of them there are, without a list.
+
+    >>> n_latent_classes(3), len(latent_classes(3))
+    (11, 11)
+    """
+    return int(_MARKOV_CLASSES[m - 1])
+
+
 @cache
 def latent_classes(m: int) -> LatentClasses:
     """The Markov classes on m nodes, found by going through all DAGs.

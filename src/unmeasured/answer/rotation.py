@@ -1,4 +1,4 @@
-"""From a fit whose groups may rotate to the same fit with every group held in place.
+"""From a fit whose groups may rotate to the same fit with the rotation of every group fixed.
 
 The latents of a group of k are known only up to a rotation: its indicators absorb any change of basis. A program
 that wants standard errors needs one basis. We take the one in which k pure indicators, the *anchors*, form a triangle::
@@ -8,8 +8,8 @@ that wants standard errors needs one basis. We take the one in which k pure indi
         L2          0          *          *         *          zeros: k(k-1)/2, as many as a rotation has angles
         L3          0          0          *         *
 
-Nothing is fitted again and nothing is lost: the estimates are turned by the orthogonal matrix of a QR decomposition, so
-the implied covariance stays what it was. The noise of the members has unit variance and is independent before and
+Nothing is fitted again and nothing is lost: the estimates are rotated by the orthogonal matrix of a QR decomposition,
+so the implied covariance stays what it was. The noise of the members has unit variance and is independent before and
 after. Signs are free as well, of single latents too; we let every latent point the way of its strongest indicator, or
 of the first item it was given where it was named before the search. The indicators of a latent above latents are these.
 """
@@ -33,7 +33,7 @@ from unmeasured.sem.solve import Problem
 Anchors = Mapping[tuple[str, ...], tuple[str, ...]]
 
 
-def turned(fit: Fit, groups: Groups, heads: Mapping[str, str] | None = None) -> tuple[Fit, Anchors]:
+def rotated(fit: Fit, groups: Groups, heads: Mapping[str, str] | None = None) -> tuple[Fit, Anchors]:
     """The fit of a graph in the basis of its anchors, and the anchors of each group of several latents.
 
     ``heads`` names for some latents the indicator whose way they point.
@@ -43,7 +43,7 @@ def turned(fit: Fit, groups: Groups, heads: Mapping[str, str] | None = None) -> 
     zeros = zero_loadings(anchors)
     model = model_of(dag)
     rows = tuple(replace(p, fixed=0.0) if (p.source, p.target) in zeros else p for p in model.parameters)
-    held = Model(model.names, model.latents, rows)
+    held = Model(model.names, model.latents, rows, covariates=model.covariates)
     problem = Problem.of(held.pattern, fit.sample)
     F, Omega = _in_order(fit, _rotation(fit, groups, anchors, heads or {}), problem.pattern)
     x = read_parameters(problem.pattern, F, Omega) / problem.pattern.unit(problem.scale)
@@ -96,7 +96,7 @@ def _rotation(fit: Fit, groups: Groups, anchors: Anchors, heads: Mapping[str, st
     place = {name: i for i, name in enumerate(fit.causal_order)}
     dag = member_of(fit)
     pure = LatentGroups(dag, groups)
-    Q = np.eye(len(place))
+    Q, edges = np.eye(len(place)), set(dag.edges)
     for group in groups:
         if group[0] in dag.facets:
             continue
@@ -104,7 +104,7 @@ def _rotation(fit: Fit, groups: Groups, anchors: Anchors, heads: Mapping[str, st
         turn = np.eye(len(group))
         if group in anchors:
             turn = np.linalg.qr(_block(fit, group, anchors[group]))[0].T
-        children = [x for x in fit.sample.names if (group[0], x) in dag.edges]
+        children = [x for x in fit.sample.names if (group[0], x) in edges]
         shown = pure.pure_children(group) or tuple(children)
         loadings = turn @ _block(fit, group, shown) / [fit.sample.sd[fit.sample.names.index(x)] for x in shown]
         leading = [_leading(row, shown, heads.get(name)) for name, row in zip(group, loadings, strict=True)]
@@ -136,7 +136,7 @@ def _leading(loadings: Floats, shown: tuple[str, ...], head: str | None) -> floa
 
 
 def _in_order(fit: Fit, Q: Floats, pattern: Pattern) -> tuple[Floats, Floats]:
-    """F and Omega of the turned variables, in the causal order of the pattern."""
+    """F and Omega of the rotated variables, in the causal order of the pattern."""
     order = [fit.causal_order.index(name) for name in pattern.names]
     F, Omega = Q @ fit.F @ Q.T, Q @ fit.Omega @ Q.T
     return F[np.ix_(order, order)], Omega[np.ix_(order, order)]

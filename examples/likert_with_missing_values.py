@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Likert items with holes
+# # Likert items with missing values
 # Eight items with four answers each, one in ten missing. Taken as numbers, such correlations come out too small;
 # `cor="auto"` takes items of few values as ordinal and estimates polychoric correlations.
 

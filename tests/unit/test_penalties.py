@@ -1,4 +1,4 @@
-"""The ladder of penalties: dimensions never rise with the price, and each rung is best among all by its own price."""
+"""The path of penalties: dimensions never rise with the penalty, and each step is best among all by its own penalty."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def path() -> um.PenaltyPath:
     return um.penalty_path(um.as_sample(cov=data.frame(), n_samples=data.n_samples))
 
 
-def test_there_are_twelve_rungs_from_bic_to_that_of_fifty_samples(path: um.PenaltyPath) -> None:
+def test_there_are_twelve_steps_from_bic_to_that_of_fifty_samples(path: um.PenaltyPath) -> None:
     table = path.table
     assert len(table) == 12
     assert table["penalty"][0] == 1.0
@@ -30,42 +30,42 @@ def test_dimensions_never_rise_with_the_penalty(path: um.PenaltyPath) -> None:
     assert (np.diff(path.table["dimension"]) <= 0).all()
 
 
-def test_no_rung_would_rather_have_the_model_of_another(path: um.PenaltyPath) -> None:
-    from unmeasured.ladder import _surprise
+def test_no_step_would_rather_have_the_model_of_another(path: um.PenaltyPath) -> None:
+    from unmeasured.penalties import _prior
 
-    n = path.rungs[0].fit.sample.n
-    for rung in path.rungs:
-        price = 0.5 * rung.penalty * math.log(n)
-        values = [-0.5 * r.fit.chi2 - _surprise(r.graph) - price * int(r.fit.dimension) for r in path.rungs]
-        own = -0.5 * rung.fit.chi2 - _surprise(rung.graph) - price * int(rung.fit.dimension)
+    n = path.steps[0].fit.sample.n
+    for step in path.steps:
+        penalty = 0.5 * step.penalty * math.log(n)
+        values = [-0.5 * r.fit.chi2 - _prior(r.graph) - penalty * int(r.fit.dimension) for r in path.steps]
+        own = -0.5 * step.fit.chi2 - _prior(step.graph) - penalty * int(step.fit.dimension)
         assert own == pytest.approx(max(values), abs=0.05)
 
 
-def test_the_first_rung_is_no_worse_than_the_search_itself(path: um.PenaltyPath) -> None:
-    search = um.LGES().fit(path.rungs[0].fit.sample)
-    assert path.rungs[0].fit.bic <= search.sem_.bic + 1.0
+def test_the_first_step_is_no_worse_than_the_search_itself(path: um.PenaltyPath) -> None:
+    search = um.LGES().fit(path.steps[0].fit.sample)
+    assert path.steps[0].fit.bic <= search.sem_.bic + 1.0
 
 
-def test_a_rung_is_suggested_with_a_reason_and_edges_have_a_life(path: um.PenaltyPath, tmp_path) -> None:
+def test_a_step_is_suggested_with_a_reason_and_edges_have_a_life(path: um.PenaltyPath, tmp_path) -> None:
     assert path.reason in str(path)
-    rung = path.rungs[path.suggested]
-    assert f"{rung.penalty:.3g} is the sparsest that fits acceptably (RMSEA {rung.fit.rmsea:.3f}" in path.reason
+    step = path.steps[path.suggested]
+    assert f"{step.penalty:.3g} is the sparsest that fits acceptably (RMSEA {step.fit.rmsea:.3f}" in path.reason
     shapes = path.table[["latents", "groups"]].apply(tuple, axis=1)
     assert (shapes == shapes[path.suggested]).sum() >= max(shapes.value_counts()) - 1
     assert path.edges["life"].is_monotonic_decreasing
     assert path.edges["life"].between(0, 1).all()
     whole = path.edges[path.edges["life"] == 1.0]
-    assert (whole["until"] == path.rungs[-1].penalty).all()
+    assert (whole["until"] == path.steps[-1].penalty).all()
     path.write(tmp_path)
     assert len(pd.read_csv(tmp_path / "path.csv")) == 12
-    assert len(list(tmp_path.glob("rung-*.json"))) == 12
+    assert len(list(tmp_path.glob("step-*.json"))) == 12
 
 
-def test_what_is_no_ladder_is_refused() -> None:
+def test_what_is_no_path_is_refused() -> None:
     sample = um.as_sample(cov=np.eye(4) * 0.5 + 0.5, n_samples=100)
     with pytest.raises(um.UnmeasuredError, match="penalties are positive numbers"):
         um.penalty_path(sample, [0.0, 1.0])
-    with pytest.raises(um.DataError, match="In a population a dimension costs nothing"):
+    with pytest.raises(um.DataError, match="In a population no penalty matters"):
         um.penalty_path(um.as_sample(cov=np.eye(4) * 0.5 + 0.5, n_samples=math.inf))
     with pytest.raises(um.UnmeasuredError, match="not fitted yet"):
         um.penalty_path(um.LGES())

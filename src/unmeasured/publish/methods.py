@@ -1,0 +1,235 @@
+"""A paragraph for the section on methods: what exactly this run did, with which settings, and what limits it.
+
+Every sentence is about the run at hand: what it did not use is not spoken of. Sentences that a reader needs in order to
+judge the answer, the limitations, are a paragraph of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from unmeasured import apa
+from unmeasured.answer.words import node
+from unmeasured.errors import listing
+from unmeasured.publish.references import by_em, cited, has_missing, software, tolerated
+from unmeasured.replicates.result import Stability
+from unmeasured.report.run import Run
+
+
+def methods_text(run: Run, stability: Stability | None = None) -> str:
+    """Methods, result of the search in brief, limitations and references, as plain text."""
+    parts = [
+        "Methods",
+        " ".join(_methods(run, stability)),
+        "Limitations",
+        " ".join(_limitations(run, stability)),
+        "References",
+        "\n".join(work.listed_as for work in cited(run)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _methods(run: Run, stability: Stability | None) -> Iterator[str]:
+    yield from _data(run)
+    yield from _search(run)
+    yield from _estimates(run)
+    if stability is not None:
+        yield (
+            f"How often the structure is found again was examined in {len(stability.replicates)} replicates of the "
+            f"data "
+            f"({stability.method})."
+        )
+    if run.comparison is not None:
+        names = [str(row["model"]) for row in run.comparison.rows if row["model"] != "found"]
+        yield (
+            f"The model found was compared with {len(names)} other model{'s' * (len(names) != 1)} "
+            f"({listing(names)}); which "
+            f"models are nested was determined as proposed by Bentler and Satorra (2010)."
+        )
+    shown = {k: v for k, v in run.about.versions.items() if k != "unmeasured"}
+    others = ", ".join(f"{name} {version}" for name, version in shown.items())
+    version = run.about.versions.get("unmeasured", "")
+    yield (
+        f"Analyses were run with unmeasured {version} ({software(run).cited_as})"
+        + (f" under {others}" if others else "")
+        + "."
+    )
+
+
+def _data(run: Run) -> Iterator[str]:
+    sample, about = run.result.sem.sample, run.about
+    p = len(sample.names)
+    if math.isinf(sample.n):
+        yield f"The covariance matrix of {p} observed variables in a population was analysed."
+        return
+    if about.rows is None and not sample.kinds:
+        yield f"The covariance matrix of {p} observed variables (N = {sample.n:.0f}) was analysed."
+        return
+    rows = about.rows if about.rows is not None else round(sample.n)
+    yield f"The data were {rows} observations of {p} variables."
+    kinds = set(sample.kinds)
+    ordinal = sum(kind == "ordinal" for kind in sample.kinds)
+    if kinds == {"ordinal"}:
+        yield "All variables were treated as ordinal: polychoric correlations were analysed (Olsson, 1979)."
+    elif ordinal:
+        yield (
+            f"{ordinal} of the variables were treated as ordinal, the others as continuous: polychoric, polyserial and "
+            "Pearson correlations were analysed (Olsson, 1979)."
+        )
+    elif "scores" in kinds:
+        yield "Variables were replaced by the normal scores of their ranks before correlations were computed."
+    else:
+        yield "Variables were treated as continuous."
+    if about.na:
+        yield f"Answers with the code {', '.join(f'{code:g}' for code in about.na)} were taken as missing."
+    if about.reversed_items:
+        yield f"Reversed before the analysis: {', '.join(about.reversed_items)}."
+    if run.result.options.get("missing") == "listwise":
+        yield "Only observations without missing values were analysed."
+    if has_missing(run):
+        share = f"{100.0 * (about.missing or 0.0):.1f}% of the values were missing"
+        if by_em(run):
+            yield f"{share}; means and covariances were estimated by the EM algorithm (Dempster et al., 1977)."
+        else:
+            yield f"{share}; each correlation was estimated from the observations of both variables."
+    if about.rows is not None and sample.n < about.rows - 0.5:
+        why = [words for words, holds in (("missing", has_missing(run)), ("ordinal", bool(ordinal))) if holds]
+        yield (
+            f"Since {' and '.join(why) or 'such'} values carry less information, the search counted {sample.n:.0f} "
+            "observations."
+        )
+
+
+def _search(run: Run) -> Iterator[str]:
+    result, options = run.result, run.result.options
+    graph, method = result.graph, result.method
+    latents = f"{len(graph.latents)} latent variable{'s' * (len(graph.latents) != 1)}"
+    if method.startswith("LGES"):
+        yield (
+            "The number of latent variables, their indicators and the paths between them were found by Latent variable "
+            "Greedy Equivalence Search (LGES; Dong et al., 2026)"
+            + (
+                ", which here maximised the Bayesian information criterion (BIC; Schwarz, 1978) extended by a prior "
+                "over "
+                "measurement models (Chen & Chen, 2008)."
+                if options.get("criterion", "bic") == "bic"
+                else ", with the acceptance rule of that article."
+            )
+        )
+        penalty = float(options.get("penalty", 1.0))
+        size = int(options.get("max_group_size", 3))
+        settings = [
+            f"penalty {penalty:g} (1 is that of BIC)",
+            f"at most {size} latent variables with the same indicators",
+        ]
+        yield f"Settings were: {'; '.join(settings)}."
+        tolerance = tolerated(run)
+        if tolerance > 0:
+            yield (
+                f"Misfit up to a root mean square error of approximation (RMSEA) of "
+                f"{apa.number(tolerance, 3, bounded=True)} "
+                "was tolerated: the criterion counts the observations as fewer, as if the population differed from the "
+                "model by that much (Wu & Browne, 2015)."
+            )
+        elif math.isnan(tolerance):
+            yield "Whether to tolerate misfit was decided from the data."
+        elif tolerance == 0 and options.get("tolerance") == "auto":
+            yield "Whether to tolerate misfit was decided from the data; none was tolerated."
+    else:
+        yield f"The model was found by {method or 'a search'}."
+    if graph.pairs:
+        pairs = "; ".join(f"{a} and {b}" for a, b in graph.pairs)
+        yield f"Residuals of these pairs of variables, found by the search as well, were allowed to covary: {pairs}."
+    if options.get("knowledge"):
+        yield "What was known beforehand restricted the search (see the file of the run for the statements)."
+    if result.stopped:
+        yield f"The search did not come to its end: {result.stopped}"
+    yield f"The search found {latents} behind {len(graph.observed)} observed variables."
+
+
+def _estimates(run: Run) -> Iterator[str]:
+    result, fit = run.result, run.result.reported
+    if math.isinf(fit.sample.n):
+        yield "Parameters were estimated by maximum likelihood."
+        return
+    low, high = fit.rmsea_ci
+    interval = "" if math.isnan(low) else f", 90% CI [{_index(low)}, {_index(high)}]"
+    robust = ""
+    if fit.robust is not None:
+        by = "MLR; Yuan & Bentler, 2000" if fit.robust.estimator == "MLR" else fit.robust.correction
+        robust = (
+            f" Standard errors and a further test were corrected for data that are not normal ({by}): robust "
+            f"χ²({fit.df}) = "
+            f"{fit.chi2_scaled:.2f}, p {apa.p_value(fit.pvalue_scaled, '= ')}, CFI = {_index(fit.cfi_robust)}, RMSEA = "
+            f"{_index(fit.rmsea_robust)}."
+        )
+    yield (
+        "Parameters were estimated by maximum likelihood, the residual variance of each latent variable fixed at 1. "
+        f"The model fitted with χ²({fit.df}) = {fit.chi2:.2f}, p {apa.p_value(fit.pvalue, '= ')}, CFI = "
+        f"{_index(fit.cfi)}, "
+        f"TLI = {_index(fit.tli)}, RMSEA = {_index(fit.rmsea)}{interval}, SRMR = {_index(fit.srmr)} (for "
+        f"conventional cutoffs "
+        f"see Hu & Bentler, 1999); BIC = {fit.bic:.1f}.{robust}"
+    )
+    if len(result.graph.groups) > 1:
+        yield (
+            "Effects between latent variables are reported over all models that fit equally well (following Maathuis "
+            "et "
+            "al., 2009)."
+        )
+
+
+def _index(value: float) -> str:
+    return apa.number(value, 3, bounded=True)
+
+
+def _limitations(run: Run, stability: Stability | None) -> Iterator[str]:
+    result = run.result
+    graph = result.graph
+    if result.stopped:
+        yield "The search was ended before it was complete; a longer one may find another model."
+    if not (result.sem.converged and result.sem.admissible):
+        yield f"The solution is not a proper one ({result.sem.status}); its estimates must not be interpreted."
+    if result.confirmed:
+        yield "The model was found in one part of the data and estimated in another."
+    elif not math.isinf(result.sem.sample.n):
+        yield (
+            "The model was found in the same data in which its parameters were estimated. Standard errors, confidence "
+            "intervals and p values take it as given and are therefore too small; the model should be confirmed in "
+            "new data."
+        )
+    open_edges = [f"{a} – {b}" for a, b in graph.undirected_edges]
+    if open_edges:
+        few = f" ({'; '.join(open_edges)})" if len(open_edges) <= 6 else ""
+        yield (
+            f"The data do not identify the direction of {len(open_edges)} of the edges{few}: models with these "
+            f"directions "
+            "reversed, in agreement with one another, fit exactly as well."
+        )
+    for group in graph.groups:
+        if len(group) > 1:
+            yield f"The latent variables {node(group)} share their indicators; they are identified up to a rotation."
+    but = ", but for the pairs named" if graph.pairs else ""
+    yield (
+        "Directions that are identified, and all effects, are causal only under assumptions that these data cannot "
+        "test: "
+        "relations are linear, there are no cycles, the latent variables have no other common causes, and observed "
+        f"variables depend on one another only through the latent variables{but}."
+    )
+    tolerance = tolerated(run)
+    if tolerance > 0:
+        yield (
+            "The model is an approximation: it is rejected by the test of exact fit, and weaker structure within the "
+            "tolerated misfit is not shown."
+        )
+    elif result.reported.pvalue < 0.05 and not math.isinf(result.sem.sample.n):
+        yield "The test of exact fit rejects the model at the 5% level."
+    if stability is None and not math.isinf(result.sem.sample.n):
+        yield "How often the structure would be found again in other samples was not examined."
+    sample = result.sem.sample
+    if not math.isinf(sample.n) and sample.n < result.fit.model.n_free * 5:
+        yield (
+            f"There are {sample.n / max(result.fit.model.n_free, 1):.1f} observations for each of the "
+            f"{result.fit.model.n_free} free parameters, which is few."
+        )
