@@ -165,6 +165,9 @@ class _Pair:
         first, second = measured[0][:, None, :], measured[1][None, :, :]
         self.shared_children: IntArray = ((first > 0) & (second > 0)).sum(axis=2)
         self._different_children: IntArray = (first != second).sum(axis=2)
+        # A latent above latents has no indicators: where matching begins it goes by those below it.
+        reach = [_reached(mark, m) for mark in marks]
+        self.shared_descendants: IntArray = (reach[0][:, None, :] & reach[1][None, :, :]).sum(axis=2)
         above = np.triu(np.ones_like(marks[0][m:, m:], dtype=bool), k=1)
         among = [mark[m:, m:][above] for mark in marks]
         self._shared_among = int(((among[0] > 0) & (among[1] > 0)).sum())
@@ -218,7 +221,7 @@ def _climbed_permutations(classes: _Pair, papers: _Pair) -> tuple[IntArray, IntA
     The two climbs break ties differently and so may walk to different places; they are repeated until both
     have the same number of shared edges, so that F1 and both distances speak of equally good matchings.
     """
-    _, assigned = linear_sum_assignment(classes.shared_children, maximize=True)
+    _, assigned = linear_sum_assignment(classes.shared_descendants, maximize=True)
     paper = np.asarray(assigned, dtype=np.int64)
     while True:
         best = _climb(paper, classes.shared, classes.differences)
@@ -246,6 +249,18 @@ def _all_permutations(m: int) -> IntArray:
     table = np.array(list(permutations(range(m))), dtype=np.int64).reshape(factorial(m), m)
     table.setflags(write=False)
     return table
+
+
+def _reached(marks: IntArray, m: int) -> NDArray[np.bool_]:
+    """(m, p) the indicators of each latent; of a latent without any, those of the latents it points at."""
+    reach = np.asarray((marks[:m, m:] == 1), dtype=bool)
+    down = marks[:m, :m] == 1
+    for _ in range(m):
+        bare = ~reach.any(axis=1)
+        if not bare.any():
+            break
+        reach[bare] = (down[bare].astype(np.int64) @ reach.astype(np.int64)) > 0
+    return reach
 
 
 def _marks(graph: CPDAG, observed: tuple[str, ...], m: int) -> IntArray:

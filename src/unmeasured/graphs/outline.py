@@ -67,6 +67,15 @@ class Outline:
         return cls(sizes, causes[: len(first)], between, others, causes[len(first) :])
 
     @property
+    def reach(self) -> Bools:
+        """(G, n) the indicators of each group; of one without any, those of the groups it points at."""
+        reach, down = self.measures.copy(), (self.between > self.between.T).astype(int)
+        for _ in self.sizes:
+            bare = ~reach.any(axis=1)
+            reach[bare] = (down[bare] @ reach.astype(int)) > 0
+        return reach
+
+    @property
     def pure(self) -> Bools:
         """(G, n) which observed variables each group causes alone."""
         return np.asarray(self.measures & (self.measures.sum(axis=0) == 1))
@@ -78,7 +87,10 @@ class Outline:
 
     def matched(self, reference: Outline) -> Ints:
         """(G of the reference,) the group that stands for each of its groups; -1 where none does."""
-        shared = reference.measures.astype(int) @ self.measures.T.astype(int)
+        shared = reference.reach.astype(int) @ self.reach.T.astype(int)
+        # A latent above latents goes by the indicators of those, and stands for no latent with indicators of its own.
+        has_own, has_own_here = (np.asarray(one.measures.any(axis=1)) for one in (reference, self))
+        shared[has_own[:, None] != has_own_here[None, :]] = 0
         # Of two groups that share as many, the one that shares more indicators of its own.
         own = reference.pure.astype(int) @ self.pure.T.astype(int)
         worth = np.where(shared >= _LEAST_SHARED, shared + own / (1.0 + shared.size * own.max(initial=1)), 0.0)

@@ -102,9 +102,10 @@ def agreeing(cpdag: CPDAG, knowledge: Knowledge, rules: Rules) -> tuple[CPDAG, t
     if restricted is None:
         return None
     places = rules.places(model_of_class(cpdag, cpdag.observed).parents) or ()
+    measured = [group for group in restricted.groups if not restricted.levels[group[0]]]
     names: dict[str, str] = {}
     for group, place in zip(rules.groups, places, strict=True):
-        latents = restricted.groups[place]
+        latents = measured[place]
         numbered = [group] if len(latents) == 1 else [f"{group}_{i + 1}" for i in range(len(latents))]
         names |= dict(zip(latents, knowledge.latents.get(group, numbered), strict=True))
     others = [latent for latent in restricted.latents if latent not in names]
@@ -157,11 +158,12 @@ def _restricted(cpdag: CPDAG, rules: Rules) -> CPDAG | None:
     sizes, parents = model.sizes, model.parents
     if not rules.allow(sizes, parents):
         return None
-    first = [cpdag.variables.index(group[0]) for group in cpdag.groups]
+    groups = [group for group in cpdag.groups if not cpdag.levels[group[0]]]  # those that items measure
+    first = [cpdag.variables.index(group[0]) for group in groups]
     arcs = rules.paths(sizes, parents).arcs(cpdag.adjacency[np.ix_(first, first)])
     if arcs is None:
         return None
     try:
-        return cpdag.restricted([(cpdag.groups[a][0], cpdag.groups[b][0]) for a, b in arcs])
+        return cpdag.restricted([(groups[a][0], groups[b][0]) for a, b in arcs])
     except UnmeasuredError:
         return None

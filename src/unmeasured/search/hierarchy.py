@@ -47,8 +47,8 @@ Blocks = tuple[tuple[int, ...], ...]  # places among the top nodes, each in one 
 
 # Fits stop once a step is predicted to gain less than this in total log-likelihood; steps of small and of whole fits.
 _GAIN, _SMALL_STEPS, _STEPS = 1e-3, 40, 60
-# Rows that a population is taken for: a partial correlation of .002 is worth 20 units, rounding a thousandth of one.
-_LARGE = 1e7
+# Rows that a population is taken for: a partial correlation of .0002 is worth 20 units, rounding a thousandth of one.
+_LARGE = 1e9
 # A standardised loading of a latent on its cause begins at least so far from 1.
 _SHORT_OF_ONE = 0.95
 

@@ -186,13 +186,14 @@ class FactorModel:
 
 
 def model_of_class(graph: CPDAG, observed: Sequence[str]) -> FactorModel:
-    """The measurement model of a class over the same variables, in the order given.
+    """The measurement model of a class over the same variables, in the order given; without latents above latents.
 
     >>> dag = DAG.from_edges([("L", "a"), ("L", "b")], latents=["L"], names=["L", "a", "b", "c"])
     >>> model_of_class(dag.cpdag(), ["c", "b", "a"])
     FactorModel(observed=('c', 'b', 'a'), sizes=(1,), parents=(0, 1, 1))
     """
-    first = [graph.variables.index(group[0]) for group in graph.groups]  # members of a group have the same children
+    groups = [group for group in graph.groups if not graph.levels[group[0]]]
+    first = [graph.variables.index(group[0]) for group in groups]  # members of a group have the same children
     causes = graph.adjacency[np.ix_(first, [graph.variables.index(name) for name in observed])].astype(bool)
     parents = tuple(sum(1 << g for g in np.flatnonzero(column).tolist()) for column in causes.T)
-    return FactorModel(tuple(observed), tuple(len(group) for group in graph.groups), parents)
+    return FactorModel(tuple(observed), tuple(map(len, groups)), parents)
