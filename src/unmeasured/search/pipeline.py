@@ -110,7 +110,8 @@ def discover(
     if knowledge and knowledge.above and not hierarchy:
         known_above = next(iter(knowledge.above))
         raise ModelError(
-            f"hierarchy=False has no latents above others, but {known_above!r} is known to be one. Drop one."
+            "Latents above others are not looked for with hierarchy=False, covariates or outcomes, but "
+            f"{known_above!r} is known to be one. Drop one of them."
         )
     clock = Clock(time_limit) if clock is None else clock
     steps = Steps(verbose, clock)
