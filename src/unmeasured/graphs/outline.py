@@ -69,7 +69,8 @@ class Outline:
     @property
     def reach(self) -> Bools:
         """(G, n) the indicators of each group; of one without any, those of the groups it points at."""
-        reach, down = self.measures.copy(), (self.between > self.between.T).astype(int)
+        among = self.between[: len(self.sizes), : len(self.sizes)]
+        reach, down = self.measures.copy(), (among > among.T).astype(int)
         for _ in self.sizes:
             bare = ~reach.any(axis=1)
             reach[bare] = (down[bare] @ reach.astype(int)) > 0
