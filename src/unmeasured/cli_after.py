@@ -20,7 +20,6 @@ from unmeasured.cli import (
     ReverseOption,
     SheetOption,
 )
-from unmeasured.data.prepare import chosen_columns
 from unmeasured.files import csv_text, write_csv
 
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ def scores(
 
     Example: unmeasured scores report/result.json answers.csv --out scores.csv --keep id --errors
     """
+    from unmeasured.data.prepare import chosen_columns
+
     rows = cli._table(file, None, None, header, cli.Preparing.of(None, na, reverse, sheet)).frame
     fit = _fitted(model, rows)
     copied = rows[chosen_columns(keep, list(rows.columns))] if keep else rows[[]]

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 
@@ -38,8 +39,15 @@ def run(*arguments, cwd=".", ok=True):
     return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
+def heed_ctrl_c():
+    """A process that a shell started in the background ignores Ctrl-C, and so would those it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(*arguments, **options):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    if sys.platform != "win32":
+        options.setdefault("preexec_fn", heed_ctrl_c)
     return subprocess.Popen([sys.executable, "-c", CODE, *arguments], **pipes, **options)
 
 
@@ -226,6 +234,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
         text=True,
         check=False,
         timeout=300,
+        preexec_fn=heed_ctrl_c,
     )
     assert process.returncode == 130, process.stderr
     assert process.stdout.startswith("Interrupted after")

@@ -201,7 +201,7 @@ def test_a_cycle_keeps_its_skeleton_and_is_remarked_on():
     cycle = np.roll(np.eye(3, dtype=np.uint8), 1, axis=1)
     graph, remarks = class_of_marks(cycle, list("abc"), "It")
     assert len(graph.undirected_edges) == 3
-    assert remarks == ("It returned a cycle of directed edges; 1 of them were turned to have a class.",)
+    assert remarks == ("It returned a cycle of directed edges; 1 of them were reversed to have a class.",)
 
 
 def test_latents_that_share_all_their_edges_are_a_group():

@@ -14,10 +14,11 @@ import pytest
 import unmeasured as um
 from unmeasured.errors import Stopped
 from unmeasured.search.clock import Clock
-from unmeasured.search.latent_graph import LatentBic, climbed_graph
+from unmeasured.search.latent_graph import climbed_graph
 from unmeasured.search.model import FactorModel
 from unmeasured.search.pieces import first_factors
 from unmeasured.search.replicability import partitions
+from unmeasured.search.score import GroupBic
 from unmeasured.search.tolerance import no_model_holds
 from unmeasured.sem.exploratory import dense_factors, ml_discrepancy
 from unmeasured.sem.factors import fit_factors
@@ -222,7 +223,7 @@ def test_an_answer_that_was_not_compared_to_the_end_says_so(monkeypatch):
 def test_the_graph_so_far_is_that_of_the_latents():
     """Where the time is over the better of the edges so far and of a rough graph is taken, whichever it is."""
     Phi = 0.7 ** np.abs(np.subtract.outer(np.arange(12), np.arange(12)))
-    score = LatentBic(Phi, (1,) * 12, 1000.0, 3.45)
+    score = GroupBic(Phi, (1,) * 12, 1000.0, 3.45)
     early, late = climbed_graph(score, check=Ending(16)), climbed_graph(score)
     assert 0 < early.sum() < late.sum()
     assert score.total(np.zeros((12, 12), dtype=np.uint8)) < score.total(early) < score.total(late)
