@@ -84,3 +84,12 @@ print(ordered.fit.determinacy()["determinacy"].round(2).to_dict())
 # %%
 print(ordered.reliability())
 print("people scored:", len(scores))
+
+# %% [markdown]
+# ## The report
+# One page with everything above, to read and to send. `unmeasured discover answers.sav --out report` writes the same.
+
+# %%
+page = um.write_report(ordered, "report", title="Strain, sleep and mood", data="answers.sav")
+print("written:", *sorted(path.name for path in page.parent.iterdir()))
+ordered.plot()
