@@ -97,6 +97,9 @@ def build(out: Path, pages: Path) -> int:
     """Write the sources to one folder and the site to another; the exit code of Sphinx, 0 without any warning."""
     from sphinx.cmd.build import build_main
 
+    for folder, mark in ((out, ".buildinfo"), (pages, "index.md")):
+        if folder.exists() and any(folder.iterdir()) and not (folder / mark).exists():
+            raise SystemExit(f"{folder} has other files in it, which would be lost; give --out another folder.")
     for folder in (out, pages):
         shutil.rmtree(folder, ignore_errors=True)
     write_pages(pages)
@@ -145,13 +148,24 @@ def relinked(text: str, place: str, name: str, headings: dict[str, str]) -> str:
             return words if (ROOT / file).exists() else match[0]  # a file that is not on the site; or a dead link
         if not mark and re.fullmatch(r"`?[\w/.-]+\.(md|py)`?", words):
             words = headings.get(goal, words)
-        back = os.path.relpath(goal, posixpath.dirname(name) or ".")
-        return f"{mark}[{words}]({back}{'#' + anchor if anchor else ''})"
+        return link_to(f"{goal}#{anchor}" if anchor else goal, words, name, mark)
+
+    def mention(match: re.Match[str]) -> str:
+        return link_to(match[1], headings[match[1]], name) if match[1] in headings else match[0]
 
     parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
-    return "".join(
-        part if part.startswith("```") else re.sub(r"(!?)\[([^\]\[]+)\]\(([^)\s]+)\)", link, part) for part in parts
-    )
+    for number, part in enumerate(parts):
+        if not part.startswith("```"):
+            part = re.sub(r"(!?)\[([^\]\[]+)\]\(([^)\s]+)\)", link, part)
+            parts[number] = re.sub(r"(?<!\[)`docs/([\w-]+\.md)`", mention, part)
+    return "".join(parts)
+
+
+def link_to(goal: str, words: str, name: str, mark: str = "") -> str:
+    """A link from one page to another."""
+    path, _, anchor = goal.partition("#")
+    back = os.path.relpath(path, posixpath.dirname(name) or ".")
+    return f"{mark}[{words}]({back}{'#' + anchor if anchor else ''})"
 
 
 def page_of(file: str) -> str | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import functools
+import inspect
 import re
 import subprocess
 import sys
@@ -107,9 +110,18 @@ def test_a_dead_link_stays_one_and_a_file_off_the_site_is_no_link():
     text = "[a](missing.md) [b](../src/unmeasured/cli.py) [data.md](data.md#columns) [c](https://example.org)"
     made = site_pages.relinked(text, "docs/install.md", "install.md", {"data.md": "Data"})
     assert made == "[a](missing.md) b [Data](data.md#columns) [c](https://example.org)"
+    made = site_pages.relinked("see `docs/data.md`, `docs/x.md`", "docs/install.md", "install.md", {"data.md": "Data"})
+    assert made == "see [Data](data.md), `docs/x.md`"
     text = "```python\n[x](../src/unmeasured/cli.py)\n```\n[guide](docs/data.md)"
     made = site_pages.relinked(text, "README.md", "tutorials/x.md", {})
     assert made == "```python\n[x](../src/unmeasured/cli.py)\n```\n[guide](../data.md)"
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(SystemExit, match="would be lost; give --out another folder"):
+        site_pages.build(tmp_path, tmp_path / "pages")
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
 @functools.cache
@@ -119,6 +131,23 @@ def commands():
     from unmeasured.cli import app
 
     return get_command(app).commands
+
+
+def calls_in(text):
+    """Calls of public names in the code of a page, inline code too, as far as it is Python."""
+    for block, inline in re.findall(r"^```python\n(.*?)^```$|`([^`\n]+)`", text, flags=re.M | re.S):
+        with contextlib.suppress(SyntaxError):
+            for node in ast.walk(ast.parse(block or inline)):
+                if isinstance(node, ast.Call) and re.fullmatch(r"um(\.\w+)+", ast.unparse(node.func)):
+                    yield node
+
+
+def test_calls_in_pages_are_found():
+    pages = [path.read_text("utf-8") for path in DOCS]
+    assert sum(len(list(calls_in(page))) for page in pages) > 150
+    assert [ast.unparse(call) for call in calls_in("so `um.fit(m, rows, equal=['x'])` and `f(`")] == [
+        "um.fit(m, rows, equal=['x'])"
+    ]
 
 
 @pytest.mark.parametrize("path", [ROOT / "README.md", *DOCS], ids=lambda path: path.name)
@@ -137,6 +166,13 @@ def test_names_and_options_in_the_pages_exist(path):
                 missing.append(f"um.{name}")
                 break
             thing = getattr(thing, part)
+    for call in calls_in(text):
+        thing = um
+        for part in ast.unparse(call.func).split(".")[1:]:
+            thing = getattr(thing, part)
+        known = inspect.signature(thing).parameters
+        if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
+            missing += [f"{ast.unparse(call)}: {key.arg}" for key in call.keywords if key.arg not in known]
     owners = {"fit": (um.Fit, um.GroupFit, um.MeanFit), "result": (um.Result,), "check": (um.Check,)}
     for owner, name in re.findall(r"`(fit|result|check)\.([a-z_]\w*)", text):
         fields = [{*dir(one), *getattr(one, "__dataclass_fields__", {})} for one in owners[owner]]

@@ -1,5 +1,7 @@
 """Settings of the documentation site; ``python tools/site_pages.py`` builds it."""
 
+import re
+
 import unmeasured
 
 project = "unmeasured"
@@ -28,3 +30,13 @@ html_theme_options = {"navigation_with_keys": True}
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 suppress_warnings = ["ref.python"]  # a word of a type, such as "pairs" in "tuple of pairs", is no reference
+
+
+def link_pages(app, what, name, obj, options, lines):
+    """Lead from docstrings that name a page, such as ``docs/data.md``, to that page."""
+    lines[:] = [re.sub(r"``docs/([\w-]+)\.md``", r":doc:`/\1`", line) for line in lines]
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", link_pages)
