@@ -16,10 +16,8 @@ rows.to_csv("inventory.csv", index=False)
 
 # %%
 rows = um.read("inventory.csv")
-check = um.check(rows)
-for finding in check.findings:
-    print("OK " if finding.ok else "NO ", finding.text)
-cost = um.estimate_cost(rows)
+print(um.check(rows))
+cost = um.estimate_cost(rows)  # print(cost): seconds and memory on this machine
 
 # %% [markdown]
 # ## Search
