@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import unmeasured as um
 from graphs_zoo import measured
+from unmeasured.cli import app
 
 HERE = Path(__file__).parent
 STORED = HERE / "lavaan_covariates.json"
@@ -112,6 +114,59 @@ def test_lavaan_says_the_same_today(name: str) -> None:
     today = ask_lavaan(CASES[name].to_lavaan(), cov, case["n_samples"])
     assert today["measures"]["chisq"] == pytest.approx(case["measures"]["chisq"], abs=1e-4)
     assert today["measures"]["npar"] == case["measures"]["npar"]
+
+
+GROUPS = """
+suppressMessages(library(lavaan))
+given <- commandArgs(TRUE)
+rows <- read.csv(given[2])
+fit <- sem(paste(readLines(given[1]), collapse = "\\n"), rows, group = "country", std.lv = TRUE)
+m <- fitMeasures(fit, c("chisq", "df", "logl", "bic", "npar", "cfi", "tli", "baseline.chisq", "baseline.df"))
+cat(paste(names(m), sprintf("%.9f", m)), sep = "\\n")
+"""
+
+
+@pytest.mark.skipif(not HAS_LAVAAN, reason="R with lavaan is not installed")
+def test_groups_with_covariates_are_lavaans(tmp_path: Path) -> None:
+    dag = CASES["chain"]
+    rows = pd.concat([draw(dag, 200, seed).assign(country=f"c{seed}") for seed in (11, 12)], ignore_index=True)
+    for name, text in (
+        ("ask.R", GROUPS),
+        ("model.txt", dag.to_lavaan() + "\n"),
+        ("rows.csv", rows.to_csv(index=False)),
+    ):
+        (tmp_path / name).write_text(text)
+    files = [str(tmp_path / name) for name in ("ask.R", "model.txt", "rows.csv")]
+    said = subprocess.run(["Rscript", *files], check=True, capture_output=True, text=True).stdout
+    expected = {line.split()[0]: float(line.split()[1]) for line in said.splitlines()}
+    fit = um.fit(dag, rows, groups="country")
+    for theirs, value in expected.items():
+        assert getattr(fit, MEASURES[theirs]) == pytest.approx(value, rel=1e-6, abs=1e-4), theirs
+
+
+@pytest.mark.skipif(not HAS_LAVAAN, reason="R with lavaan is not installed")
+def test_the_script_for_r_says_the_same_of_a_search(tmp_path: Path) -> None:
+    rows = draw(CASES["direct"], 400, 7)
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    search = um.LGES(covariates=X, cor="pearson").fit(rows)
+    um.write_report(search, tmp_path / "report", data="rows.csv")
+    script = run_script(tmp_path / "report" / "result.json", tmp_path)
+    lines = {line.split()[0]: [float(x) for x in line.split()[1:]] for line in script.splitlines() if line[:4] in KEYS}
+    assert set(lines) >= {"chisq", "df", "aic", "bic"}
+    for ours, theirs in lines.values():
+        assert ours == pytest.approx(theirs, abs=1e-3)
+
+
+KEYS = ("chis", "df  ", "aic ", "bic ", "cfi ", "tli ")
+
+
+def run_script(result: Path, folder: Path) -> str:
+    """What R prints for the script that is exported."""
+    script = folder / "model.R"
+    exported = CliRunner().invoke(app, ["export", str(result), "--to", "r", "--out", str(script)])
+    assert exported.exit_code == 0, exported.output
+    done = subprocess.run(["Rscript", str(script)], check=True, capture_output=True, text=True, cwd=folder)
+    return done.stdout
 
 
 def ask_lavaan(text: str, cov: pd.DataFrame, n: int) -> dict[str, Any]:

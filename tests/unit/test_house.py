@@ -60,8 +60,9 @@ def package_named(name):
     return "cli" if name.startswith("cli_") else name
 
 
-# The answer of a search is loaded by its name where it is asked for: the one place that looks to the right.
-BY_NAME = {("search/base.py", "answer")}
+# The answer of a search, and what groups of people share of it, are loaded by name where they are asked for: the only
+# places that look to the right.
+BY_NAME = {("search/base.py", "answer"), ("search/lges.py", "measurement_invariance")}
 
 
 def run_time_nodes(tree):

@@ -373,6 +373,9 @@ def _value(
     if there in parents:
         return 0.0, np.zeros(implied.fit.problem.pattern.n_free)
     given = [name for k in sorted(parents) for name in members.nodes[k]]
+    # Covariates go together for reasons outside the graph: the effect of one is that at equal values of the others.
+    covariates = implied.fit.model.covariates
+    given += [name for name in covariates if name != cause] if cause in covariates else []
     value, gradient = implied.coefficient(cause, given, effect)
     # No path: the implied covariance has the coefficient at zero whatever the parameters are, and so its gradient.
     return (0.0, np.zeros_like(gradient)) if abs(value) < _SAME else (value, gradient)

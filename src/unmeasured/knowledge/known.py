@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from unmeasured.errors import ModelError, nearest
+from unmeasured.graphs.levels import LEAST_FACETS
 from unmeasured.knowledge.statements import Count, Statement, checked_items, read_path, refuse_unknown
 from unmeasured.sem.lavaan import parse
 
@@ -55,6 +56,11 @@ class Knowledge:
     covariates, outcomes : sequence of str
         Observed variables that are no items: causes that nothing causes, and effects that measure no latent. Tiers and
         paths may name them.
+    above : mapping of str to sequences of str
+        Latents above latents: a name, and three or more groups of one latent that have it as their common cause and no
+        other paths (``docs/hierarchy.md``).
+    max_levels : int, optional
+        Levels of latents there are at most; 1: no latents above latents.
     required, forbidden : sequence of str
         Paths ``"a -> b"`` (or pairs) that are there, or are not; ``"a -- b"`` forbids both directions. A path is a
         direct effect: it says nothing of effects by way of other groups.
@@ -84,6 +90,8 @@ class Knowledge:
     tiers: Sequence[Sequence[str]] = ()
     required: Sequence[Path_] = ()
     forbidden: Sequence[Path_] = ()
+    above: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    max_levels: int | None = None
     covariates: Sequence[str] = ()
     outcomes: Sequence[str] = ()
 
@@ -93,6 +101,10 @@ class Knowledge:
             name: checked_items(x, f"The latents of {name!r}") for name, x in _table("latents", self.latents).items()
         }
         kept: dict[str, Any] = {"groups": groups, "latents": latents, "sizes": _table("sizes", self.sizes)}
+        kept["above"] = {
+            name: checked_items(x, f"What is below {name!r}", LEAST_FACETS)
+            for name, x in _table("above", self.above).items()
+        }
         kept |= {
             key: tuple(checked_items(items, f"An entry of {key}", 2) for items in _rows(key, getattr(self, key)))
             for key in ("together", "apart")
@@ -105,6 +117,7 @@ class Knowledge:
         self._check_roles()
         self._check_own_items()
         self._check_latents()
+        self._check_levels()
         _ = self.statements  # what cannot be read is refused now
 
     def _check_roles(self) -> None:
@@ -144,6 +157,34 @@ class Knowledge:
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise ModelError(f"Two latents are called {twice[0]!r}. Give each a name of its own.")
+
+    def _check_levels(self) -> None:
+        if self.max_levels is not None and (
+            isinstance(self.max_levels, bool) or not isinstance(self.max_levels, int) or self.max_levels < 1
+        ):
+            raise ModelError(f"max_levels is a whole number from 1; got {self.max_levels!r}.")
+        if self.above and self.max_levels == 1:
+            raise ModelError(
+                "max_levels=1 says that no latent is above others, but above names some. Drop one of them."
+            )
+        seen: dict[str, str] = {}
+        for name, below in self.above.items():
+            refuse_unknown(below, tuple(self.groups), f"above {name!r}", "a group that was named")
+            if name in self.groups or any(name in latents for latents in self.latents.values()):
+                raise ModelError(f"Two latents are called {name!r}. Give each a name of its own.")
+            for group in below:
+                if group in seen:
+                    raise ModelError(f"{group!r} is below both {seen[group]!r} and {name!r}; it can be below one.")
+                seen[group] = name
+                if len(self.latents.get(group, ())) > 1:
+                    raise ModelError(f"{group!r} is below {name!r} but has several latents; only single ones can be.")
+        paths = [name for path in self.required for arrow in read_path(path, "required") for name in arrow]
+        for name in (*paths, *(name for tier in self.tiers for name in tier)):
+            if name in seen:
+                raise ModelError(
+                    f"{name!r} is below {seen[name]!r}, so it has no paths of its own; required or tiers says that it "
+                    "has. Drop one of them."
+                )
 
     # Other ways in ----------------------------------------------------------------------------------------
 
@@ -185,9 +226,10 @@ class Knowledge:
         """From lavaan text, taken as a part of the model.
 
         ``f =~ x1 + x2`` says that f is one latent and that x1 and x2 measure it and nothing else (an item under
-        several latents: these and nothing else); latents with the same items are a group. ``g ~ f`` between latents,
-        or ``f =~ g``, says that the path f → g is there. Numbers that set a scale, and variances, say nothing. What
-        a factor model cannot have (covariances of noise, observed causes) or does not need (``0*x``) is refused.
+        several latents: these and nothing else); latents with the same items are a group. ``g ~ f`` between latents
+        says that the path f → g is there, and so does ``f =~ g``, unless f has no items: then it is above g. Numbers
+        that set a scale, and variances, say nothing. What a factor model cannot have
+        (covariances of noise, observed causes) or does not need (``0*x``) is refused.
 
         >>> print(Knowledge.from_lavaan("speed =~ x1 + x2; error =~ x5; error ~ speed"))
         speed is measured by x1, x2
@@ -227,6 +269,14 @@ class Knowledge:
         if self.group_size is not None:
             count = Count.of(self.group_size, "group_size")
             yield Statement("group_size", f"{count.words('latent')} in every group", count=count)
+        for name, below in self.above.items():
+            for group in below:
+                if group not in self.sizes and group not in self.latents:
+                    yield Statement("size", f"{group} has 1 latent", group, count=Count.of(1))
+            yield Statement("above", f"{name} is above {', '.join(below)}", value=tuple(below))
+        if self.max_levels is not None:
+            count = Count(high=self.max_levels)
+            yield Statement("max_levels", f"{count.words('level')} of latents", count=count)
         yield from self._path_statements()
 
     def _path_statements(self) -> Iterator[Statement]:
@@ -294,20 +344,24 @@ def _of_lavaan(text: str) -> dict[str, Any]:
     """The parameters of :class:`Knowledge` that a partial model stands for."""
     model = parse(text, correlate_exogenous=False)
     items: dict[str, list[str]] = {name: [] for name in model.latents}
-    required = []
+    measured = {row.source for row in model.parameters if row.op == "=~" and row.target not in items}
+    required, above = [], dict[str, list[str]]()
     for row in model.parameters:
         shown = f"{row.lhs} {row.op} {row.rhs}"
         if row.op == "~~" and row.source != row.target:
             raise ModelError(f"{shown}: covariances are nothing that can restrict the search. Leave the statement out.")
         if row.op != "~~" and row.fixed == 0.0:
             raise ModelError(f"{shown} is fixed to 0. Leave it out; paths that are not there go into forbidden.")
-        if row.op != "~~" and row.target in items and row.source in items:
+        if row.op == "=~" and row.target in items and row.source not in measured:
+            above.setdefault(row.source, []).append(row.target)
+        elif row.op != "~~" and row.target in items and row.source in items:
             required.append((row.source, row.target))
         elif row.op == "=~":
             items[row.source].append(row.target)
         elif row.op == "~":
             raise ModelError(f"{shown} needs a latent on both sides: observed variables are leaves in this model.")
-    return {**_groups_of(items), "required": required}
+    own = {name: theirs for name, theirs in items.items() if name not in above}
+    return {**_groups_of(own), "required": required, "above": above}
 
 
 def _groups_of(items: dict[str, list[str]]) -> dict[str, Any]:

@@ -40,6 +40,8 @@ class Rules:
     sizes: tuple[Count, ...] = ()  # of the named groups
     required: frozenset[tuple[int, int]] = frozenset()
     forbidden: frozenset[tuple[int, int]] = frozenset()
+    above: tuple[tuple[int, ...], ...] = ()  # named groups below a common cause
+    max_levels: int | None = None
 
     @classmethod
     def of(cls, statements: Iterable[Statement], items: Sequence[str], max_group_size: int | None = None) -> Rules:
@@ -71,6 +73,12 @@ class Rules:
             sizes=tuple(sizes),
             required=_arrows(statements, number, True),
             forbidden=_arrows(statements, number, False),
+            above=tuple(
+                tuple(number[x] for x in s.value)
+                for s in statements
+                if s.kind == "above" and number.keys() >= set(s.value)
+            ),
+            max_levels=_all_of(s.count for s in statements if s.kind == "max_levels").high,
         )
 
     # Measurement models -----------------------------------------------------------------------------------
@@ -159,6 +167,11 @@ class Rules:
         for g, place in enumerate(places):
             within[place] = self.size_of(g).nearest(within[place])
         return tuple(within), tuple(moved)
+
+    def blocks_above(self, parents: Parents) -> tuple[tuple[int, ...], ...]:
+        """The groups of a model that have a common cause, for each that is known."""
+        places = self.places(parents) or ()
+        return tuple(tuple(places[g] for g in below) for below in self.above) if places else ()
 
     # Graphs over groups -----------------------------------------------------------------------------------
 

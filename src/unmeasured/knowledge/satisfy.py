@@ -58,7 +58,7 @@ def _refuse_names(knowledge: Knowledge, items: Sequence[str]) -> None:
         if statement.kind in ("group", "together", "apart"):
             refuse_unknown(statement.value, items, f"Knowledge that {statement}", "a variable of the data")
     latents = [name for group in knowledge.groups for name in knowledge.latents.get(group, (group,))]
-    for name in latents:
+    for name in (*latents, *knowledge.above):
         if name in items:
             raise ModelError(f"A latent cannot be called {name!r}: a variable of the data is. Choose another name.")
 

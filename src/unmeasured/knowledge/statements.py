@@ -11,8 +11,7 @@ from unmeasured.errors import ModelError, listing, nearest
 
 Kind = Literal[
     "group", "latents", "size", "together", "apart", "n_latents", "n_groups", "group_size", "tiers", "path",
-    "covariates", "outcomes",
-]  # fmt: skip
+    "covariates", "outcomes", "above", "max_levels"]  # fmt: skip
 _COUNT = re.compile(r"at (most|least) (\d+)")
 _PATH = re.compile(r"(.+?)\s*(->|→|--|–)\s*(.+)")
 

@@ -108,6 +108,12 @@ def agreeing(cpdag: CPDAG, knowledge: Knowledge, rules: Rules) -> tuple[CPDAG, t
         latents = measured[place]
         numbered = [group] if len(latents) == 1 else [f"{group}_{i + 1}" for i in range(len(latents))]
         names |= dict(zip(latents, knowledge.latents.get(group, numbered), strict=True))
+    for trait, below in knowledge.above.items():
+        facets = {old for old, new in names.items() if new in below}
+        found = next((name for name, those in restricted.facets.items() if facets <= set(those)), None)
+        if found is None:
+            return None
+        names[found] = trait
     others = [latent for latent in restricted.latents if latent not in names]
     # L1, L2, ... may be taken now; the others keep the same count.
     names |= dict(zip(others, latent_names((*restricted.observed, *names.values()), len(others)), strict=True))
@@ -124,7 +130,9 @@ def violated(cpdag: CPDAG, knowledge: Knowledge) -> tuple[Statement, ...]:
         ground = Rules.of(about, cpdag.observed)
         if about and _restricted(cpdag, ground) is None:
             continue  # the group itself is not there, which is told of the group
-        if _restricted(cpdag, Rules.of([*about, statement], cpdag.observed)) is None:
+        if _restricted(cpdag, Rules.of([*about, statement], cpdag.observed)) is None or (
+            statement.kind == "above" and not _is_above(cpdag, [named[name] for name in statement.value])
+        ):
             broken.append(statement)
     return tuple(broken)
 
@@ -145,6 +153,12 @@ def cost_in_words(knowledge: Knowledge, with_it: float, without: float, free: CP
     return text
 
 
+def _is_above(cpdag: CPDAG, below: list[Statement]) -> bool:
+    """Whether one latent is above all latents that are measured by the items of these groups."""
+    own = {next((x for x in cpdag.member().parents(s.value[0])), "") for s in below}
+    return any(own <= set(facets) for facets in cpdag.facets.values())
+
+
 def _subjects(statement: Statement, named: dict[str, Statement]) -> list[Statement]:
     """The groups a statement speaks of."""
     if statement.is_about_paths:
@@ -157,6 +171,8 @@ def _restricted(cpdag: CPDAG, rules: Rules) -> CPDAG | None:
     model = model_of_class(cpdag, cpdag.observed)
     sizes, parents = model.sizes, model.parents
     if not rules.allow(sizes, parents):
+        return None
+    if rules.max_levels is not None and max(cpdag.levels.values(), default=0) >= rules.max_levels:
         return None
     groups = [group for group in cpdag.groups if not cpdag.levels[group[0]]]  # those that items measure
     first = [cpdag.variables.index(group[0]) for group in groups]

@@ -30,18 +30,19 @@ import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.sample import Sample
+from unmeasured.errors import Stopped
 from unmeasured.graphs.levels import LEAST_FACETS
 from unmeasured.knowledge.rules import Paths
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.latent_graph import LatentTest
-from unmeasured.search.model import model_of_class
+from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.paper.state import State
 from unmeasured.search.raised import Raised, RaisedClass, RaisedModel, extended, raised_fit
 from unmeasured.search.score import BicScore, Fitted, GroupBic
 from unmeasured.search.trace import Recorder, Steps
 from unmeasured.sem.parameters import Pattern
 from unmeasured.sem.savings import effects_along
-from unmeasured.sem.solve import Check, Problem, solve
+from unmeasured.sem.solve import Check, Problem, never, solve
 
 Blocks = tuple[tuple[int, ...], ...]  # places among the top nodes, each in one block at most
 
@@ -325,8 +326,29 @@ def _moves(blocks: Blocks, may_join: Sequence[int]) -> Iterator[Blocks]:
 # The whole model --------------------------------------------------------------------------------------------
 
 
+def raised_as_known(near: Fitted, blocks: Blocks, score: BicScore, paths: Paths) -> RaisedClass:
+    """Common causes that are known, whatever they explain; this is not stopped, since there is no answer without."""
+    latent_score = LatentScore(
+        near.latent_cov, near.model.sizes, score.sample.n, score.dimension_penalty, score.penalty
+    )  # fmt: skip
+    raised = _fitted(near, latent_score(blocks), latent_score, score, never)
+    test = LatentTest(raised, score, _paths_above(raised.model, paths), never)
+    test.polish(test.starts[-1])
+    assert test.best is not None  # polished above
+    value = test.value - score.penalty * _choices(raised.model, test.best.state)
+    return RaisedClass(raised, test.best.state, value)
+
+
 def raise_levels(
-    near: Fitted, state: State, value: float, score: BicScore, paths: Paths, steps: Steps, check: Check
+    near: Fitted,
+    state: State,
+    value: float,
+    score: BicScore,
+    paths: Paths,
+    steps: Steps,
+    check: Check,
+    best: RaisedClass | None = None,
+    most_levels: int | None = None,
 ) -> RaisedClass | None:
     """Latents above those of a measurement model, level by level; None where edges between them explain as much.
 
@@ -343,14 +365,20 @@ def raise_levels(
     paths : Paths
         What is known of the edges between groups: a group with a path that is required, or forbidden in one
         direction, is below no common cause.
+    best : RaisedClass, optional
+        Common causes that are there already.
+    most_levels : int, optional
+        Levels of latents there are at most.
     """
-    best: RaisedClass | None = None
     recorder = Recorder(steps, score)
     value -= score.penalty * choice_of_edges(len(state.between), _n_edges(state))
     known = paths.required | (paths.forbidden ^ paths.forbidden.T)
     bound = np.asarray((known | known.T).any(axis=0))
+    if best is not None:
+        near, value = best.near, best.value
     while True:
-        check()
+        if _is_over(check) or (most_levels is not None and _n_levels(near.model) >= most_levels):
+            return best
         found = _next_level(near, score, paths, bound, check)
         if found is None or found.value <= value + BUDGET.evidence_above:
             return best
@@ -364,6 +392,24 @@ def raise_levels(
         best, value, near = found, found.value, found.near
 
 
+def _is_over(check: Check) -> bool:
+    try:
+        check()
+    except Stopped:
+        return True
+    return False
+
+
+def _n_levels(model: FactorModel) -> int:
+    """How many levels of latents a model has."""
+    if not isinstance(model, RaisedModel):
+        return 1
+    height = [1] * len(model.lower.sizes)
+    for nodes in model.above:
+        height.append(1 + max(height[node] for node in nodes))
+    return max(height)
+
+
 def _next_level(near: Fitted, score: BicScore, paths: Paths, bound: Bools, check: Check) -> RaisedClass | None:
     """The best of the models with one more level that are worth a fit."""
     model = near.model
@@ -372,7 +418,7 @@ def _next_level(near: Fitted, score: BicScore, paths: Paths, bound: Bools, check
     may_join = [k for k in latent_score.singles if top[k] >= len(bound) or not bound[top[k]]]
     best: RaisedClass | None = None
     for predicted in promising(latent_score, may_join, check):
-        raised = _fitted(near, predicted, latent_score, score)
+        raised = _fitted(near, predicted, latent_score, score, check)
         test = LatentTest(raised, score, _paths_above(raised.model, paths), check)
         for start in dict.fromkeys((test.starts[-1], test.starts[0])):
             test.polish(start)
@@ -412,7 +458,7 @@ def _paths_above(model: RaisedModel, paths: Paths) -> Paths:
     return free
 
 
-def _fitted(near: Fitted, predicted: Predicted, latents: LatentScore, score: BicScore) -> Raised:
+def _fitted(near: Fitted, predicted: Predicted, latents: LatentScore, score: BicScore, check: Check) -> Raised:
     """The whole model with all top nodes connected, fitted from what was predicted."""
     model = extended(near.model, predicted.blocks)
     start = _start(near, model, predicted, latents)
@@ -420,7 +466,7 @@ def _fitted(near: Fitted, predicted: Predicted, latents: LatentScore, score: Bic
     x = start.start_within(pattern, model.connected)
     problem = Problem(pattern, score.sample)
     (solution,) = solve(
-        [problem], [x], gain=_GAIN, max_steps=_STEPS, n_threads=score.n_threads, check=score.check
+        [problem], [x], gain=_GAIN, max_steps=_STEPS, n_threads=score.n_threads, check=check
     )  # fmt: skip
     score.n_fitted += 1
     n, M = len(model.observed), model.n_latents

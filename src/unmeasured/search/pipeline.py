@@ -36,7 +36,7 @@ import numpy as np
 
 from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
-from unmeasured.errors import SearchStopped
+from unmeasured.errors import ModelError, SearchStopped
 from unmeasured.graphs import CPDAG
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.knowledge.rules import Rules
@@ -56,7 +56,7 @@ from unmeasured.search.discovery import (
     with_isolated,
 )
 from unmeasured.search.guided import NOT_COMPARED, agreeing, cost_in_words, informed, paths_of
-from unmeasured.search.hierarchy import raise_levels, raise_population
+from unmeasured.search.hierarchy import raise_levels, raise_population, raised_as_known
 from unmeasured.search.model import model_of_class
 from unmeasured.search.observed import questioned
 from unmeasured.search.paper.phase1 import run_phase1
@@ -107,6 +107,12 @@ def discover(
     data = canonical(sample)
     # Contradictions are refused before the search.
     rules = rules_of(knowledge, data.names, max_group_size) if knowledge else None
+    if knowledge and knowledge.above and not hierarchy:
+        known_above = next(iter(knowledge.above))
+        raise ModelError(
+            "Latents above others are not looked for with hierarchy=False, covariates or outcomes, but "
+            f"{known_above!r} is known to be one. Drop one of them."
+        )
     clock = Clock(time_limit) if clock is None else clock
     steps = Steps(verbose, clock)
     best: Best | None = None
@@ -128,11 +134,16 @@ def discover(
             best = best_from_above(BicSearch(data, guidance, clock, n_threads, n_runners), penalty, steps)
             state = best.state if best else None
         if hierarchy and best is not None:
+            steps.say("Latents above latents")
+            score = BicScore(data, penalty=penalty, n_threads=n_threads, check=clock.check)
+            paths = paths_of(best.near.model, rules)
+            known = rules.blocks_above(best.near.model.parents) if rules else ()
+            raised = raised_as_known(best.near, known, score, paths) if known else None
+            most = rules.max_levels if rules else None
             with clock.ending_a_stage():
-                steps.say("Latents above latents")
-                score = BicScore(data, penalty=penalty, n_threads=n_threads, check=clock.check)
-                paths = paths_of(best.near.model, rules)
-                raised = raise_levels(best.near, best.state, best.value, score, paths, steps, clock.check)
+                raised = raise_levels(
+                    best.near, best.state, best.value, score, paths, steps, clock.check, raised, most
+                )  # fmt: skip
         steps.close()
         if state is None:
             return _nothing_found(sample, clock, Trace(steps), knowledge, rules)

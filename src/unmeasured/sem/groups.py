@@ -200,7 +200,7 @@ def _completed(model: Model, equal: tuple[str, ...], *, first: bool) -> Model:
             else p
             for p in rows
         ]
-    return Model(model.names, model.latents, tuple(rows), tuple(intercepts), model.defined)
+    return Model(model.names, model.latents, tuple(rows), tuple(intercepts), model.defined, model.covariates)
 
 
 # Fitting ---------------------------------------------------------------------------------------------------
@@ -235,8 +235,29 @@ class Estimated:
 
     @cached_property
     def loglik(self) -> tuple[float, ...]:
-        """Log-likelihood of each group."""
-        return tuple(o.loglik(p.mu, p.Sigma) for o, p in zip(self.joint.observations, self.points, strict=True))
+        """Log-likelihood of each group, given the covariates where there are any."""
+        pairs = zip(self.joint.observations, self.points, strict=True)
+        return tuple(o.loglik(p.mu, p.Sigma) - self._loglik_of_covariates(o) for o, p in pairs)
+
+    @cached_property
+    def covariates(self) -> tuple[str, ...]:
+        """Observed causes the model is conditioned on (lavaan's ``fixed.x``); none where some of their values lack."""
+        names, known = self.joint.observations[0].names, self.table.models[0].covariates
+        index = [names.index(name) for name in known]
+        return known if all(o.seen[:, index].all() for o in self.joint.observations) else ()
+
+    @property
+    def n_given(self) -> int:
+        """Means, variances and covariances of the covariates, of one group."""
+        return len(self.covariates) * (len(self.covariates) + 3) // 2
+
+    def _loglik_of_covariates(self, o: Observations) -> float:
+        """That of their saturated model, which every model of them given others adds."""
+        if not self.covariates:
+            return 0.0
+        index = [o.names.index(name) for name in self.covariates]
+        log_det = float(np.linalg.slogdet(o.saturated[1][np.ix_(index, index)])[1])
+        return indices.log_likelihood(0.0, log_det, len(index), o.n)
 
     @cached_property
     def dimension(self) -> int:
@@ -254,13 +275,14 @@ class Estimated:
 
     @property
     def n_counted(self) -> int:
-        """What df, AIC and BIC count."""
-        return self.dimension if self.count == "dimension" else self.table.size
+        """What df, AIC and BIC count: covariates' own means, variances and covariances do not."""
+        counted = self.dimension if self.count == "dimension" else self.table.size
+        return counted - self.n_given * len(self.labels)
 
     @property
     def n_moments(self) -> int:
-        """Means, variances and covariances of all groups."""
-        return sum(len(o.names) * (len(o.names) + 3) // 2 for o in self.joint.observations)
+        """Means, variances and covariances of all groups, but for those of the covariates."""
+        return sum(len(o.names) * (len(o.names) + 3) // 2 - self.n_given for o in self.joint.observations)
 
     @property
     def df(self) -> int:
@@ -344,12 +366,14 @@ class MeanFit(Fit):
     @property
     def n_counted(self) -> int:
         """What df, AIC and BIC count."""
-        return self._joint.n_counted if self._is_alone else len(self._joint.table.free(self.group))
+        if self._is_alone:
+            return self._joint.n_counted
+        return len(self._joint.table.free(self.group)) - self._joint.n_given
 
     @property
     def df(self) -> int:
         """Degrees of freedom: means, variances and covariances, less what is counted."""
-        return self.n_observed * (self.n_observed + 3) // 2 - self.n_counted
+        return self.n_observed * (self.n_observed + 3) // 2 - self._joint.n_given - self.n_counted
 
     @property
     def loglik(self) -> float:
@@ -359,7 +383,13 @@ class MeanFit(Fit):
     @cached_property
     def baseline_chi2(self) -> float:
         """Chi-square of the model in which all variables are independent."""
-        return independence((self._observations,)).chi2
+        return independence((self._observations,), self._joint.covariates).chi2
+
+    @property
+    def baseline_df(self) -> int:
+        """Degrees of freedom of that model."""
+        q = len(self._joint.covariates)
+        return (self.n_observed * (self.n_observed - 1) - q * (q - 1)) // 2
 
     @cached_property
     def srmr(self) -> float:
@@ -762,7 +792,8 @@ def _observations(sample: Sample) -> Observations:
 
 
 def _robust(estimated: Estimated) -> Robust | None:
-    fitted = Fitted(estimated.joint, estimated.theta, float(sum(estimated.chi2)), estimated.df)
+    chi2 = float(sum(estimated.chi2))
+    fitted = Fitted(estimated.joint, estimated.theta, chi2, estimated.df, estimated.covariates)
     if estimated.estimator == "MLR":
         return yuan_bentler(fitted)
     if estimated.estimator == "MLM":

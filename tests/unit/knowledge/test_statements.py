@@ -216,10 +216,10 @@ def test_lavaan_text_is_a_partial_model(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("A =~ a + b; a ~~ b", "a ~~ b: covariances are nothing the search can be held to"),
+        ("A =~ a + b; a ~~ b", "a ~~ b: covariances are nothing that can restrict the search"),
         ("A =~ a + 0*b", "A =~ b is fixed to 0"),
         ("A =~ a + b; A ~ c", "A ~ c needs a latent on both sides"),
-        ("A =~ a + b; B =~ A", "The group 'B' needs at least 1 name; got none"),
+        ("A =~ a + b; B =~ A", "What is below 'B' needs at least 3 names; got 'A'"),
     ],
 )
 def test_lavaan_text_that_is_no_knowledge_is_refused(text, sentence):

@@ -134,6 +134,20 @@ def test_tables_have_the_roles(search: um.LGES) -> None:
     assert total.smallest < 0
 
 
+def test_effects_of_covariates_that_go_together() -> None:
+    """Over the class they are the sums along directed paths, as in the member that was fitted."""
+    rows = drawn(2000, 4)
+    rows["female"] = (rows["age"] + 15 * np.random.default_rng(1).normal(size=2000) > 38).astype(float)
+    rows["pay"] += 0.8 * rows["female"]
+    found = um.LGES(covariates=X, outcomes=Y).fit(rows).result_
+    for cause in X:
+        total = found.fit.effects(cause, "pay")
+        expected = float(total["std"][total["kind"] == "total"].iloc[0])
+        over_class = found.effects(cause, "pay")
+        assert over_class.smallest == pytest.approx(expected, abs=1e-5)
+        assert over_class.is_one_number
+
+
 def test_scores_and_confirmation_take_new_rows(search: um.LGES) -> None:
     new = drawn(seed=9)
     assert search.transform(new).shape == (1500, 2)

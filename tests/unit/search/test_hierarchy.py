@@ -141,3 +141,46 @@ def test_the_pattern_of_a_raised_model_has_its_dimension() -> None:
     assert model.sizes == (2, 1, 1)
     assert model.is_valid
     assert model.n_parameters == jacobian_rank(model.pattern) == model.pattern.n_free - 1
+
+
+# Knowledge --------------------------------------------------------------------------------------------------
+
+
+def known_groups(dag: um.DAG) -> dict[str, list[str]]:
+    """Two items of each facet."""
+    return {f: [x for x in dag.children(f) if x in dag.observed][:2] for below in dag.facets.values() for f in below}
+
+
+def test_a_known_latent_above_others_is_there() -> None:
+    """Also where the data would not ask for it: three facets and nothing else."""
+    model = um.simulate.hierarchy(n_traits=1, n_facets=3, n_items=3, rng=1)
+    known = um.Knowledge(groups=known_groups(model.dag), above={"trait": ["F1", "F2", "F3"]})
+    assert "trait is above F1, F2, F3" in str(known)
+    found = um.LGES(knowledge=known).fit(um.simulate.sample(model, 500, rng=2))
+    assert found.graph_.facets == {"trait": ("F1", "F2", "F3")}
+    assert found.result_.levels[1].unique().tolist() == ["trait"]
+    text = "F1 =~ X1 + X2\nF2 =~ X4 + X5\nF3 =~ X7 + X8\ntrait =~ F1 + F2 + F3"
+    assert um.Knowledge.from_lavaan(text).above == {"trait": ("F1", "F2", "F3")}
+
+
+def test_levels_can_be_limited(traits: um.simulate.Parameters) -> None:
+    rows = um.simulate.sample(traits, 1000, rng=78)
+    assert not um.LGES(knowledge=um.Knowledge(max_levels=1), price_knowledge=False).fit(rows).graph_.facets
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"above": {"t": ["a", "b"]}}, "needs at least 3 names"),
+        ({"above": {"t": ["a", "b", "z"]}}, "'z' is not a group that was named"),
+        ({"above": {"a": ["b", "c", "d"]}}, "Two latents are called 'a'"),
+        ({"above": {"t": ["a", "b", "c"], "u": ["c", "d", "a"]}}, "below both"),
+        ({"above": {"t": ["a", "b", "c"]}, "max_levels": 1}, "max_levels=1 says"),
+        ({"above": {"t": ["a", "b", "c"]}, "required": ["a -> d"]}, "no paths of its own"),
+        ({"max_levels": 0}, "max_levels is a whole number from 1; got 0"),
+    ],
+)
+def test_knowledge_that_cannot_be_is_refused(options: dict[str, object], told: str) -> None:
+    groups = {name: [f"{name}1", f"{name}2"] for name in "abcd"}
+    with pytest.raises(um.UnmeasuredError, match=told):
+        um.Knowledge(groups=groups, **options)  # type: ignore[arg-type]
