@@ -1,5 +1,5 @@
 # %% [markdown]
-# # From an SPSS file to scores, effects and a confirmed model
+# # From an SPSS file to a confirmed model, scores and a report
 # The file is drawn here, so that the truth is known: three latents, four items each with five answers, 1200 people in
 # three schools, one answer in twenty missing. With a file of your own, begin at the second cell.
 

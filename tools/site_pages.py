@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # The order of the pages; a test compares it with what is in docs and examples.
 PAGES = {
-    "Start": ["install", "app"],
+    "Start": ["Overview <self>", "install", "app"],
     "Tutorials": [
         "tutorials/first_discovery",
         "tutorials/from_spss_to_scores",

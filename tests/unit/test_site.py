@@ -88,6 +88,7 @@ def test_the_reference_has_every_public_name_and_command(site):
     assert sorted(listed) == sorted(um.__all__)
     anchors = Page(paths["reference/search.html"]).anchors
     assert {"unmeasured.LGES", "unmeasured.LGES.fit", "unmeasured.LGES.fit_cov"} <= anchors
+    assert "One row per parameter: <code" in paths["reference/answer.html"].read_text("utf-8")  # no type of napoleon's
     assert "--covariates" in paths["reference/commands.html"].read_text("utf-8")
 
 
@@ -101,7 +102,11 @@ def test_tutorials_show_what_was_made(site):
 def test_every_page_has_its_place():
     listed = [name for names in site_pages.PAGES.values() for name in names]
     assert len(listed) == len(set(listed))
-    assert {name for name in listed if "/" not in name} == {path.stem for path in DOCS} | {"changelog", "contributing"}
+    assert {name for name in listed if "/" not in name} == {path.stem for path in DOCS} | {
+        "Overview <self>",
+        "changelog",
+        "contributing",
+    }
     examples = {f"tutorials/{path.stem}" for path in (ROOT / "examples").glob("*.py")}
     assert {name for name in listed if name.startswith("tutorials/")} == examples
 

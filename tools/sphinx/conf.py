@@ -35,8 +35,10 @@ suppress_warnings = ["ref.python"]  # a word of a type, such as "pairs" in "tupl
 def link_pages(app, what, name, obj, options, lines):
     """Lead from docstrings that name a page, such as ``docs/data.md``, to that page."""
     lines[:] = [re.sub(r"``docs/([\w-]+)\.md``", r":doc:`/\1`", line) for line in lines]
+    if what == "property":  # else napoleon takes what stands before a colon in the first line for a type
+        lines[:0] = [".. a property", ""]
 
 
 def setup(app):
     """Called by Sphinx."""
-    app.connect("autodoc-process-docstring", link_pages)
+    app.connect("autodoc-process-docstring", link_pages, priority=400)  # before napoleon, at 500
