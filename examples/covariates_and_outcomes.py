@@ -46,6 +46,9 @@ between = [edge for edge in result.graph.directed_edges if set(edge) <= set(resu
 print("directed without covariates:", [e for e in alone.graph_.directed_edges if set(e) <= set(alone.graph_.latents)])
 print("directed with them:", between)
 
+# %%
+result.plot()
+
 # %% [markdown]
 # Some tests differ between schools at equal abilities: a direct effect, beside the latent that the test measures.
 

@@ -14,5 +14,5 @@ print(result.summary())
 # The same as a picture: ellipses are latent, boxes observed; the ending decides the format.
 
 # %%
-result.plot().savefig("multitasking.svg")
 result.plot("latents", style="print").savefig("multitasking-latents.pdf")
+result.plot()

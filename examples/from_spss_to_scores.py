@@ -1,5 +1,5 @@
 # %% [markdown]
-# # From an SPSS file to scores, effects and a confirmed model
+# # From an SPSS file to a confirmed model, scores and a report
 # The file is drawn here, so that the truth is known: three latents, four items each with five answers, 1200 people in
 # three schools, one answer in twenty missing. With a file of your own, begin at the second cell.
 
@@ -84,3 +84,12 @@ print(ordered.fit.determinacy()["determinacy"].round(2).to_dict())
 # %%
 print(ordered.reliability())
 print("people scored:", len(scores))
+
+# %% [markdown]
+# ## The report
+# One page with everything above, to read and to send. `unmeasured discover answers.sav --out report` writes the same.
+
+# %%
+page = um.write_report(ordered, "report", title="Strain, sleep and mood", data="answers.sav")
+print("written:", *sorted(path.name for path in page.parent.iterdir()))
+ordered.plot()

@@ -22,6 +22,9 @@ result = search.result_.rename({"L1": "language", "L2": "maths"})
 print(result.loadings[["latent", "indicator", "std", "std_se"]].round(3).to_string(index=False))
 print(result.latent_paths[["source", "target", "std", "directed"]].round(3).to_string(index=False))
 
+# %%
+result.plot()
+
 # %% [markdown]
 # For those who go on in R: the same model, with the same chi-square and degrees of freedom.
 

@@ -13,6 +13,7 @@ from hypothesis import settings
 
 # With --import-mode=importlib pytest leaves sys.path alone, so we add this folder ourselves.
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))  # the programs that make notebooks and the site
 
 from profiles import PROFILE, examples
 

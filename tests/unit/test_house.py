@@ -164,6 +164,8 @@ def test_every_public_name_is_documented():
         "docs/covariates.md",
         "docs/after.md",
         "docs/questionnaires.md",
+        "docs/concepts.md",
+        "docs/coming-from.md",
     ],
 )
 def test_the_pages_run_and_print_what_they_say(page):

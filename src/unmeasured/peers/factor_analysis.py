@@ -50,7 +50,7 @@ class FactorAnalysis(Peer):
     ----------
     n_factors_ : int
         How many factors were taken out.
-    loadings_ : ndarray of shape (n, n_factors_)
+    loadings_ : ndarray of shape (n, n_factors)
         Pattern of the rotated solution.
     strongest_ : dict
         The factor each item loads on most, a number from 0.
