@@ -128,25 +128,29 @@ def diagnose(
 
     Example: unmeasured diagnose report/result.json
     """
+    import pandas as pd
+
     found = cli._run(result).result
     missed = found.what_the_model_misses(most)
     residuals = _largest(found.fit.residuals("standardised"), most)
-    reliability = found.reliability()
+    # Loadings of the latents of a group of several depend on the rotation: they have no reliability of their own.
+    has_own = any(len(group) == 1 and found.indicators[group] for group in found.graph.groups)
+    table = found.reliability().table.reset_index() if has_own else pd.DataFrame()
+    sentences = list(found.reliability().sentences) if has_own else []
     if as_json:
         tables = {"modification_indices": missed, "standardised_residuals": residuals}
         record = {name: table.to_dict(orient="records") for name, table in tables.items()}
-        table = reliability.table.reset_index().to_dict(orient="records")
-        typer.echo(cli._as_json({**record, "reliability": table, "sentences": list(reliability.sentences)}))
+        typer.echo(cli._as_json({**record, "reliability": table.to_dict(orient="records"), "sentences": sentences}))
         return
     for heading, shown in (
         ("What would improve the fit (modification indices)", missed),
         ("Standardised residuals, beyond 2 by chance in one of twenty", residuals),
-        ("Reliability", reliability.table.reset_index()),
+        ("Reliability", table),
     ):
         typer.echo(
             f"{heading}\n{shown.to_string(index=False, float_format='{:.3f}'.format) if len(shown) else 'none'}\n"
         )
-    for sentence in reliability.sentences:
+    for sentence in sentences:
         typer.echo(f"- {sentence}")
 
 

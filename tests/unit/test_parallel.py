@@ -74,13 +74,13 @@ def gone(session: int, seconds: float = 15.0) -> bool:
 
 def test_a_killed_process_leaves_no_workers_behind(begun):
     begun.kill()
-    begun.communicate(timeout=30)
+    begun.communicate(timeout=180)
     assert gone(begun.pid), family(begun.pid)
 
 
 def test_an_interrupted_process_ends_its_workers_without_a_warning(begun):
     os.killpg(begun.pid, signal.SIGINT)  # as a terminal does: to all of them
-    out, err = begun.communicate(timeout=30)
+    out, err = begun.communicate(timeout=180)
     assert begun.returncode == 130
     assert out == "stopped\n"
     assert err == ""

@@ -295,7 +295,8 @@ def _changes(result: Result) -> dict[str, Any] | None:
 
 
 def _reliability(result: Result) -> dict[str, Any] | None:
-    if not result.graph.latents:
+    # Loadings of the latents of a group of several depend on the rotation.
+    if not any(len(group) == 1 and result.indicators[group] for group in result.graph.groups):
         return None
     found = result.reliability()
     table = _table_of(found.table)

@@ -294,3 +294,13 @@ def test_pairs_are_on_the_page_and_in_a_file_of_their_own(wording, tmp_path):
 
 def test_an_exact_answer_has_no_second_view(search):
     assert exact_answer(search, 10.0) is None
+
+
+def test_a_model_of_one_group_of_several_latents_has_a_report():
+    edges = [(latent, f"x{j}") for latent in ("L1", "L2") for j in range(6)]
+    dag = um.DAG.from_edges(edges, latents=["L1", "L2"])
+    rows = um.simulate.sample(um.simulate.realistic_parameters(dag, np.random.default_rng(1)), 500, rng=2)
+    result = um.Result(dag.cpdag(), um.fit(dag.cpdag(), rows))
+    page = html_page(run_of(result))
+    assert "{L1, L2}" in page
+    assert "Reliability" not in page
