@@ -61,7 +61,7 @@ _EXACT_AT_LEAST = 10.0
 # When the command began, by the clock and in processor time; main() says so again.
 _began = time.monotonic(), time.process_time()
 # The part of a time limit that loading libraries may take: a search has the rest.
-_LOADING = 0.5
+_LOADING = 0.75
 # The part of a time limit that the page of a report may take.
 _FOR_PAGE = 0.5
 
@@ -392,9 +392,7 @@ def _searched(
     try:
         watched.fit(sample)
     except um.SearchStopped as stopped:
-        if stopped.is_interrupted:
-            raise Interrupted(str(stopped)) from None
-        raise
+        raise Interrupted(str(stopped)) from None
     except KeyboardInterrupt:
         raise Interrupted(_NOTHING_YET) from None
     seconds = time.perf_counter() - begun

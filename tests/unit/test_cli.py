@@ -435,3 +435,13 @@ def test_a_population_matrix(tmp_path):
     pd.DataFrame(cov, index=list("abcd"), columns=list("abcd")).to_csv(tmp_path / "m.csv", float_format="%.17g")
     done = run("discover", "m.csv", "--n", "inf", "--json", cwd=tmp_path)
     assert math.isinf(um.Result.from_json(done.stdout).sem.sample.n)
+
+
+def test_a_time_limit_before_the_first_model_says_so_and_leaves_with_130(folder, monkeypatch):
+    def stop(*_, **__):
+        raise um.SearchStopped("Stopped at the time limit of 1 s, before a first model was found.")
+
+    monkeypatch.setattr("unmeasured.search.lges.discover", stop)
+    done = run("discover", "matrix.csv", "--n", 301, "--time-limit", 1, cwd=folder, ok=False)
+    assert done.returncode == 130
+    assert "before a first model was found" in done.stderr
