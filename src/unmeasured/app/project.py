@@ -599,5 +599,6 @@ def _unpacked(content: bytes) -> dict[str, bytes]:
             if not set(entries) <= set(_PARTS) or sum(e.file_size for e in entries.values()) > _MOST_UNPACKED:
                 raise um.DataError("This is no project that was saved here: it has other parts, or is too large.")
             return {name: archive.read(name) for name in entries}
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+    # RuntimeError: an archive that is encrypted, or packed in a way that Python does not know.
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError) as error:
         raise um.DataError(f"This is no project that was saved here ({error}).") from None
