@@ -17,7 +17,7 @@ import ast
 import hashlib
 import io
 import tokenize
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -40,16 +40,15 @@ def state_of(constructor: str) -> str:
     >>> len(state_of("LGES")), state_of("LGES") == state_of("FOFC")
     (12, False)
     """
-    return digest_of(constructor, sources(), _significant_here)
+    return digest_of(constructor, sources())
 
 
-def digest_of(constructor: str, texts: Sources, significant: Callable[[str, str], str] | None = None) -> str:
+def digest_of(constructor: str, texts: Sources) -> str:
     """The same for the files of any state of the package."""
     reached = files_behind(constructor, texts)
-    strip = significant or (lambda _, text: code_alone(text))
     total = hashlib.sha256()
     for name in reached:
-        total.update(f"{name}\0{strip(name, texts[name])}\0".encode())
+        total.update(f"{name}\0{code_alone(texts[name])}\0".encode())
     return total.hexdigest()[:12] if reached else ""
 
 
@@ -125,10 +124,6 @@ def _walk(folder: Traversable, prefix: str) -> Iterable[tuple[str, str]]:
 
 
 @cache
-def _significant_here(name: str, text: str) -> str:
-    return code_alone(text)
-
-
 def code_alone(text: str) -> str:
     r"""Source text without comments, docstrings, blank lines and spaces at the ends of lines.
 

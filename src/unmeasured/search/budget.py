@@ -1,8 +1,8 @@
 """How much a search tries: every limit in one place, with the evidence for it.
 
 More of anything takes longer and finds a little more. Each number is where what is found stopped to rise in
-development; `docs/search-notes.md` has the measurements. A search uses :data:`BUDGET`; tests and studies make
-others with ``dataclasses.replace``.
+development; `docs/search-notes.md` has the measurements. A search uses :data:`BUDGET`. What is
+not a limit but a part of an algorithm stays beside it: the exact search's, the curve of the cost, compiled bounds.
 """
 
 from __future__ import annotations
@@ -44,6 +44,10 @@ class Budget:
     #: same, so that which direction of an edge is taken is not for rounding to say.
     least_rise_in_closed_form: float = 1e-9
     tie: float = 1e-6
+    #: A log-likelihood per sample has to rise by more than its rounding.
+    least_rise_per_sample: float = 1e-12
+    #: Correlations of rows are taken to so many digits: in another order of columns their moments differ by some 1e-15.
+    digits: int = 10
 
     # Fits -----------------------------------------------------------------------------------------------------
     #: Fits of a search stop once a step is predicted to gain less than this in total log-likelihood: far below any
@@ -61,6 +65,14 @@ class Budget:
     trapped: float = 0.5
     #: Other starts that a fit to a population gets before its misfit is believed.
     n_population_starts: int = 12
+    #: Other starts for the fit that those of other paths from covariates begin from, where it looks trapped.
+    n_restarts_if_trapped: int = 2
+    #: The part of a variable's variance that its causes leave at least, in starting values.
+    least_left: float = 1e-3
+    #: Where the other parameters leave no more than this part of the information on an effect, there is none; and
+    #: score tests that differ by no more than this part are of effects that the data cannot tell apart.
+    no_information: float = 1e-6
+    same_test: float = 1e-4
 
     # Prior ----------------------------------------------------------------------------------------------------
     #: What part of the logarithm of its choices a variable pays for its first group, and for every further one. The
@@ -122,6 +134,8 @@ class Budget:
     n_pairs: int = 8
     n_merged: int = 8
     n_resized: int = 6
+    #: Merges that are fitted where several groups of people share a model: each is a fit to all of them.
+    n_merged_over_people: int = 6
     #: Candidates of one kind that are fitted, and rebuilt models: of 659 that improved all but a handful were among
     #: these.
     n_of_kind: int = 8
@@ -158,6 +172,17 @@ class Budget:
     #: The part of the time that the first search takes then, about.
     first_search: float = 0.5
 
+    # Tests ----------------------------------------------------------------------------------------------------
+    #: A model is rejected when its misfit is beyond chance at this level: low, since thousands of models are looked at.
+    rejected: float = 1e-3
+    #: A variable is set apart as belonging nowhere when its independence of all others cannot be rejected at this
+    #: level: high, since a weak indicator is better kept.
+    alone: float = 0.1
+    #: Above this RMSEA the usual rules of thumb call a fit unacceptable.
+    unacceptable_rmsea: float = 0.1
+    #: A difference in BIC above this is very strong evidence (Kass and Raftery 1995).
+    very_strong: float = 10.0
+
     # A graph without latents ----------------------------------------------------------------------------------
     #: A factor model that is rejected is given up only above this RMSEA, where the usual rules of thumb end (Browne and
     #: Cudeck 1993): 20,000 answers to a questionnaire reject every model, and latents still count.
@@ -193,6 +218,8 @@ class Budget:
     #: Runners-up that are kept, and how far below the best they may be: their weight is then below e^-10.
     n_runners: int = 40
     rival: float = 10.0
+    #: Statements of knowledge that are named in one remark.
+    n_statements_named: int = 6
 
 
 BUDGET = Budget()

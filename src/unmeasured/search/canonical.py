@@ -17,10 +17,8 @@ import numpy as np
 
 from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.paper.state import State
-
-# Correlations that differ by less are equal. Moments of rows in another order of columns differ by some 1e-15.
-_DIGITS = 10
 
 
 def canonical(sample: Sample) -> Sample:
@@ -36,7 +34,7 @@ def canonical(sample: Sample) -> Sample:
     (True, True)
     """
     corr = _rounded(sample)
-    sizes = -np.sort(-np.abs(corr).round(_DIGITS - 1), axis=1)
+    sizes = -np.sort(-np.abs(corr).round(BUDGET.digits - 1), axis=1)
     order = sorted(range(len(corr)), key=lambda j: ([-size for size in sizes[j].tolist()], sample.names[j]))
     return Sample(tuple(sample.names[j] for j in order), np.ascontiguousarray(corr[np.ix_(order, order)]), sample.n)
 
@@ -46,7 +44,7 @@ def _rounded(sample: Sample) -> Floats:
 
     Rows whose correlations are so close to singular that this might matter are refused before.
     """
-    return np.array(sample.corr) if sample.mean is None else np.asarray(sample.corr.round(_DIGITS))
+    return np.array(sample.corr) if sample.mean is None else np.asarray(sample.corr.round(BUDGET.digits))
 
 
 def in_order_of(state: State, names: Sequence[str]) -> tuple[State, tuple[int, ...]]:

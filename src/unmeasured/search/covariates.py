@@ -52,11 +52,6 @@ from unmeasured.search.structural import StructuralFit, StructuralModel, SummedB
 from unmeasured.search.trace import Step, Trace
 from unmeasured.sem.fit import fit_many
 
-# Score tests that differ by less, relatively, are of effects that the data cannot tell apart.
-_SAME_TEST = 1e-4
-# Correlations of rows without the digits that depend on the order of columns.
-_DIGITS = 10
-
 
 @dataclass(frozen=True)
 class DirectEffect:
@@ -137,7 +132,7 @@ def discover_with_roles(
     whole = replace(sample, covariates=roles.covariates, outcomes=roles.outcomes)
     measured = search(whole.given_covariates().select(items), (known.about_groups if known else None) or None)
     joint = whole.select((*items, *roles.covariates, *roles.outcomes))
-    corr = np.array(joint.corr if joint.mean is None else joint.corr.round(_DIGITS))
+    corr = np.array(joint.corr if joint.mean is None else joint.corr.round(BUDGET.digits))
     n = effective_n(sample.n, measured.tolerance)
     model = StructuralModel(model_of_class(measured.cpdag, items), roles.covariates, roles.outcomes)
     decided = known_paths(model, known, max_group_size)
@@ -293,7 +288,7 @@ class StructuralSearch:
             )
             if not is_kept:
                 return nears
-            same = np.flatnonzero(tests >= (1.0 - _SAME_TEST) * tests[best]).tolist()
+            same = np.flatnonzero(tests >= (1.0 - BUDGET.same_test) * tests[best]).tolist()
             equals = [candidates[k] for k in same if k != best and candidates[k][0] == c]
             instead = tuple(model.measurement.observed[k] for _, k in equals)
             self.found.append(DirectEffect(*names, float(tests[best]), len(self.samples), instead))

@@ -12,18 +12,11 @@ from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.levels import Level
 from unmeasured.remarks import distrust
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.trace import Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
 from unmeasured.sem.rank import rank_shortfall
-
-# A variable is set apart as belonging nowhere when its independence of all others cannot be rejected at this
-# level: high, since a weak indicator is better kept.
-_ALONE = 0.1
-# A model is rejected when its misfit is beyond chance at this level.
-REJECTED = 1e-3
-# Above this RMSEA the usual rules of thumb call a fit unacceptable.
-_BAD_FIT = 0.1
 
 
 @dataclass(frozen=True)
@@ -56,7 +49,7 @@ class Discovery:
 
 def is_rejected(fit: Fit) -> bool:
     """Whether the misfit of a model is far beyond chance."""
-    return fit.df > 0 and fit.pvalue < REJECTED
+    return fit.df > 0 and fit.pvalue < BUDGET.rejected
 
 
 def independent_variables(sample: Sample) -> tuple[str, ...]:
@@ -65,7 +58,9 @@ def independent_variables(sample: Sample) -> tuple[str, ...]:
     alone = []
     for j, name in enumerate(sample.names):
         shortfall = rank_shortfall(sample.corr, [j], 0)
-        shared = shortfall > 1e-10 if math.isinf(sample.n) else p_value(2.0 * sample.n * shortfall, n - 1) < _ALONE
+        shared = (
+            shortfall > 1e-10 if math.isinf(sample.n) else p_value(2.0 * sample.n * shortfall, n - 1) < BUDGET.alone
+        )
         if not shared:
             alone.append(name)
     return tuple(alone)
@@ -133,7 +128,7 @@ def remarks_on_fit(fit: Fit) -> list[str]:
                 "that load on everything."
             )
         )
-    if fit.rmsea > _BAD_FIT:
+    if fit.rmsea > BUDGET.unacceptable_rmsea:
         remarks.append(
             distrust(
                 f"The model found describes the data badly (RMSEA {fit.rmsea:.3f}): these variables may not be the "

@@ -23,11 +23,6 @@ from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.paper.state import latent_names
 from unmeasured.search.proposals import RankGains, assemble, find_clusters, proposals
 
-# A difference in BIC above this is very strong evidence (Kass and Raftery 1995).
-_VERY_STRONG = 10.0
-# Statements that are told in one remark.
-_MOST_TOLD = 6
-
 NOT_COMPARED = "What the knowledge costs was not computed; price_knowledge=True searches a second time to tell."
 
 
@@ -143,13 +138,13 @@ def cost_in_words(knowledge: Knowledge, with_it: float, without: float, free: CP
     if cost < 0.05:
         return f"The knowledge given costs nothing: without it the search finds nothing better (BIC {without:.1f})."
     broken = violated(free, knowledge)
-    told = "; ".join(map(str, broken[:_MOST_TOLD]))
-    if len(broken) > _MOST_TOLD:
-        told += f"; and {len(broken) - _MOST_TOLD} more"
+    told = "; ".join(map(str, broken[: BUDGET.n_statements_named]))
+    if len(broken) > BUDGET.n_statements_named:
+        told += f"; and {len(broken) - BUDGET.n_statements_named} more"
     text = f"The knowledge given costs {cost:.1f} of BIC against the search without it (BIC {without:.1f})"
     text += f", which contradicts: {told}." if told else "."
-    if cost > _VERY_STRONG:
-        text += f" The data speak against it: a difference above {_VERY_STRONG:g} is very strong evidence."
+    if cost > BUDGET.very_strong:
+        text += f" The data speak against it: a difference above {BUDGET.very_strong:g} is very strong evidence."
     return text
 
 

@@ -55,12 +55,6 @@ from unmeasured.search.trace import Step, Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.solve import Check, Problem, solve
 
-# Moves that are fitted at a time: other parents of single items, and groups of latents merged.
-_N_PARENTS, _N_MERGED = 8, 6
-# A fit of the climb stops once a step is predicted to gain less than this in total log-likelihood.
-_GAIN = 1e-3
-_STEPS = 60
-
 
 class Search(Protocol):
     """The search of one sample, with what is known, and from answers to similar data."""
@@ -122,7 +116,12 @@ class JointScore:
             problems = [Problem(m.pattern_along(a), sample) for m, a in zip(structural, arcs, strict=True)]
             starts = [problem.unknown for problem in problems]
             solutions = solve(
-                problems, starts, gain=_GAIN, max_steps=_STEPS, n_threads=self.n_threads, check=self.check
+                problems,
+                starts,
+                gain=BUDGET.fit_gain,
+                max_steps=BUDGET.most_steps,
+                n_threads=self.n_threads,
+                check=self.check,
             )
             for key, own, problem, solution in zip(new, structural, problems, solutions, strict=True):
                 fitted[key].append(StructuralFit(own, problem, solution.x, max(solution.discrepancy, 0.0)))
@@ -185,9 +184,9 @@ class JointScore:
         rise = value - value[now][:, None]
         rise[now] = -np.inf
         likely = np.argwhere(rise > -BUDGET.slack)
-        order = np.argsort(-rise[likely[:, 0], likely[:, 1]], kind="stable")[: 4 * _N_PARENTS]
+        order = np.argsort(-rise[likely[:, 0], likely[:, 1]], kind="stable")[: 4 * BUDGET.n_of_kind]
         single = [model.with_parents(int(j), int(masks[c])) for j, c in likely[order]]
-        single = [other for other in single if other.is_valid][:_N_PARENTS]
+        single = [other for other in single if other.is_valid][: BUDGET.n_of_kind]
         together = model
         for j in range(len(model.parents)):
             c = int(rise[j].argmax())
@@ -199,7 +198,9 @@ class JointScore:
             for g in range(G)
             if mask >> g & 1 and mask != 1 << g
         ]
-        merged = sorted(combinations(range(G), 2), key=lambda pair: -self._closeness(found, *pair))[:_N_MERGED]
+        merged = sorted(combinations(range(G), 2), key=lambda pair: -self._closeness(found, *pair))[
+            : BUDGET.n_merged_over_people
+        ]
         new = [together, *single, *drops, *(_merged(model, a, b) for a, b in merged)]
         return list({other.key: other for other in new if other.key != model.key and other.is_valid}.values())
 

@@ -25,7 +25,6 @@ from unmeasured.knowledge.rules import Rules
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Improve, Log, Proposal, climb
 from unmeasured.search.clock import Clock
-from unmeasured.search.discovery import REJECTED
 from unmeasured.search.guided import conformed, guided_proposals, is_allowed
 from unmeasured.search.model import FactorModel
 from unmeasured.search.moves import REBUILDING, RESTRUCTURING, ClosedForms, Move, Situation, other_parents
@@ -108,7 +107,7 @@ class Refinement:
         discrepancy = np.linalg.slogdet(found.implied)[1] + np.trace(np.linalg.solve(found.implied, sample.corr))
         chi2 = sample.n * float(discrepancy - sample.log_det_corr - n)
         df = n * (n + 1) // 2 - self.score.dimension(found.model)
-        return df > 0 and p_value(chi2, df) < REJECTED and rmsea(chi2, df, sample.n) > BUDGET.misfit_rmsea
+        return df > 0 and p_value(chi2, df) < BUDGET.rejected and rmsea(chi2, df, sample.n) > BUDGET.misfit_rmsea
 
     def situation(self, found: Found) -> Situation:
         """What moves may look at; the last one is remembered, since one move after the other asks for it."""

@@ -26,15 +26,6 @@ from unmeasured.search.score import GroupBic, LikelihoodScore, Scorable
 from unmeasured.sem.parameters import Pattern
 from unmeasured.sem.solve import Check, Problem, never, solve, solve_with_restarts
 
-# Other starts for the fit that all others begin from, where it looks trapped.
-_RESTARTS = 2
-# The part of a variable's variance that its causes leave at least, in starting values.
-_LEAST_LEFT = 1e-3
-# A rise has to be more than rounding, per sample.
-_LEAST_RISE = 1e-12
-# A part of the information on an effect that the other parameters leave; below this there is none.
-_NO_INFORMATION = 1e-6
-
 
 @dataclass(frozen=True, eq=False)
 class StructuralModel:
@@ -175,7 +166,9 @@ class StructuralFit:
         arcs = model.full(paths)
         problem = Problem(model.pattern_along(arcs), sample)
         if near is None:
-            (solution,) = solve_with_restarts([problem], n_restarts=_RESTARTS, n_threads=n_threads, check=check)
+            (solution,) = solve_with_restarts(
+                [problem], n_restarts=BUDGET.n_restarts_if_trapped, n_threads=n_threads, check=check
+            )
         else:
             start = near.start_within(problem.pattern, arcs)
             (solution,) = solve([problem], [start], n_threads=n_threads, check=check)
@@ -221,7 +214,7 @@ class StructuralFit:
             for v in own:
                 slopes = np.linalg.solve(self.cov[np.ix_(above, above)], self.cov[above, v]) if above else np.zeros(0)
                 between[above, v] = slopes
-                left = max(self.cov[v, v] - float(slopes @ self.cov[above, v]), _LEAST_LEFT * self.cov[v, v])
+                left = max(self.cov[v, v] - float(slopes @ self.cov[above, v]), BUDGET.least_left * self.cov[v, v])
                 if v < m:
                     unit[v] = np.sqrt(left)  # latents are measured in units of what their causes leave
                 else:
@@ -251,7 +244,7 @@ class StructuralFit:
         old = np.setdiff1d(np.arange(len(H)), new)
         solved = np.linalg.lstsq(H[np.ix_(old, old)], H[np.ix_(old, new)], rcond=1e-12)[0]
         left = np.diag(H)[new] - np.einsum("ij,ij->j", H[np.ix_(old, new)], solved)
-        known = left > _NO_INFORMATION * np.diag(H)[new]
+        known = left > BUDGET.no_information * np.diag(H)[new]
         return np.where(known, slope[new] ** 2 / (2.0 * np.where(known, left, 1.0)), 0.0)
 
 
@@ -355,7 +348,7 @@ def _climbed(model: StructuralModel, predicted: GroupBic, paths: Paths) -> Marks
     while True:
         masks = row_masks(arcs.T)
         reaches = _reaches(arcs)
-        best, move = _LEAST_RISE, None
+        best, move = BUDGET.least_rise_per_sample, None
         for a in range(K):
             for b in range(K):
                 if a == b or paths.required[a, b]:

@@ -38,7 +38,7 @@ from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical, in_order_of
 from unmeasured.search.clock import Clock
-from unmeasured.search.discovery import REJECTED, Discovery, is_rejected, remarks_on_fit, with_isolated
+from unmeasured.search.discovery import Discovery, is_rejected, remarks_on_fit, with_isolated
 from unmeasured.search.guided import paths_of
 from unmeasured.search.hierarchy import raise_levels
 from unmeasured.search.latent_graph import LatentTest
@@ -113,7 +113,7 @@ def no_model_holds(sample: Sample, check: Check = never) -> bool:
         discrepancy = ml_discrepancy(sample.corr, m, check)  # NaN: not known either
     except Stopped:
         return False
-    return not math.isnan(discrepancy) and p_value(sample.n * discrepancy, df) < REJECTED
+    return not math.isnan(discrepancy) and p_value(sample.n * discrepancy, df) < BUDGET.rejected
 
 
 @dataclass(frozen=True)
