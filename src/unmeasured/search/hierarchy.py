@@ -40,7 +40,7 @@ from unmeasured.search.paper.state import State
 from unmeasured.search.raised import Raised, RaisedClass, RaisedModel, extended, raised_fit
 from unmeasured.search.score import BicScore, Fitted, GroupBic
 from unmeasured.search.trace import Recorder, Steps
-from unmeasured.sem.parameters import Pattern
+from unmeasured.sem.parameters import Pattern, pattern_of_effects
 from unmeasured.sem.savings import effects_along
 from unmeasured.sem.solve import Check, Problem, never, solve
 
@@ -234,21 +234,9 @@ def _along(effects: Floats, cov: Floats) -> Floats:
 
 def _small_pattern(k: int, t: int, b: int, source: Ints, target: Ints) -> Pattern:
     """Directions with unit variance, causes with unit noise, and latents of the blocks with their own."""
-    n_edges, nodes = len(source), np.arange(k + t + b)
-    slots = np.full(k + t + b, -1)
-    slots[k + t :] = np.arange(n_edges, n_edges + b)
-    return Pattern(
-        names=tuple(map(str, nodes)),
-        observed=np.concatenate([nodes[:k], nodes[k + t :]]),
-        source=source,
-        target=target,
-        slot=np.arange(n_edges),
-        fixed=np.zeros(n_edges),
-        first=nodes,
-        second=nodes,
-        slot2=slots,
-        fixed2=(nodes < k + t).astype(float),
-    )
+    nodes = np.arange(k + t + b)
+    seen = np.concatenate([nodes[:k], nodes[k + t :]])
+    return pattern_of_effects(tuple(map(str, nodes)), seen, source, target, nodes[k + t :])
 
 
 def promising(score: LatentScore, may_join: Sequence[int], check: Check) -> list[Predicted]:

@@ -18,7 +18,7 @@ from unmeasured.arrays import Bools, Ints, Marks
 from unmeasured.graphs import CPDAG, DAG, Variables, class_over_groups
 from unmeasured.graphs.bitsets import adjacency_of, row_masks, topological_order
 from unmeasured.search.paper.state import Group, State, graph_variables, latent_names
-from unmeasured.sem.parameters import Pattern
+from unmeasured.sem.parameters import Pattern, pattern_of_effects
 
 
 @dataclass(frozen=True)
@@ -91,23 +91,9 @@ class FactorModel:
         return self._pattern(causes_first[source], target)
 
     def _pattern(self, source: Ints, target: Ints) -> Pattern:
-        m, n = self.n_latents, len(self.observed)
-        n_edges = len(source)
-        nodes = np.concatenate([np.arange(m, m + n), np.arange(m)])
-        slots = np.full(m + n, -1)
-        slots[:n] = np.arange(n_edges, n_edges + n)
-        return Pattern(
-            names=(*latent_names(self.observed, m), *self.observed),
-            observed=nodes[:n],
-            source=source,
-            target=target,
-            slot=np.arange(n_edges),
-            fixed=np.zeros(n_edges),
-            first=nodes,
-            second=nodes,
-            slot2=slots,
-            fixed2=(nodes < m).astype(float),
-        )
+        m = self.n_latents
+        items = np.arange(m, m + len(self.observed))
+        return pattern_of_effects((*latent_names(self.observed, m), *self.observed), items, source, target, items)
 
     @cached_property
     def state(self) -> State:

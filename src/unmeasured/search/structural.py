@@ -23,7 +23,7 @@ from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import Group, State, latent_names
 from unmeasured.search.score import GroupBic, LikelihoodScore, Scorable
-from unmeasured.sem.parameters import Pattern
+from unmeasured.sem.parameters import Pattern, pattern_of_effects
 from unmeasured.sem.solve import Check, Problem, never, solve, solve_with_restarts
 
 
@@ -125,22 +125,8 @@ class StructuralModel:
         order = topological_order(row_masks(arcs.T), row_masks(arcs))
         sources = np.array([v for node in order for v in self.variables_of[node]], dtype=np.int64)
         row, target = causes[sources].nonzero()
-        n_edges = len(row)
-        nodes = np.concatenate([np.arange(m, d), np.arange(m)])
-        slots = np.full(d, -1)
-        slots[: d - m] = np.arange(n_edges, n_edges + d - m)
-        return Pattern(
-            names=(*latent_names(self.observed, m), *self.observed),
-            observed=nodes[: d - m],
-            source=sources[row],
-            target=target,
-            slot=np.arange(n_edges),
-            fixed=np.zeros(n_edges),
-            first=nodes,
-            second=nodes,
-            slot2=slots,
-            fixed2=(nodes < m).astype(float),
-        )
+        names, seen = (*latent_names(self.observed, m), *self.observed), np.arange(m, d)
+        return pattern_of_effects(names, seen, sources[row], target, seen)
 
 
 @dataclass(frozen=True, eq=False)

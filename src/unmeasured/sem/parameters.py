@@ -265,6 +265,25 @@ def scaled_by_variance(model: Model) -> Model:
     return Model(model.names, model.latents, tuple(rows), covariates=model.covariates)
 
 
+def pattern_of_effects(names: tuple[str, ...], observed: Ints, source: Ints, target: Ints, own: Ints) -> Pattern:
+    """Every effect free; the nodes ``own`` have free residual variances, in this order, and the others one of 1."""
+    n_edges, n_own = len(source), len(own)
+    nodes = np.concatenate([own, np.setdiff1d(np.arange(len(names)), own)])
+    is_own = np.arange(len(names)) < n_own
+    return Pattern(
+        names=names,
+        observed=observed,
+        source=source,
+        target=target,
+        slot=np.arange(n_edges),
+        fixed=np.zeros(n_edges),
+        first=nodes,
+        second=nodes,
+        slot2=np.where(is_own, n_edges + np.arange(len(names)), -1),
+        fixed2=(~is_own).astype(float),
+    )
+
+
 def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
     """The pattern of a graph, straight from its matrix: the same as that of :func:`model_of`, sooner."""
     if isinstance(graph, Model):
