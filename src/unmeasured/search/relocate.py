@@ -24,6 +24,7 @@ import numpy as np
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.search.budget import BUDGET
 from unmeasured.sem.kernels import compiled, inner
+from unmeasured.sem.savings import solve_among
 from unmeasured.sem.solve import Check, never
 
 # Residual variance a variable keeps where a regression leaves it less than none (a Heywood case in the making), and at
@@ -40,27 +41,12 @@ def regress(
     """Regress a variable on the predictions of some latents: its noise and its log-likelihood per sample.
 
     ``moment`` (m, m) and ``cross`` (m,) are the moments of the predictions among themselves and with the variable, V
-    (m, m) their uncertainty; ``b`` becomes the coefficients. By Cholesky, in place: the systems have one to a dozen
-    equations.
+    (m, m) their uncertainty; ``b`` becomes the coefficients: the systems have one to a dozen equations.
     """
     q = parents.shape[0]
     for i in range(q):
         b[i] = cross[parents[i]]
-        for k in range(i + 1):
-            s = moment[parents[i], parents[k]]
-            if i == k:
-                s = s * (1.0 + 1e-9) + 1e-12
-            for t in range(k):
-                s -= A[i, t] * A[k, t]
-            A[i, k] = np.sqrt(max(s, 1e-12)) if i == k else s / A[k, k]
-    for i in range(q):
-        for t in range(i):
-            b[i] -= A[i, t] * b[t]
-        b[i] /= A[i, i]
-    for i in range(q - 1, -1, -1):
-        for t in range(i + 1, q):
-            b[i] -= A[t, i] * b[t]
-        b[i] /= A[i, i]
+    solve_among(parents, moment, 1e-9, A, b)
     left, uncertain = variance, 0.0
     for i in range(q):
         left -= b[i] * cross[parents[i]]

@@ -13,7 +13,7 @@ from itertools import accumulate
 import numpy as np
 
 from unmeasured.arrays import Floats, Ints, Marks
-from unmeasured.sem.kernels import compiled
+from unmeasured.sem.kernels import compiled, inner
 
 
 @compiled
@@ -31,6 +31,31 @@ def covariance_along(effects: Floats, Phi: Floats) -> None:
             Phi[j, j] += Phi[j, k] * effects[k, j]
 
 
+@inner
+def solve_among(of: Ints, M: Floats, ridge: float, A: Floats, b: Floats) -> None:
+    """Solve ``M[of, of] x = b`` in place, A being scratch: a few equations that may be nearly the same.
+
+    By Cholesky with pivots that stay positive; :func:`unmeasured.sem.kernels.cholesky` refuses such systems instead.
+    """
+    q = of.shape[0]
+    for i in range(q):
+        for k in range(i + 1):
+            s = M[of[i], of[k]]
+            if i == k:
+                s = s * (1.0 + ridge) + 1e-3 * ridge
+            for t in range(k):
+                s -= A[i, t] * A[k, t]
+            A[i, k] = np.sqrt(max(s, 1e-12)) if i == k else s / A[k, k]
+    for i in range(q):
+        for t in range(i):
+            b[i] -= A[i, t] * b[t]
+        b[i] /= A[i, i]
+    for i in range(q - 1, -1, -1):
+        for t in range(i + 1, q):
+            b[i] -= A[t, i] * b[t]
+        b[i] /= A[i, i]
+
+
 @compiled
 def effects_along(effects: Floats, Phi: Floats, causes: Marks, out: Floats) -> None:
     """Effects ``out`` (m, m + n) of latents with covariance ``Phi`` if only some cause others: ``causes`` (m, m).
@@ -46,21 +71,11 @@ def effects_along(effects: Floats, Phi: Floats, causes: Marks, out: Floats) -> N
             if causes[i, j]:
                 of[q] = i
                 q += 1
-        for i in range(q):  # Cholesky, and forwards
+        for i in range(q):
             b[i] = Phi[of[i], j]
-            for k in range(i + 1):
-                s = Phi[of[i], of[k]]
-                for t in range(k):
-                    s -= A[i, t] * A[k, t]
-                A[i, k] = np.sqrt(max(s, 1e-12)) if i == k else s / A[k, k]
-            for t in range(i):
-                b[i] -= A[i, t] * b[t]
-            b[i] /= A[i, i]
+        solve_among(of[:q], Phi, 0.0, A, b)
         left = Phi[j, j]
-        for i in range(q - 1, -1, -1):  # backwards
-            for t in range(i + 1, q):
-                b[i] -= A[t, i] * b[t]
-            b[i] /= A[i, i]
+        for i in range(q):
             out[of[i], j] = b[i]
             left -= b[i] * Phi[of[i], j]
         unit[j] = np.sqrt(max(left, 1e-3 * Phi[j, j]))
