@@ -16,8 +16,8 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -27,6 +27,7 @@ import typer
 import unmeasured as um
 from unmeasured.errors import listing, nearest
 from unmeasured.files import csv_text, write_bytes, write_folder, write_text
+from unmeasured.remarks import Remark, severity_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +59,8 @@ _NOTHING_YET = (
 _OVERTIME = 1.0
 # Seconds that the second view of a report, without tolerance, may take at the least.
 _EXACT_AT_LEAST = 10.0
+# Seconds that a confirmation in other rows has in any case, also where a search took all the time.
+_CONFIRMED_IN = 1.0
 # When the command began, by the clock and in processor time; main() says so again.
 _began = time.monotonic(), time.process_time()
 # The part of a time limit that loading libraries may take: a search has the rest.
@@ -94,16 +97,39 @@ class Preparing:
     na: tuple[float, ...] = ()
     reverse: Sequence[str] = ()
     sheet: str | None = None
+    totals: Mapping[str, float] = field(default_factory=dict)  # what answers to reversed items were taken from
 
     @classmethod
-    def of(cls, exclude: list[str] | None, na: str, reverse: list[str] | None, sheet: str | None) -> Preparing:
+    def of(
+        cls,
+        exclude: list[str] | None,
+        na: str | None,
+        reverse: list[str] | None,
+        sheet: str | None,
+        models: Iterable[Path] = (),
+    ) -> Preparing:
+        """From the options; what they leave out is done as it was for the results among the models."""
         try:
-            codes = tuple(float(part) for part in na.split(",") if part.strip())
+            codes = tuple(float(part) for part in (na or "").split(",") if part.strip())
         except ValueError:
             raise um.UnmeasuredError(
                 f"--na takes numbers with commas between them, such as 9,99; got {na!r}."
             ) from None
-        return cls(tuple(exclude or ()), codes, tuple(reverse or ()), sheet)
+        items = tuple(part for part in reverse or () if part.strip())
+        runs = [_run(path).about for path in models if path.suffix == ".json"]
+        before = {(about.na, tuple(sorted(about.reversed_items.items()))) for about in runs}
+        if len(before) > 1 and (na is None or reverse is None):
+            raise um.UnmeasuredError(
+                "These results are of rows that were prepared in different ways. Give --na and --reverse, '' for none."
+            )
+        was, totals = before.pop() if len(before) == 1 else ((), ())
+        return cls(
+            tuple(exclude or ()),
+            was if na is None else codes,
+            tuple(name for name, _ in totals) if reverse is None else items,
+            sheet,
+            dict(totals),
+        )
 
 
 FileArgument = Annotated[
@@ -124,7 +150,7 @@ ExcludeOption = Annotated[
     list[str] | None,
     typer.Option("--exclude", "-x", help="Variables to leave out, written as in --columns; may be given again."),
 ]
-NaOption = Annotated[str, typer.Option("--na", help="Codes of missing answers, such as '9,99'.")]
+NaOption = Annotated[str | None, typer.Option("--na", help="Codes of missing answers, such as '9,99'.")]
 ReverseOption = Annotated[
     list[str] | None, typer.Option("--reverse", help="Items to reverse, written as in --columns; may be given again.")
 ]
@@ -184,7 +210,7 @@ def discover(
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
-    na: NaOption = "",
+    na: NaOption = None,
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
@@ -219,7 +245,7 @@ def discover(
 
     Example: unmeasured discover answers.csv --columns 'q*' --covariates age,female --outcomes sick_days --out report
     """
-    from unmeasured.report.run import About
+    from unmeasured.report.run import About, group_steps
 
     known = None if knowledge is None else um.Knowledge.read(knowledge)
     search = um.LGES(
@@ -247,7 +273,14 @@ def discover(
     except KeyboardInterrupt:
         raise Interrupted(_NOTHING_YET) from None
     search.set_params(covariates=sample.covariates, outcomes=sample.outcomes)
-    about = About(title=title, data=file.name, command=_command(), na=made.na, reversed_items=dict(made.reversed_items))
+    about = About(
+        title=title,
+        data=file.name,
+        command=_command(),
+        na=made.na,
+        reversed_items=dict(made.reversed_items),
+        groups=groups or "",
+    )
     reserved = _after_search(len(sample.names), time_limit, is_written=out is not None)
     until = None if time_limit is None else began + time_limit - reserved
     run = _searched(
@@ -255,13 +288,15 @@ def discover(
         plain_names=plain_names, quiet=quiet or as_json, is_written=out is not None, until=until,
     )  # fmt: skip
     if others_rows is not None:
-        confirmed = um.confirm(run.result, others_rows)
+        left = None if time_limit is None else max(began + time_limit - reserved - time.monotonic(), _CONFIRMED_IN)
+        confirmed = um.confirm(run.result, others_rows, time_limit=left)
         notes = (*run.about.notes, *confirmed.sentences)
         run = replace(run, result=confirmed.result, about=replace(run.about, notes=notes))
         _say("\n".join(["Confirmed in other rows", *(f"  - {x}" for x in confirmed.sentences), ""]), quiet or as_json)
     shared = _shared(run, sample) if groups is not None and run.result.graph.latents else None
     if shared is not None:
-        run = replace(run, about=replace(run.about, notes=(*run.about.notes, *shared.sentences)))
+        notes = (*run.about.notes, *shared.sentences)
+        run = replace(run, about=replace(run.about, notes=notes, group_steps=group_steps(shared)))
     _finish(
         run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit, shared=shared
     )
@@ -323,7 +358,7 @@ def _parts(
         raise um.DataError("--confirm and --groups do not go together yet. Leave one of them out.")
     if n is not None:
         raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
-    made = _table(file, columns, n, header, how, keep=by, asked=asked)
+    made = _table(file, columns, n, header, how, keep=[by] if by else [], asked=asked)
     first, second = (
         _as_sample(replace(made, frame=part.drop(columns=[by] if by else [])), None, cor, missing, asked, check)
         for part in um.split_rows(made.frame, share, by=by, rng=seed)
@@ -405,7 +440,9 @@ def _searched(
     run = run_of(watched, about=replace(about, seconds=seconds), published=others, exact=exact)
     # Whether somebody watched is nothing a reader of the result needs to know.
     method = " ".join(repr(search).split())
-    result = replace(run.result, method=method, options=search.get_params())
+    remarks = tuple(Remark(in_options(remark), severity_of(remark)) for remark in run.result.remarks)
+    result = replace(run.result, method=method, options=search.get_params(), remarks=remarks)
+    run = replace(run, about=replace(run.about, notes=tuple(map(in_options, run.about.notes))))
     return replace(run, result=result if plain_names else result.rename())
 
 
@@ -556,10 +593,12 @@ def _renaming(pair: str) -> tuple[str, str]:
 def fit_file(
     model: ModelArgument,
     file: FileArgument,
+    columns: ColumnsOption = None,
+    exclude: ExcludeOption = None,
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
-    na: NaOption = "",
+    na: NaOption = None,
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
@@ -573,10 +612,12 @@ def fit_file(
 ) -> None:
     """Fit a model to a file and print estimates and fit indices.
 
+    With a result.json as the model, --na and --reverse are those of its run unless they are given.
+
     Example: unmeasured fit model.lav matrix.csv --n 301
     """
     asked = _model(model)
-    how = Preparing.of(None, na, reverse, sheet)
+    how = Preparing.of(exclude, na, reverse, sheet, [] if n is not None else [model])
     options: dict[str, Any] = {}
     if estimator != "ML" or groups is not None or equal or missing == "fiml":
         if n is not None:
@@ -587,9 +628,12 @@ def fit_file(
         options = {"estimator": estimator, "groups": groups, "equal": shared, "missing": missing}
         # With these, "auto" is what the estimator asks for: polychoric correlations for WLSMV, else Pearson's.
         options["cor"] = None if cor in ("auto", "pearson") else cor
-        data: Any = _table(file, None, None, header, how, models=[asked], keep=groups).frame
+        made = _table(file, columns, None, header, how, models=[asked], keep=[groups] if groups else [])
+        data: Any = made.frame
+        remarks = made.notes
     else:
-        data = _sample(file, None, n, cor, missing, header, how, models=[asked])
+        data = _sample(file, columns, n, cor, missing, header, how, models=[asked])
+        remarks = data.remarks
     result = um.fit(
         asked.graph if isinstance(asked, um.Result) else asked,
         data,
@@ -597,12 +641,16 @@ def fit_file(
         scale_latents="first-indicator" if first_indicator else "variance",
         **options,
     )
-    if not as_json and not options and not quiet:
-        for remark in data.remarks:
-            typer.echo(f"Data: {in_options(remark)}")
+    _show_remarks(remarks, quiet or as_json)
     _say(_fit_as_json(result) if as_json else result.summary(), quiet and not as_json)
     if not (result.converged and result.admissible):
         raise typer.Exit(1)
+
+
+def _show_remarks(remarks: Iterable[str], quiet: bool) -> None:
+    """What was done to the data of a command, and what is wrong with them."""
+    for remark in remarks:
+        _say(f"Data: {in_options(remark)}", quiet)
 
 
 def _fit_as_json(fit: um.Fit) -> str:
@@ -616,10 +664,12 @@ def _fit_as_json(fit: um.Fit) -> str:
 def compare(
     models: Annotated[list[Path], typer.Argument(help="Model files: lavaan text, or a result.json.")],
     file: FileArgument,
+    columns: ColumnsOption = None,
+    exclude: ExcludeOption = None,
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
-    na: NaOption = "",
+    na: NaOption = None,
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
@@ -631,9 +681,10 @@ def compare(
     Example: unmeasured compare mine.lav theirs.lav report/result.json matrix.csv --n 301
     """
     asked = {_model_name(path, models): _model(path) for path in models}
-    how = Preparing.of(None, na, reverse, sheet)
-    sample = _sample(file, None, n, cor, missing, header, how, models=asked.values())
+    how = Preparing.of(exclude, na, reverse, sheet, [] if n is not None else models)
+    sample = _sample(file, columns, n, cor, missing, header, how, models=asked.values())
     compared = um.compare_models(asked, sample, correlate_exogenous=correlate_exogenous)
+    _show_remarks(sample.remarks, as_json)
     typer.echo(_comparison_as_json(compared) if as_json else str(compared))
 
 
@@ -657,7 +708,7 @@ def check_file(
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
-    na: NaOption = "",
+    na: NaOption = None,
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
@@ -827,7 +878,7 @@ def _sample(
     header: bool | None = None,
     how: Preparing | None = None,
     *,
-    models: Iterable[Any] = (),
+    models: Collection[Any] = (),
     asked: Asked | None = None,
 ) -> um.Sample:
     """The data of a file: the columns asked for, or those that the models are about, or all."""
@@ -841,15 +892,15 @@ def _table(
     header: bool | None = None,
     how: Preparing | None = None,
     *,
-    models: Iterable[Any] = (),
-    keep: str | None = None,
+    models: Collection[Any] = (),
+    keep: Sequence[str] = (),
     asked: Asked | None = None,
 ) -> Prepared:
-    """The table of a file, prepared; ``keep``: a column that is no variable but is needed, such as groups of rows."""
+    """The table of a file, prepared; ``keep``: columns that are no variables but are needed, such as groups of rows."""
     from unmeasured.data.prepare import prepared
 
     how, asked = how or Preparing(), asked or Asked()
-    keep = asked.groups if asked.groups is not None else keep
+    keep = [asked.groups] if asked.groups is not None else keep
     columns = [*columns, *asked.covariates, *asked.outcomes] if columns else columns
     if n is not None and asked.groups is not None:
         raise um.DataError("--groups needs rows; --n says that the file is a matrix.")
@@ -858,17 +909,30 @@ def _table(
             raise um.UnmeasuredError("--na, --reverse and --sheet are for rows; --n says that the file is a matrix.")
         matrix = um.read_matrix(file)
         matrix.columns = matrix.index = matrix.columns.map(str)
-        chosen = prepared(matrix, columns=columns or _used(models, list(matrix.columns)), exclude=how.exclude)
+        used = _used(models, list(matrix.columns))
+        chosen = _narrowed(prepared(matrix, columns=columns or used, exclude=how.exclude), used if models else ())
         return replace(chosen, frame=matrix.loc[chosen.frame.columns, chosen.frame.columns])
     frame = _rows(file, header, how.sheet)
     known = list(frame.columns)
-    if keep is not None and keep not in known:
-        raise um.DataError(
-            f"There is no column {keep!r} in the file{nearest(keep, known) or '.'} It has {listing(known)}."
-        )
-    wanted = [name for name in (columns or _used(models, known)) if columns or name != keep]
-    made = prepared(frame, columns=wanted, exclude=how.exclude, na=how.na, reverse=how.reverse)
-    return made if keep is None else replace(made, frame=made.frame.assign(**{keep: frame[keep]}))
+    for name in keep:
+        if name not in known:
+            raise um.DataError(
+                f"There is no column {name!r} in the file{nearest(name, known) or '.'} It has {listing(known)}."
+            )
+    used = _used(models, known)
+    # Columns that were chosen say what the ends of the scale are, also for a model of some of them.
+    wanted = columns or [name for name in (known if how.exclude else used) if name not in keep]
+    made = prepared(frame, columns=wanted, exclude=how.exclude, na=how.na, reverse=how.reverse, totals=how.totals)
+    made = _narrowed(made, used if models else ())
+    return replace(made, frame=made.frame.assign(**{name: frame[name] for name in keep})) if keep else made
+
+
+def _narrowed(made: Prepared, used: Sequence[str]) -> Prepared:
+    """The columns that models speak of, all of which must have been chosen."""
+    left_out = [name for name in used if name not in made.frame.columns]
+    if left_out:
+        raise um.DataError(f"The model needs variables that --columns or --exclude leaves out: {listing(left_out)}.")
+    return replace(made, frame=made.frame[list(used)]) if used else made
 
 
 def _rows(file: Path, header: bool | None, sheet: str | None) -> pd.DataFrame:
@@ -1057,6 +1121,10 @@ _IN_OPTIONS = tuple(
         (r"Name its encoding, such as encoding='latin-1' for older files", "Save it in UTF-8"),
         (r", such as encoding='utf-16'", "; save it in UTF-8"),
         (r"criterion=\"bic\"", "this criterion"),
+        (r"\(covariates=, outcomes=\)", "(--covariates, --outcomes)"),
+        (r"Give the text that to_json wrote", "Give a result.json that unmeasured wrote"),
+        (r"\bn_jobs\b", "--n-jobs"),
+        (r" \(fit_cov of a search\)", ""),
     )
 )
 

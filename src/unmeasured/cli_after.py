@@ -10,6 +10,8 @@ import typer
 import unmeasured as um
 from unmeasured import apa, cli
 from unmeasured.cli import (
+    ColumnsOption,
+    ExcludeOption,
     FileArgument,
     HeaderOption,
     JsonOption,
@@ -42,7 +44,9 @@ def scores(
             "--standardise", help="For a model of a matrix: put rows on its scale by their own means and deviations."
         ),
     ] = False,
-    na: NaOption = "",
+    columns: ColumnsOption = None,
+    exclude: ExcludeOption = None,
+    na: NaOption = None,
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
@@ -50,15 +54,21 @@ def scores(
 ) -> None:
     """Where each row stands on each latent: factor scores, one line for each row of the file, in its order.
 
-    A model in lavaan text is fitted to the file first; a result.json is taken as it is.
+    A model in lavaan text is fitted to the file first; a result.json is taken as it is, and --na and --reverse are
+    those of its run unless they are given.
 
     Example: unmeasured scores report/result.json answers.csv --out scores.csv --keep id --errors
     """
     from unmeasured.data.prepare import chosen_columns
 
-    rows = cli._table(file, None, None, header, cli.Preparing.of(None, na, reverse, sheet)).frame
-    fit = _fitted(model, rows)
-    copied = rows[chosen_columns(keep, list(rows.columns))] if keep else rows[[]]
+    asked = cli._model(model)
+    how = cli.Preparing.of(exclude, na, reverse, sheet, [model])
+    made = cli._table(file, columns, None, header, how, models=[asked])
+    rows, whole = made.frame, cli._rows(file, header, sheet)
+    for note in () if quiet else made.notes:
+        typer.echo(f"Data: {note}", err=True)  # scores may go to the screen
+    fit = asked.fit if isinstance(asked, um.Result) else um.fit(asked, rows)
+    copied = whole[chosen_columns(keep, list(whole.columns))] if keep else whole[[]]
     mean = None
     if standardise:
         rows, mean = _on_its_scale(rows, fit), [0.0] * len(fit.sample.names)
@@ -165,15 +175,6 @@ def _largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
     ]
     rows = pd.DataFrame(pairs, columns=["lhs", "rhs", "residual"]).dropna()
     return rows.sort_values("residual", key=abs, ascending=False, kind="stable").head(most)
-
-
-def _fitted(model: Path, rows: pd.DataFrame) -> um.Fit:
-    """The fit of a result, or of model text to the rows."""
-    asked = cli._model(model)
-    if isinstance(asked, um.Result):
-        return asked.fit
-    chosen = cli._used([asked], list(rows.columns))
-    return um.fit(asked, rows[chosen])
 
 
 def _on_its_scale(rows: pd.DataFrame, fit: um.Fit) -> pd.DataFrame:

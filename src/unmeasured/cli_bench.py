@@ -272,7 +272,7 @@ LabelsOption = Annotated[list[str] | None, typer.Option("--method", help="Only t
 ModelsOption = Annotated[int, typer.Option("--seeds", min=1, help="Random models.")]
 
 
-def _partitions(cases: Sequence[partitions.Case], method: Sequence[str] | None, by: str) -> None:
+def _partitions(cases: Sequence[partitions.Case], method: Sequence[str] | None, by: str, keep_as: str = "") -> None:
     table = partitions.study(cases, method or list(partitions.METHODS))
     for failure in table.get("failure", pd.Series(dtype=object)).dropna().unique():
         typer.echo(f"Failed: {failure}", err=True)
@@ -282,16 +282,22 @@ def _partitions(cases: Sequence[partitions.Case], method: Sequence[str] | None, 
         table = table.assign(all="mean of all")
         by = "all"
     if len(table):
-        typer.echo(partitions.summary(table, by).round(2).to_string(index=False))
+        means = partitions.summary(table, by)
+        typer.echo(means.round(2).to_string(index=False))
+        if keep_as:
+            figures = means.drop(columns=by).set_index("method").round(4)
+            kept = {f"{name} {key}": figures.loc[name, key].item() for name in figures.index for key in figures.columns}
+            _keep(keep_as, kept, keep=True)
 
 
 @bench.command("questionnaires")
 def bench_questionnaires(
     file: Annotated[Path, typer.Argument(help="JSON: {name: {n, names, corr, scales}}, packed with gzip or not.")],
     method: LabelsOption = None,
+    keep: KeepOption = False,
 ) -> None:
     """How the partition of items agrees with the authors' scales (adjusted Rand index), method by method."""
-    _partitions(partitions.questionnaires(file), method, "data")
+    _partitions(partitions.questionnaires(file), method, "data", "questionnaires" if keep else "")
 
 
 @bench.command("hierarchy")

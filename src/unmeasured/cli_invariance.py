@@ -11,6 +11,8 @@ import typer
 import unmeasured as um
 from unmeasured import cli
 from unmeasured.cli import (
+    ColumnsOption,
+    ExcludeOption,
     FileArgument,
     HeaderOption,
     JsonOption,
@@ -34,7 +36,9 @@ def invariance(
     estimator: Annotated[str, typer.Option(help="ML; MLM or MLR where the data are not normal.")] = "ML",
     first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the tables, as CSV files.")] = None,
-    na: NaOption = "",
+    columns: ColumnsOption = None,
+    exclude: ExcludeOption = None,
+    na: NaOption = None,
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
@@ -45,10 +49,13 @@ def invariance(
 
     Example: unmeasured invariance model.lav rows.csv --groups school
     """
-    rows = cli._table(file, None, None, header, cli.Preparing.of(None, na, reverse, sheet)).frame
+    asked = cli._model(model)
+    how = cli.Preparing.of(exclude, na, reverse, sheet, [model])
+    made = cli._table(file, columns, None, header, how, models=[asked], keep=[groups])
+    cli._show_remarks(made.notes, quiet or as_json)
     found = um.invariance(
-        cli._model(model),
-        rows,
+        asked,
+        made.frame,
         groups=groups,
         estimator=estimator,  # type: ignore[arg-type]
         scale_latents="first-indicator" if first_indicator else "variance",

@@ -40,7 +40,7 @@ def stability(
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
-    na: NaOption = "",
+    na: NaOption = None,
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
@@ -68,13 +68,17 @@ def stability(
 
     Example: unmeasured stability answers.csv --columns 'q*' --replicates 200 --records runs.jsonl --out report
     """
+    from unmeasured.replicates.records import refuse_other_files
     from unmeasured.report.run import About, run_of
     from unmeasured.report.write import write_run
     from unmeasured.search.warm import compile_kernels
 
     how = cli.Preparing.of(exclude, na, reverse, sheet)
     asked = cli.Asked.of(covariates, outcomes, None, groups)
-    sample = cli._sample(file, columns, n, cor, missing, header, how, asked=asked)
+    made = cli._table(file, columns, n, header, how, asked=asked)
+    sample = cli._as_sample(made, n, cor, missing, asked)
+    if records is not None:
+        refuse_other_files(records)  # which should not wait for a search
     options = {
         "penalty": penalty,
         "tolerance": cli._tolerance(tolerance),
@@ -107,7 +111,13 @@ def stability(
     _show(stable, threshold, as_json)
     if out is not None:
         about = About(
-            title=title, data=file.name, command=cli._command(), seconds=time.perf_counter() - begun, na=how.na
+            title=title,
+            data=file.name,
+            command=cli._command(),
+            seconds=time.perf_counter() - begun,
+            na=made.na,
+            reversed_items=dict(made.reversed_items),
+            groups=groups or "",
         )
         page = write_run(run_of(search, about=about), out, stability=stable)
         typer.echo(f"\n{cli._where(page)}", err=as_json)
@@ -129,7 +139,7 @@ def path(
     n: SamplesOption = None,
     cor: CorOption = "auto",
     missing: MissingOption = "ml",
-    na: NaOption = "",
+    na: NaOption = None,
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
@@ -146,18 +156,23 @@ def path(
 
     Example: unmeasured path answers.csv --columns 'q*' --out penalties
     """
+    from unmeasured.report.run import About, run_of
     from unmeasured.search.warm import compile_kernels
 
     asked = [_number(part) for part in penalties.split(",")] if penalties else None
     how = cli.Preparing.of(exclude, na, reverse, sheet)
-    sample = cli._sample(file, columns, n, cor, missing, header, how)
+    made = cli._table(file, columns, n, header, how)
+    sample = cli._as_sample(made, n, cor, missing)
     compile_kernels()
     found = um.penalty_path(sample, asked, max_group_size=max_group_size, verbose=sys.stderr.isatty())
     typer.echo(str(found))
     if out is None:
         typer.echo("\nNothing was written; --out FOLDER keeps the model of every step, to be reported and exported.")
         return
-    found.write(out)
+    about = About(
+        data=file.name, command=cli._command(), na=made.na, reversed_items=dict(made.reversed_items)
+    ).with_rows(sample)
+    found.write(out, lambda result: run_of(result, about=about).to_json())
     first = out / f"step-{found.suggested + 1:02d}.json"
     typer.echo(
         f"\nTables, figure and the model of each step: {out}\nRead first: unmeasured report {first} --out report"

@@ -10,9 +10,10 @@ and the usual theory of estimates is right again::
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from unmeasured.data.sample import Sample, as_sample
 from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
 from unmeasured.remarks import by_consequence, distrust
 from unmeasured.search.base import Search
+from unmeasured.search.clock import Clock
 from unmeasured.sem.fit import fit_many
 
 _INDICES = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr")
@@ -59,13 +61,18 @@ def split_rows(
         raise DataError(
             f"split_rows takes a data frame, so that both parts keep their names; got {type(rows).__name__}."
         )
-    if not 0.0 < share < 1.0:
+    if isinstance(share, bool) or not isinstance(share, Real) or not 0.0 < share < 1.0:
         raise UnmeasuredError(f"The share of rows to confirm in is between 0 and 1, such as 0.5; got {share!r}.")
     if by is not None and by not in rows.columns:
         known = [str(name) for name in rows.columns]
         raise DataError(f"There is no column {by!r} to split by{nearest(by, known) or '.'} There are {listing(known)}.")
     strata = rows.isna().sum(axis=1) if by is None else rows[by].astype(object).where(rows[by].notna(), "missing")
-    rng = np.random.default_rng(rng)
+    try:
+        rng = np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise UnmeasuredError(
+            f"rng is a seed, a whole number from 0, or a generator of numpy's; got {rng!r}."
+        ) from None
     codes = pd.factorize(strata, sort=False)[0]
     # Shuffled within groups and the groups one after the other: every k-th place of that line goes to the second part.
     order = np.lexsort((rng.random(len(rows)), codes))
@@ -87,10 +94,13 @@ class Confirmation:
         As the search found it.
     result : Result
         The same graph with estimates, standard errors and fit of the new rows: what to report.
+    stopped : str
+        Why the estimates are not final, where a time limit ended their fit; else empty.
     """
 
     found: Result
     result: Result
+    stopped: str = ""
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -138,6 +148,8 @@ class Confirmation:
             f"{after.rmsea:.3f} in the new rows (N = {number(after.sample.n, 0)}); CFI {before.cfi:.3f} and "
             f"{after.cfi:.3f}: the loss is {how}. {words[how]}"
         )
+        if self.stopped:
+            yield distrust(self.stopped)
         yield distrust(loss_in_words) if how == "large" else loss_in_words
         if not (after.converged and after.admissible):
             yield distrust(f"In the new rows the fit is not a proper one: {after.status}.")
@@ -166,7 +178,12 @@ class Confirmation:
 
 
 def confirm(
-    found: Search | Result, rows: Any = None, *, cov: Any = None, n_samples: float | None = None
+    found: Search | Result,
+    rows: Any = None,
+    *,
+    cov: Any = None,
+    n_samples: float | None = None,
+    time_limit: float | None = None,
 ) -> Confirmation:
     """Estimate a graph that was found in some rows in new ones, where standard errors and p-values are right.
 
@@ -178,6 +195,9 @@ def confirm(
         Rows the search has not seen (:func:`unmeasured.split_rows`); read as the search read its own.
     cov, n_samples
         Instead of rows, a matrix and its number of samples.
+    time_limit
+        Seconds after which the estimates are taken as far as they have come; ``stopped`` and the first sentence then
+        say so. None: until the fit has converged.
 
     Raises
     ------
@@ -198,17 +218,20 @@ def confirm(
     result = getattr(found, "result_", found)
     if not isinstance(result, Result):
         raise UnmeasuredError("confirm takes a search that was fitted, or its result. Call fit first.")
-    sample = _sample(search, result, rows, cov, n_samples)
+    clock = Clock(time_limit)
+    sample = _sample(search, result, rows, cov, n_samples, clock.check_measuring)
     if np.array_equal(sample.cov, result.sem.sample.cov) and sample.n == result.sem.sample.n:
         raise DataError("These are the rows the graph was found in; confirmation needs others. Split them: split_rows.")
-    (fit,) = fit_many([result.member], sample)
+    (fit,) = fit_many([result.member], sample, check=clock.check_last_fit)
+    stopped = f"{clock.stopped}: the estimates had not converged. Confirm with more time." if clock.stopped else ""
     note = (
         f"The graph was found in other data (N = {number(result.sem.sample.n, 0)}) than those that its estimates, "
         f"standard errors, p-values and fit are of (N = {number(sample.n, 0)}), so these take nothing from the search."
     )
     # Remarks of the search are of the rows it saw; what was done to the new ones stands in their place. That the search
     # was stopped remains true of the graph.
-    remarks = by_consequence((*([distrust(result.stopped)] if result.stopped else []), *sample.remarks))
+    ended = [distrust(why) for why in (stopped, result.stopped) if why]
+    remarks = by_consequence((*ended, *sample.remarks))
     fresh = replace(
         result,
         sem=fit,
@@ -219,10 +242,17 @@ def confirm(
         heads=_ways(result),
         robust=None,
     )
-    return Confirmation(result, fresh)
+    return Confirmation(result, fresh, stopped)
 
 
-def _sample(search: Search | None, result: Result, rows: Any, cov: Any, n_samples: float | None) -> Sample:
+def _sample(
+    search: Search | None,
+    result: Result,
+    rows: Any,
+    cov: Any,
+    n_samples: float | None,
+    check: Callable[[], None],
+) -> Sample:
     names = result.sem.sample.names
     if isinstance(rows, pd.DataFrame):
         columns = [str(name) for name in rows.columns]
@@ -232,16 +262,20 @@ def _sample(search: Search | None, result: Result, rows: Any, cov: Any, n_sample
         rows = rows.iloc[:, [columns.index(name) for name in names]]
     if rows is None or isinstance(rows, Sample):
         return as_sample(rows, cov=cov, n_samples=n_samples).select(names)
-    if search is not None:
-        return search.prepared(rows).select(names)
     variables, given = result.graph.variables, result.sem.sample
-    kinds = {kind for x, kind in zip(given.names, given.kinds) if x not in variables.covariates}
-    cor = "spearman-normal" if kinds == {"scores"} else "auto" if kinds & {"ordinal", "scores"} else "pearson"
+    if search is not None:
+        how = {"cor": search.cor, "missing": search.missing}
+    else:
+        kinds = {kind for x, kind in zip(given.names, given.kinds) if x not in variables.covariates}
+        how = {
+            "cor": "spearman-normal" if kinds == {"scores"} else "auto" if kinds & {"ordinal", "scores"} else "pearson"
+        }
     return as_sample(
         rows,
-        cor=cor,  # type: ignore[arg-type]
+        **how,  # type: ignore[arg-type]
         covariates=variables.covariates,
         outcomes=variables.outcomes,
+        check=check,
     ).select(names)
 
 

@@ -16,7 +16,7 @@ never rise with the penalty, which is a theorem: if m is best at p and m' at p' 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -222,8 +222,11 @@ class PenaltyPath:
         _draw(self, figure)
         return figure
 
-    def write(self, folder: str | Path) -> None:
-        """Write ``path.csv``, ``edges.csv``, ``path.svg`` and a result for every step (``step-01.json``, ...)."""
+    def write(self, folder: str | Path, as_text: Callable[[Result], str] = Result.to_json) -> None:
+        """Write ``path.csv``, ``edges.csv``, ``path.svg`` and a result for every step (``step-01.json``, ...).
+
+        ``as_text``: the text of such a file.
+        """
         figure = BytesIO()
         self.plot().savefig(figure, format="svg")
         contents: dict[str, str | bytes] = {
@@ -231,7 +234,7 @@ class PenaltyPath:
             "edges.csv": csv_text(self.edges),
             "path.svg": figure.getvalue(),
         }
-        contents |= {f"step-{i:02d}.json": self.result(i - 1).to_json() for i in range(1, len(self.steps) + 1)}
+        contents |= {f"step-{i:02d}.json": as_text(self.result(i - 1)) for i in range(1, len(self.steps) + 1)}
         write_folder(folder, contents)
 
     def __repr__(self) -> str:
@@ -266,9 +269,12 @@ def _checked(penalties: Sequence[float] | None, n: float) -> list[float]:
     if penalties is None:
         top = max(_LEAST_TOP, math.log(_FEW_SAMPLES) / _FEW_SAMPLES * n / math.log(n))
         return [float(p) for p in np.geomspace(1.0, top, _N_STEPS)]
-    path = sorted({float(p) for p in penalties})
+    try:
+        path = sorted({float(p) for p in penalties})
+    except (TypeError, ValueError):
+        path = []
     if not path or not (path[0] > 0 and math.isfinite(path[-1])):
-        raise UnmeasuredError(f"penalties are positive numbers, at least one; got {list(penalties)!r}. 1 is BIC's.")
+        raise UnmeasuredError(f"penalties are positive numbers, at least one; got {penalties!r}. 1 is BIC's.")
     return path
 
 

@@ -26,9 +26,10 @@ from unmeasured import apa
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.missing import Missing, standardised
 from unmeasured.data.normality import Mardia, mardia
-from unmeasured.data.roles import question
+from unmeasured.data.roles import question, role_remarks
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import DataError, listing
+from unmeasured.remarks import Remark, Severity, by_consequence
 from unmeasured.sem.indices import p_value
 from unmeasured.sem.rank import rank_codimension, rank_shortfalls
 
@@ -90,8 +91,8 @@ def check(
     (True, 0.75, True)
     >>> print(report)
     9 variables, 301 samples: nothing speaks against a search.
-      ok    samples       301 samples, 33 per variable. Correlations smaller than 0.14 cannot be told
-                          from none.
+      ok    samples       301 samples, 33 per variable. Correlations smaller than 0.14 cannot be
+                          distinguished from zero.
       ok    indicators    9 variables can measure up to 4 latents (each needs two of its own, and four
                           variables are the least that can test one).
       ok    dependence    The variables depend on one another: chi-square 918.9 on 36 df against
@@ -168,8 +169,19 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing speaks against a search."""
-        return not self.faults and all(finding.ok for finding in self.findings)
+        """Whether nothing speaks against a search: no fault, no finding and no problem with the data."""
+        return not self.faults and not self._problems and all(finding.ok for finding in self.findings)
+
+    @property
+    def _remarks(self) -> tuple[Remark, ...]:
+        """Remarks on the data, the most serious first, but for those that a finding makes already."""
+        said = set(role_remarks(self.sample.suspects))
+        return by_consequence(remark for remark in self.sample.remarks if remark not in said)
+
+    @property
+    def _problems(self) -> tuple[Remark, ...]:
+        """Those that speak of something wrong with the data."""
+        return tuple(remark for remark in self._remarks if remark.severity <= Severity.DATA)
 
     @property
     def least_correlation(self) -> float:
@@ -291,12 +303,14 @@ class Check:
 
     @cached_property
     def mardia(self) -> Mardia | None:
-        """Multivariate skewness and kurtosis; None for a matrix, ordinal items, or too few complete rows."""
+        """Multivariate skewness and kurtosis; None for a matrix, ordinal items, or too few complete rows that vary."""
         rows = self.sample.rows
         if rows is None or "ordinal" in self.sample.kinds:
             return None
         rows = rows[~np.isnan(rows).any(axis=1)]
-        return mardia(rows) if len(rows) > 2 * rows.shape[1] else None
+        if len(rows) <= 2 * rows.shape[1] or (rows == rows[0]).all(axis=0).any():
+            return None
+        return mardia(rows)
 
     # Collinear --------------------------------------------------------------------------------------------
 
@@ -345,9 +359,10 @@ class Check:
     def explain(self) -> str:
         """All of it as text: one sentence per question, then what was done to the data."""
         n, sample = len(self.sample.names), self.sample
-        is_ok = all(finding.ok for finding in self.findings)
-        verdict = "nothing speaks against a search" if is_ok else "mind what is marked with !"
+        is_ok = not self._problems and all(finding.ok for finding in self.findings)
+        verdict = "nothing speaks against a search" if is_ok else "read what is marked with ! first"
         size = "a population" if math.isinf(sample.n) else f"{sample.n:g} samples"
+        size = size if sample.rows is None else f"{len(sample.rows)} rows"
         lines = []
         for fault in self.faults:
             lines += _wrapped(f"  {'!!':<4}  {'fault':<12}  ", fault)
@@ -361,14 +376,15 @@ class Check:
         lines.append(f"{n} variables, {size}: {verdict}.")
         for finding in self.findings:
             lines += _wrapped(f"  {'ok' if finding.ok else '!':<4}  {finding.topic:<12}  ", finding.text)
-        for remark in sample.remarks:
-            lines += _wrapped(f"  note  {'data':<12}  ", remark)
+        for remark in self._remarks:
+            mark = "!" if remark in self._problems else "note"
+            lines += _wrapped(f"  {mark:<4}  {'data':<12}  ", remark)
         return "\n".join(lines)
 
     def _samples(self) -> Finding:
         n, p = self.sample.n, len(self.sample.names)
         if math.isinf(n):
-            return Finding("samples", True, "A population: no chance is involved.")
+            return Finding("samples", True, "A population: there is no sampling error.")
         enough = n >= _FEW_SAMPLES and n >= _FEW_PER_VARIABLE * p
         advice = (
             ""
@@ -380,7 +396,7 @@ class Check:
             "samples",
             enough,
             f"{n:.0f} samples, {n / p:.0f} per variable. Correlations smaller than {self.least_correlation:.2f} cannot "
-            f"be told from none.{advice}",
+            f"be distinguished from zero.{advice}",
         )
 
     def _indicators(self) -> Finding:
@@ -410,7 +426,7 @@ class Check:
                 False,
                 f"No variable depends on the others beyond chance{test}: there is nothing to explain.",
             )
-        alone = f" Not tied to any other: {listing(self.alone)}." if self.alone else ""
+        alone = f" Independent of all others: {listing(self.alone)}." if self.alone else ""
         return Finding("dependence", True, f"The variables depend on one another{test}.{alone}")
 
     def _latents(self) -> Finding | None:
@@ -432,7 +448,8 @@ class Check:
                 "latents",
                 False,
                 "No pair or triple of variables behaves, even nearly, like indicators of common causes: BIC prefers "
-                f"the saturated model. {kmo}. The variables may act on one another, or each belong to everything.",
+                f"the saturated model. {kmo}. The variables may affect one another directly, or each may depend on "
+                "all others.",
             )
         if self.is_warranted:
             return Finding("latents", True, f"A latent model is warranted: {shared}. {kmo}.")
@@ -486,8 +503,8 @@ class Check:
         return Finding(
             "collinearity",
             False,
-            f"Nearly a sum of other variables (squared multiple correlation): {', '.join(parts)}. One of such "
-            "variables can usually go.",
+            f"Nearly a sum of other variables (squared multiple correlation): {', '.join(parts)}. Leave one of them "
+            "out, unless both are needed.",
         )
 
     def _roles(self) -> Finding | None:

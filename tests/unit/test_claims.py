@@ -65,6 +65,23 @@ def test_the_evidence_of_the_readme():
     assert max(by_n("table1", method).get(1000, 0.0) for method in others) <= peer[1000]
 
 
+def test_the_questionnaires_of_the_readme():
+    """The mean is that of the table; the README and its page say the same of other methods."""
+    page = (ROOT / "docs" / "questionnaires.md").read_text().replace("†", "")
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in page.splitlines() if row.startswith("| ")]
+    first = next(i for i, row in enumerate(rows) if row[1] == "p, N, scales")
+    last = next(i for i, row in enumerate(rows) if row[0] == "mean")
+    sets = rows[first + 1 : last]
+    lead, best = (short(statistics.fmean(float(row[k]) for row in sets)) for k in (2, 3))
+    assert rows[last][2:4] == [lead, best]
+    text = " ".join((ROOT / "README.md").read_text().replace("†", "").split())
+    number = {8: "eight", 9: "nine", 10: "ten"}[len(sets)]
+    assert f"On {number} published ones the partition of the items agrees with the authors' scales to {lead}" in text
+    others = re.search(r"network communities (\.\d\d), factor analysis with parallel analysis (\.\d\d)", text)
+    assert others is not None
+    assert others[0] in " ".join(page.split())
+
+
 @pytest.mark.parametrize("name", ["table1", "table2-uniform", "table2-leaky-relu", "realistic"])
 def test_f1_by_sample_size(name):
     assert " ".join(short(value) for value in by_n(name, "LGES (bic)").values()) in PLAIN

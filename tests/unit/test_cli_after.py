@@ -102,7 +102,7 @@ def test_mistakes_are_sentences_and_files_stay_whole(folder):
         (("scores", "run/result.json", "rows.csv", "--out", "rows.csv"), "which would be lost"),
         (("scores", "run/result.json", "rows.csv", "--method", "best"), "method must be one of"),
         (("scores", "run/result.json", "rows.csv", "--keep", "nam"), "No column is called 'nam'"),
-        (("scores", "run/result.json", "scores.csv"), "do not have these variables of the model"),
+        (("scores", "run/result.json", "scores.csv"), "does not have these variables of the model"),
         (("effects", "run/result.json", "--cause", "Anger"), "'Anger' is no variable of the graph"),
         (("effects", "run/result.json", "--level", "95"), "level is a probability between 0 and 1"),
         (("discover", "matrix.csv", "--n", "400", "--confirm", "0.5"), "a matrix (--n) cannot be split"),
@@ -127,3 +127,56 @@ def test_a_model_is_diagnosed(folder):
     np.fill_diagonal(largest, 0.0)
     assert abs(record["standardised_residuals"][0]["residual"]) == pytest.approx(np.nanmax(largest))
     assert [row["latent"] for row in record["reliability"]] == list(result.reliability().table.index)
+
+
+@pytest.fixture(scope="module")
+def likert(tmp_path_factory):
+    """Answers from 1 to 5 with a reversed item, a code for no answer and a column beyond the scale; their run."""
+    folder = tmp_path_factory.mktemp("likert")
+    items = [("A", f"a{i}") for i in range(4)]
+    truth = um.simulate.realistic_parameters(um.DAG.from_edges(items, latents=["A"]), rng=1)
+    rows = um.simulate.sample(truth, 300, rng=2).apply(lambda x: pd.cut(x, 5, labels=False) + 1)
+    rows["a1"] = 6 - rows["a1"]
+    rows.loc[:4, "a2"] = 9
+    rows["wave"] = np.arange(300) % 2  # would be an end of the scale
+    rows.to_csv(folder / "rows.csv", index=False)
+    options = ["--columns", "a*", "--na", "9", "--reverse", "a1", "--cor", "pearson"]
+    run("discover", "rows.csv", *options, "--out", "run", "--quiet", cwd=folder)
+    (folder / "one.lav").write_text("A =~ a0 + a1 + a2\n")
+    return folder
+
+
+def test_rows_are_prepared_as_those_of_the_result(likert):
+    said = run("scores", "run/result.json", "rows.csv", cwd=likert)
+    assert "Reversed, answers taken from 6: 'a1'." in said.stderr
+    assert "Taken as missing: 5 answers with the code 9." in said.stderr
+    asked = run("scores", "run/result.json", "rows.csv", "--na", "9", "--reverse", "a1", "--quiet", cwd=likert)
+    assert (asked.stdout, asked.stderr) == (said.stdout, "")
+    raw = run("scores", "run/result.json", "rows.csv", "--reverse", "", cwd=likert)
+    assert "Reversed" not in raw.stderr
+    assert raw.stdout != said.stdout
+    found = json.loads((likert / "run" / "result.json").read_text())
+    fitted = json.loads(run("fit", "run/result.json", "rows.csv", "--cor", "pearson", "--json", cwd=likert).stdout)
+    assert fitted["chi2"] == pytest.approx(um.Result.from_json(json.dumps(found)).sem.chi2, abs=1e-6)
+    compared = run("compare", "run/result.json", "one.lav", "rows.csv", "--cor", "pearson", cwd=likert)
+    assert "Data: Reversed, answers taken from 6: 'a1'." in compared.stdout
+
+
+def test_models_know_the_columns_that_were_chosen(likert):
+    by_range = run("fit", "one.lav", "rows.csv", "-c", "a0:a3", "--na", "9", "--reverse", "a3", cwd=likert)
+    assert "Reversed, answers taken from 6: 'a3'." in by_range.stdout
+    for command in ("fit", "scores", "compare"):
+        done = run(command, "one.lav", "rows.csv", "--exclude", "a2", cwd=likert, ok=False)
+        assert done.returncode == 2
+        assert "The model needs variables that --columns or --exclude leaves out: 'a2'." in done.stderr
+    done = run("invariance", "one.lav", "rows.csv", "-g", "wave", "-x", "a0,a3", cwd=likert, ok=False)
+    assert "leaves out: 'a0'." in done.stderr
+
+
+def test_results_of_different_preparations_are_not_mixed(likert):
+    record = json.loads((likert / "run" / "result.json").read_text())
+    record["run"]["about"]["na"] = [8.0]
+    (likert / "other.json").write_text(json.dumps(record))
+    done = run("compare", "run/result.json", "other.json", "rows.csv", cwd=likert, ok=False)
+    assert done.returncode == 2
+    assert "prepared in different ways. Give --na and --reverse" in done.stderr

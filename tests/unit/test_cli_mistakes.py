@@ -64,7 +64,7 @@ MISTAKES = {
     "a thesis for records": (["stability", "rows.csv", "--replicates", "1", "--records", "precious.json"], "not a rec"),
     "a folder for records": (["stability", "rows.csv", "--replicates", "1", "--records", "."], "a folder"),
     "rows for records": (["stability", "rows.csv", "--replicates", "1", "--records", "rows.csv"], "not a record"),
-    "no processes": (["stability", "rows.csv", "--replicates", "1", "--n-jobs", "0"], "n_jobs"),
+    "no processes": (["stability", "rows.csv", "--replicates", "1", "--n-jobs", "0"], "--n-jobs"),
     "everything fixed": (["fit", "fixed.lav", "rows.csv"], "no free parameter"),
     "simulate nowhere": (["simulate", ""], "name of a file"),
     "simulate into a folder": (["simulate", "."], "name of a file"),
@@ -86,6 +86,17 @@ def test_a_mistake_is_a_sentence_and_nothing_is_lost(words, sentence, folder):
     assert sentence in err
     assert "Traceback" not in err
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_records_that_are_not_ours_do_not_wait_for_a_search(folder, monkeypatch):
+    monkeypatch.setattr(um.LGES, "fit", lambda *_: pytest.fail("searched before the file was read"))
+    words = ["stability", "rows.csv", "--replicates", "1", "--records", "precious.json"]
+    assert run(*words, cwd=folder)[0] == 2
+    (folder / "cut.jsonl").write_text('{"replicate": 0, "obser')  # ours, cut off: read again after the search
+    before = (folder / "cut.jsonl").read_bytes()
+    with pytest.raises(pytest.fail.Exception):
+        run(*words[:-1], "cut.jsonl", cwd=folder)
+    assert (folder / "cut.jsonl").read_bytes() == before
 
 
 def _set(path, value):
@@ -144,7 +155,7 @@ def test_a_damaged_result_is_a_sentence(damage, command, good, folder):
 def test_files_without_a_header_are_read_when_told(folder):
     code, out, _ = run("check", "headless.csv", "--no-header", "--cor", "pearson", cwd=folder)
     assert code == 1
-    assert "3 variables, 4 samples" in out
+    assert "3 variables, 4 rows" in out
 
 
 def test_the_screen_says_where_the_rest_of_the_remarks_is(folder, monkeypatch):

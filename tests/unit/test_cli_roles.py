@@ -52,7 +52,7 @@ def test_knowledge_may_name_them(rows: Path, tmp_path: Path) -> None:
 
 def test_check_and_stability_take_them(rows: Path) -> None:
     checked = run("check", rows, "--columns", "w*,s?", "--covariates", "age", "--outcomes", "sick")
-    assert checked.stdout.startswith("6 variables, 600 samples")
+    assert checked.stdout.startswith("6 variables, 600 rows")
     stable = run(
         "stability", rows, "--columns", "w*,s?", "--covariates", "age", "--outcomes", "sick", "--replicates", "2"
     )

@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal
 import unmeasured as um
 from graphs_zoo import latent_chain, two_group_chain
 from unmeasured.answer.held_out import _log_likelihoods
+from unmeasured.search.clock import Clock
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +132,26 @@ def test_folds_need_rows(rows: pd.DataFrame) -> None:
         um.compare_models({"chain": latent_chain}, rows, cor="spearman-normal", folds=5)
     with pytest.raises(um.DataError, match="too few for 5 folds"):
         um.compare_models({"chain": latent_chain}, rows[:12], folds=5)
+
+
+def test_a_time_limit_ends_a_confirmation_and_is_told(rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = um.split_rows(rows)
+    result = um.Result(latent_chain.cpdag(), um.fit(latent_chain, first))
+    assert not um.confirm(result, second, time_limit=60.0).stopped
+    with pytest.raises(um.UnmeasuredError, match="time_limit must be a positive number"):
+        um.confirm(result, second, time_limit="x")  # type: ignore[arg-type]
+    # A last fit has some moments in any case; without them it ends at once.
+    monkeypatch.setattr(Clock, "check_last_fit", Clock.check)
+    stopped = um.confirm(result, second, time_limit=1e-9)
+    assert stopped.stopped.startswith("Stopped at the time limit of 1e-09 s: the estimates had not converged")
+    assert stopped.sentences[0] == stopped.stopped == stopped.result.remarks[0]
+    assert not stopped.result.sem.converged
+
+
+def test_mistakes_in_a_split_are_sentences(rows: pd.DataFrame) -> None:
+    for share in ("x", 0.0, 1.0, True, float("nan")):
+        with pytest.raises(um.UnmeasuredError, match="between 0 and 1"):
+            um.split_rows(rows, share)  # type: ignore[arg-type]
+    for rng in ("x", -1):
+        with pytest.raises(um.UnmeasuredError, match="rng is a seed"):
+            um.split_rows(rows, rng=rng)  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ def test_indicators_of_latents_are_recognised() -> None:
     assert check.ok
     assert check.is_warranted
     assert len(check.explained) == 8
-    assert str(check).startswith("8 variables, 600 samples: nothing speaks against a search.")
+    assert str(check).startswith("8 variables, 600 rows: nothing speaks against a search.")
     assert repr(check) == "<Check: 8 variables, n = 600; against a search: []>"
 
 
@@ -157,5 +157,21 @@ def test_the_table_has_a_line_per_variable() -> None:
 def test_a_notebook_shows_the_sentences() -> None:
     data = um.datasets.load("multitasking")
     check = um.check(cov=data.frame().rename(index=lambda x: f"<{x}>", columns=lambda x: f"<{x}>"), n_samples=50)
-    assert check._repr_html_().startswith("<pre>9 variables, 50 samples: mind what is marked with !.")
+    assert check._repr_html_().startswith("<pre>9 variables, 50 samples: read what is marked with ! first.")
     assert "<Speed" not in check._repr_html_()
+
+
+def test_problems_with_the_data_are_marked() -> None:
+    rows = um.simulate.sample(um.simulate.random_gnfm(n_latents=2, n_observed=6, rng=1), 400, rng=2)
+    rows = rows.apply(lambda x: pd.cut(x, 5, labels=False) + 1)
+    assert um.check(rows, cor="pearson").ok
+    rows.iloc[:9, 0] = 99
+    check = um.check(rows, cor="pearson")
+    assert not check.ok
+    assert str(check).startswith("6 variables, 400 rows: read what is marked with ! first.")
+    assert "  !     data          The value 99 looks like a code" in str(check)
+
+
+def test_complete_rows_that_do_not_vary_have_no_kurtosis() -> None:
+    rows = pd.DataFrame({"a": [0.1, -0.1, 0.6, None, -0.5, None, 1.3, None], "b": [0, 0, 0, -1.0, 0, -1, 0, 1]})
+    assert um.check(rows, cor="pearson").mardia is None

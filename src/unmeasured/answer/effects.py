@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, islice
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -320,7 +321,7 @@ def class_effects(
     result: Result, cause: str | None = None, effect: str | None = None, *, level: float = 0.95
 ) -> ClassEffects:
     """Effects over the class of a result: of all pairs of latents, or of the pairs asked for."""
-    if not 0.0 < level < 1.0:
+    if not isinstance(level, Real) or not 0.0 < level < 1.0:
         raise UnmeasuredError(f"level is a probability between 0 and 1, such as 0.95; got {level!r}.")
     graph = result.graph
     for name in (cause, effect):

@@ -86,8 +86,8 @@ def ordinal_moments(rows: Rows, ordinal: Bools, given: Bools | None = None) -> M
             "(pairwise)."
         )
     remarks.append(
-        f"The search counts {n:.1f} samples, not {len(holes)}: so many rows of continuous values would tell the "
-        "correlations as well as these categories do."
+        f"The search counts {n:.1f} samples instead of {len(holes)}: answers in categories carry less information on "
+        "correlations than continuous values do."
     )
     sd = np.where(ordinal, 1.0, scale)
     mean = np.where(ordinal, 0.0, centre)

@@ -82,11 +82,13 @@ def prepared(
     exclude: Iterable[str] = (),
     na: Iterable[float] = (),
     reverse: Iterable[str] = (),
+    totals: Mapping[str, float] | None = None,
 ) -> Prepared:
     """The table with columns chosen, codes for missing answers taken out, and items reversed.
 
     An item is reversed by taking answers from the sum of the ends of the scale: the smallest and the largest answer of
-    all columns chosen that hold a few whole numbers, or else its own.
+    all columns chosen that hold a few whole numbers, or else its own. ``totals`` has that sum for items that were
+    reversed before, in the rows of a model: it is used as it is.
 
     Examples
     --------
@@ -114,7 +116,7 @@ def prepared(
     sums: dict[str, float] = {}
     if reverse := list(reverse):
         items = chosen_columns(reverse, kept, "column that is analysed")
-        sums = _sums_of_ends(table, items)
+        sums = _sums_of_ends(table, items) | {x: total for x, total in (totals or {}).items() if x in items}
         for name, total in sums.items():
             table[name] = total - table[name] if total != int(total) else int(total) - table[name]
         notes += [

@@ -100,9 +100,9 @@ def question(found: Sequence[Suspect]) -> str:
         return ""
     parts = ", ".join(f"{suspect.name!r} ({suspect.reason})" for suspect in found[:8])
     more = f" and {len(found) - 8} more" if len(found) > 8 else ""
-    them = "this variable" if len(found) == 1 else "these variables"
+    asked = "Is this variable an indicator" if len(found) == 1 else "Are these variables indicators"
     return (
-        f"Is {them} meant as an indicator of a latent? {parts}{more}. Name an observed cause as a covariate and an "
+        f"{asked} of a latent? {parts}{more}. Name an observed cause as a covariate and an "
         "observed effect as an outcome (covariates=, outcomes=), and leave out what is neither."
     )
 

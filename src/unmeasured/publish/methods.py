@@ -161,6 +161,12 @@ def _search(run: Run) -> Iterator[str]:
                 f"Direct effects of covariates on indicators (differential item functioning) were found by score tests "
                 f"with an extended penalty: {', '.join(direct)}."
             )
+    if run.about.group_steps:
+        by = f" ({run.about.groups})" if run.about.groups else ""
+        yield (
+            f"One structure was searched for several groups of persons{by}, each with parameters of its own. Whether "
+            "the groups share loadings, intercepts and residual variances was tested step by step (Chen, 2007)."
+        )
     yield f"The search found {latents} behind {len(variables.indicators)} observed variables."
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from unmeasured.answer.result import Result
+from unmeasured.errors import UnmeasuredError, listing, nearest
 from unmeasured.files import write_bytes, write_text
 from unmeasured.publish.latex import latex_document
 from unmeasured.publish.methods import methods_text
@@ -76,7 +77,11 @@ def publication(
     """
     if isinstance(found, Run):
         return Publication(found, stability)
-    about = About(title=title, data=data)
+    if not isinstance(found, Search | Result):
+        raise UnmeasuredError(f"publication takes a fitted search, a result or a run; got {type(found).__name__}.")
+    if published is not None and not isinstance(published, Mapping):
+        raise UnmeasuredError("published has models by name, such as {'theirs': 'f =~ x1 + x2 + x3'}.")
+    about = About(title=str(title), data=str(data))
     return Publication(run_of(found, about=about, published=published), stability)
 
 
@@ -118,7 +123,7 @@ class Publication:
 
     def to_r(self, path: str | Path | None = None, *, data: str = "") -> str:
         """An R script that fits the model in lavaan and prints what we print; ``data``: the file of the rows."""
-        return _written(r_script(self.run, data), path)
+        return _written(r_script(self.run, str(data)), path)
 
     def to_methods(self, path: str | Path | None = None) -> str:
         """A paragraph on methods, one on limitations, and references, of exactly this run."""
@@ -130,8 +135,11 @@ class Publication:
 
     def write(self, to: str, path: str | Path) -> None:
         """Write one of the formats, by its name: docx, xlsx, latex, html, r, methods or bibtex."""
-        writers: dict[str, Callable[[str | Path], Any]] = {name: getattr(self, f"to_{name}") for name in FORMATS}
-        writers[to](path)
+        if to not in FORMATS:
+            raise UnmeasuredError(
+                f"There is no format {to!r}{nearest(str(to), list(FORMATS)) or '.'} There are {listing(FORMATS)}."
+            )
+        getattr(self, f"to_{to}")(path)
 
 
 def _written(text: str, path: str | Path | None) -> str:

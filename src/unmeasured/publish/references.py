@@ -174,6 +174,18 @@ NESTING = _article(
     "111–123",
     "10.1037/a0019625",
 )
+INVARIANCE = _article(
+    "chen2007",
+    "Chen, 2007",
+    "Chen, Fang Fang",
+    "Chen, F. F.",
+    2007,
+    "Sensitivity of goodness of fit indexes to lack of measurement invariance",
+    "Structural Equation Modeling",
+    "14(3)",
+    "464–504",
+    "10.1080/10705510701301834",
+)
 LAVAAN = _article(
     "rosseel2012",
     "Rosseel, 2012",
@@ -236,6 +248,8 @@ def cited(run: Run) -> tuple[Reference, ...]:
         found.append(EFFECTS)
     if run.comparison is not None:
         found.append(NESTING)
+    if run.about.group_steps:
+        found.append(INVARIANCE)
     return tuple(sorted(found, key=lambda work: work.listed_as.casefold()))
 
 

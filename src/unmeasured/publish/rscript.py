@@ -97,10 +97,16 @@ def _from_rows(run: Run) -> bool:
     sample, rows = run.result.sem.sample, run.about.rows
     return (
         rows is not None
+        and not _has_groups(run)
         and set(sample.kinds) == {"continuous"}
         and abs(sample.n - rows) < 0.5
         and not run.result.confirmed
     )
+
+
+def _has_groups(run: Run) -> bool:
+    """Whether several groups of people were searched, whose estimates are of covariances within groups."""
+    return bool(run.about.groups or run.about.group_steps)
 
 
 def _head(run: Run) -> Iterator[str]:
@@ -145,9 +151,14 @@ def _data(run: Run, data_file: str) -> Iterator[str]:
         yield f"  rows <- as.data.frame({_READERS.get(_ending(data_file), _TEXT)}\n  )"
         yield "  missing <- setdiff(variables, names(rows))"
         yield '  if (length(missing)) stop("the file does not have these variables: ", toString(missing))'
+        if about.groups:
+            yield f"  people <- rows[[{_quoted(about.groups)}]]  # their groups"
         yield "  rows <- rows[variables]"
         yield from (f"  {line}" for line in _prepared(run))
         yield f"  names(rows) <- c({_vector([_quoted(x) for x in new])})"
+        if about.groups:
+            yield "  rows$.group <- people"
+            yield "  rows <- rows[!is.na(people), ]"
         yield "  rows"
         yield "}"
     if _from_rows(run):
@@ -189,6 +200,8 @@ def _why_moments(run: Run) -> str:
         return f"{what}."
     if run.result.confirmed:
         return f"{what}: that of the rows in which the model was confirmed."
+    if _has_groups(run):
+        return f"{what}: that within groups of people, the mean of theirs, weighted by their rows."
     if "ordinal" in sample.kinds:
         return f"{what}: polychoric correlations; N is what ordinal items are worth in continuous ones."
     if "scores" in sample.kinds:
@@ -223,7 +236,9 @@ def _model(run: Run) -> Iterator[str]:
     data = "data = rows" if rows else "sample.cov = S, sample.nobs = n_samples, sample.cov.rescale = FALSE"
     yield f"fit <- sem(model, {data}, start = start,\n           {', '.join(extra)})"
     yield 'if (!lavInspect(fit, "converged")) stop("lavaan did not converge")'
-    if run.about.rows is not None and not rows and not result.confirmed:
+    if _has_groups(run):
+        yield from _groups(run, options)
+    elif run.about.rows is not None and not rows and not result.confirmed:
         ordinal = set(sample.kinds) == {"ordinal"}
         how = 'ordered = TRUE, estimator = "WLSMV"' if ordinal else 'missing = "fiml"'
         yield ""
@@ -233,6 +248,45 @@ def _model(run: Run) -> Iterator[str]:
         yield f'  cat("\\nThe model fitted to the rows ({"WLSMV" if ordinal else "full information"})\\n")'
         yield "  print(summary(fit_rows, fit.measures = TRUE, standardized = TRUE))"
         yield "}"
+
+
+_GROUPS = """
+# Groups of people: the same model in all of them, then with loadings, intercepts and residual variances equal.
+if (file.exists(data_file)) {
+  people <- read_rows()
+  equal <- list(configural = "", loadings = "loadings", intercepts = c("loadings", "intercepts"),
+                residuals = c("loadings", "intercepts", "residuals"))
+  by_group <- lapply(equal, function(these)
+    sem(model, data = people, group = ".group", group.equal = these, meanstructure = TRUE, @OPTIONS@))
+  shown <- c("chisq", "df", "pvalue", "rmsea", "cfi", "bic")
+  cat("\\nWhat the groups share, by lavaan\\n")
+  print(round(t(sapply(by_group, fitMeasures, shown)), 3))
+@OURS@
+}"""
+
+
+def _groups(run: Run, options: list[str]) -> Iterator[str]:
+    """The steps of a comparison of groups, where the rows are there."""
+    if not run.about.groups or run.about.rows is None:
+        yield "# The structure was searched in several groups of people; the fit above is of all, each less its means."
+        return
+    missing = ['missing = "fiml"'] if run.about.missing else []
+    ours = ""
+    if run.about.group_steps:
+        lines = "\n".join(
+            " ".join(
+                [str(step["step"]), *(f"{step[key]:.6f}" for key in ("chi2", "df", "pvalue", "rmsea", "cfi", "bic"))]
+            )
+            for step in run.about.group_steps
+        )
+        ours = (
+            '  ours <- read.table(header = TRUE, row.names = 1, text = "\n'
+            f'step chisq df pvalue rmsea cfi bic\n{lines}\n")\n'
+            '  cat("\\nWhat the groups share, by unmeasured\\n"); print(round(ours, 3))\n'
+            '  theirs <- sapply(by_group, fitMeasures, "chisq")\n'
+            '  cat(sprintf("\\nLargest difference of chi-square in groups: %.6f\\n", max(abs(theirs - ours$chisq))))'
+        )
+    yield _GROUPS.replace("@OPTIONS@", ", ".join([*options, *missing])).replace("@OURS@", ours)
 
 
 def _rows_of(run: Run, column: str) -> Iterator[str]:

@@ -155,10 +155,12 @@ def tables_of(run: Run) -> tuple[Table, ...]:
         *_loadings(result),
         *_correlations(result),
         *_paths(result),
+        *_direct_effects(result),
         *_effects(result),
         *_residual_covariances(result),
         *_fit(run),
         *_tests(run),
+        *_groups(run),
     ]
     return tuple(replace(table, number=k) for k, table in enumerate(made, start=1))
 
@@ -319,6 +321,22 @@ def _paths(result: Result) -> Iterator[Table]:
     left_out = " Total effects are not tabulated: there are too many." * (len(result.graph.groups) > _MOST_GROUPS)
     note = f"{_n_in_words(result)} {reverse}{_INTERVAL} {_errors_in_words(result)}{left_out}"
     yield Table("paths", f"Paths Between {between}", columns, tuple(rows), note.strip())
+
+
+def _direct_effects(result: Result) -> Iterator[Table]:
+    """Effects of covariates on indicators that no latent explains."""
+    if not len(result.direct_effects):
+        return
+    columns = (Column("Covariate → indicator", align="left"), *_ESTIMATES)
+    rows = tuple(
+        Row((f"{row['covariate']} → {row['item']}", *_estimates(row)))  # type: ignore[arg-type]
+        for row in result.direct_effects.to_dict("records")
+    )
+    note = (
+        f"{_n_in_words(result)} Differential item functioning: persons with the same standing on the latent variables "
+        f"answer differently. {_INTERVAL} {_errors_in_words(result)}"
+    )
+    yield Table("direct", "Direct Effects of Covariates on Indicators", columns, rows, note.strip())
 
 
 def effects_of(result: Result) -> ClassEffects | None:
@@ -485,6 +503,49 @@ def _tests(run: Run) -> Iterator[Table]:
     )
     note = f"A small {_P} value speaks for the larger model."
     yield Table("tests", "Chi-Square Difference Tests of Nested Models", columns, rows, note)
+
+
+_STEPS = {
+    "configural": "Same structure",
+    "loadings": "Equal loadings",
+    "intercepts": "and equal intercepts",
+    "residuals": "and equal residual variances",
+}
+
+
+def _groups(run: Run) -> Iterator[Table]:
+    """What groups of people share, step by step."""
+    steps = run.about.group_steps
+    if not steps:
+        return
+    columns = (
+        Column("Model", align="left"),
+        *(Column(head, "Fit") for head in ("χ²", _DF, _P, "CFI", "RMSEA", "BIC")),
+        *(Column(head, "Change from the model before") for head in ("Δχ²", f"Δ{_DF}", _P)),
+    )
+    rows = tuple(
+        Row(
+            (
+                _STEPS.get(step["step"], step["step"]),
+                Number(step["chi2"]),
+                Number(step["df"], 0),
+                Number(step["pvalue"], is_p=True),
+                Number(step["cfi"], 3, bounded=True),
+                Number(step["rmsea"], 3, bounded=True),
+                Number(step["bic"], 1),
+                Number(step["d_chi2"]),
+                Number(step["d_df"], 0),
+                Number(step["d_pvalue"], is_p=True),
+            )
+        )
+        for step in steps
+    )
+    by = f" Groups: {run.about.groups}." if run.about.groups else ""
+    note = (
+        f"{_n_in_words(run.result)}{by} Each model has the equalities of those before it. The other tables have "
+        "estimates of all persons together, each less the means of his or her group."
+    )
+    yield Table("groups", "Invariance of Measurement Across Groups", columns, rows, note)
 
 
 def _model_name(name: str) -> str:

@@ -50,6 +50,25 @@ class Replicate:
         return cls(int(record["replicate"]), outline, float(record["seconds"]), str(record["failure"]))
 
 
+def refuse_other_files(path: str | Path) -> None:
+    """Refuse a file that holds anything but records of replicates, of whatever data; nothing is written.
+
+    Raises
+    ------
+    UnmeasuredError
+        With the line that is no record.
+    """
+    kept = Records(None, {})
+    kept.path = Path(path)
+    try:
+        if kept.path.exists():
+            kept._read(kept.path)
+    except OSError as error:
+        raise _unwritable(kept.path, error.strerror or str(error)) from None
+    except ValueError as error:  # a NUL in the path
+        raise error if isinstance(error, UnmeasuredError) else _unwritable(kept.path, str(error)) from None
+
+
 class Records:
     """A file that replicates are appended to; without a path they are kept in memory only."""
 

@@ -20,8 +20,10 @@ from sklearn.base import clone
 from unmeasured.answer.compare import ModelComparison, compare_models
 from unmeasured.answer.records import checked_type
 from unmeasured.answer.result import Result
+from unmeasured.data.sample import Sample
 from unmeasured.errors import SearchStopped, UnmeasuredError
 from unmeasured.files import parsed_json
+from unmeasured.measurement_invariance import Invariance
 from unmeasured.search.base import Search
 from unmeasured.search.trace import Step, Trace
 
@@ -46,6 +48,14 @@ class About:
     na: tuple[float, ...] = ()  # codes for missing answers
     reversed_items: Mapping[str, float] = field(default_factory=dict)  # the sum of the ends of the scale of each
     tolerance: float | None = None  # misfit that was tolerated, as an RMSEA
+    groups: str = ""  # the column of groups of people
+    group_steps: tuple[Mapping[str, Any], ...] = ()  # what groups share: the steps of unmeasured.invariance
+
+    def with_rows(self, sample: Sample) -> About:
+        """The same with the number of the rows of a sample and what is missing in them."""
+        if sample.rows is None:
+            return self
+        return replace(self, rows=len(sample.rows), missing=float(np.isnan(sample.rows).mean()))
 
 
 @dataclass(frozen=True)
@@ -78,7 +88,7 @@ class Run:
         record = json.loads(self.result.to_json())
         compared = asdict(self.comparison) if self.comparison else None
         record["run"] = {
-            "about": asdict(self.about),
+            "about": {**asdict(self.about), "group_steps": [_plain(step) for step in self.about.group_steps]},
             "trace": [_plain(asdict(step)) for step in self.trace],
             "comparison": compared and {key: [_plain(row) for row in rows] for key, rows in compared.items()},
             "exact": None if self.exact is None else json.loads(self.exact.to_json()),
@@ -138,12 +148,7 @@ def run_of(
     if isinstance(found, Search):
         if not hasattr(found, "result_"):
             raise UnmeasuredError("The search was not fitted yet, so there is nothing to report. Call its fit first.")
-        # With groups of people the estimates are of covariances within groups, not of the rows.
-        kept = None if found.sample_.groups else found.sample_.rows
-        rows = None if kept is None else len(kept)
-        about = replace(about, notes=(*about.notes, *found.sample_.remarks), rows=rows)
-        if found.sample_.rows is not None:
-            about = replace(about, missing=float(np.isnan(found.sample_.rows).mean()))
+        about = replace(about, notes=(*about.notes, *found.sample_.remarks)).with_rows(found.sample_)
         tolerance = getattr(found, "tolerance_", None)
         about = replace(about, tolerance=None if tolerance is None else float(tolerance))
         trace = Trace(step for step in found.trace_ if isinstance(step, Step))
@@ -196,8 +201,26 @@ def _about(kept: Mapping[str, Any]) -> About:
         na=tuple(float(code) for code in kept.get("na", ())),  # likewise
         reversed_items={checked_type(str, k): float(v) for k, v in kept.get("reversed_items", {}).items()},  # likewise
         tolerance=None if kept.get("tolerance") is None else float(kept["tolerance"]),  # likewise
+        groups=checked_type(str, kept.get("groups", "")),  # likewise
+        group_steps=tuple(_group_step(step) for step in kept.get("group_steps", ())),  # likewise
         versions=dict(zip(_strings(versions), _strings(versions.values()), strict=True)),
     )
+
+
+_STEP_NUMBERS = ("chi2", "df", "pvalue", "rmsea", "cfi", "bic", "d_chi2", "d_df", "d_pvalue")
+
+
+def group_steps(shared: Invariance) -> tuple[Mapping[str, Any], ...]:
+    """The steps of a comparison of groups, as a run keeps them."""
+    table = shared.table.reset_index()
+    return tuple(
+        {"step": str(row["step"]), **{key: float(row[key]) for key in _STEP_NUMBERS}}
+        for row in table.to_dict("records")
+    )
+
+
+def _group_step(kept: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"step": checked_type(str, kept["step"]), **{key: float(kept[key]) for key in _STEP_NUMBERS}}
 
 
 def _step(kept: Mapping[str, Any]) -> Step:

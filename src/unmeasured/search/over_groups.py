@@ -334,8 +334,7 @@ class GroupsSearch:
         sizes = ", ".join(f"{label} ({fit.sample.n:.0f})" for label, fit in fits.items())
         yield (
             f"One structure for {len(fits)} groups, {sizes}, each with parameters of its own: chi-square {chi2:.2f} on "
-            f"{df} df. The estimates shown are those of all rows, each less the means of its group; group_results_ has "
-            "those of every group, invariance_ says what the groups share."
+            f"{df} df. The estimates shown are those of all rows, each less the means of its group."
         )
         yield from (effect.sentence for effect in structural.found)
         yield from remarks_on(graph, bool(self.clock.stopped))

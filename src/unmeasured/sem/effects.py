@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,7 +80,7 @@ def effects(
     rng: int | np.random.Generator = 0,
 ) -> pd.DataFrame:
     """One row per pair and kind; see :meth:`unmeasured.Fit.effects`."""
-    if not 0.0 < level < 1.0:
+    if not isinstance(level, Real) or not 0.0 < level < 1.0:
         raise UnmeasuredError(f"level is a probability between 0 and 1, such as 0.95; got {level!r}.")
     if bootstrap and bootstrap < _LEAST_REPLICATES:
         raise UnmeasuredError(f"bootstrap is a number of replicates from {_LEAST_REPLICATES}, or 0; got {bootstrap!r}.")

@@ -146,7 +146,7 @@ def test_two_even_categories_are_worth_two_over_pi_squared() -> None:
     z = np.random.default_rng(0).normal(size=(4000, 2))
     sample = as_sample(z > np.median(z, axis=0), cor="auto")
     assert sample.n == pytest.approx(4000 * (2 / np.pi) ** 2, rel=0.01)
-    assert f"The search counts {sample.n:.1f} samples, not 4000" in sample.remarks[1]
+    assert f"The search counts {sample.n:.1f} samples instead of 4000" in sample.remarks[1]
 
 
 def test_scores_of_ranks_ignore_monotone_changes() -> None:

@@ -16,7 +16,8 @@ import pytest
 import unmeasured as um
 from unmeasured.files import write_text
 from unmeasured.publish.tables import plain, shown, tables_of
-from unmeasured.report.run import About, Run, run_of
+from unmeasured.report.run import About, Run, group_steps, run_of
+from unmeasured.search.over_groups import within_groups
 
 HAS_LAVAAN = (
     bool(shutil.which("Rscript"))
@@ -262,6 +263,68 @@ def test_the_r_script_fits_rows_with_missing_values_as_well(tmp_path):
     assert "fitted to the rows (full information)" in printed
 
 
+def with_roles(dag: um.DAG, n: int, seed: int) -> pd.DataFrame:
+    """Rows of a model of latents, and beside them a covariate and an outcome that have to do with the items."""
+    rng = np.random.default_rng(seed)
+    rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng=3), n, rng=seed)
+    age = rng.standard_normal(n)
+    first, last = rows.columns[:3], rows.columns[-3:]
+    rows = rows.add(pd.DataFrame(0.4 * age[:, None] * np.ones(3), columns=first), fill_value=0.0)[rows.columns]
+    return rows.assign(age=age, sick=0.5 * rows[last].mean(axis=1) + rng.standard_normal(n))
+
+
+@pytest.fixture(scope="module")
+def in_groups() -> tuple[Run, pd.DataFrame]:
+    """Two groups of people, covariates with a direct effect, an outcome."""
+    edges = [("A", f"a{k}") for k in range(1, 4)] + [("B", f"b{k}") for k in range(1, 4)] + [("A", "B")]
+    roles = {"covariates": ["age"], "outcomes": ["sick"]}
+    parts = [with_roles(um.DAG.from_edges(edges, latents=["A", "B"]), 200 + 20 * seed, seed) for seed in (3, 4)]
+    dag = um.DAG.from_edges([*edges, ("age", "A"), ("age", "b1"), ("B", "sick")], latents=["A", "B"], **roles)
+    rows = pd.concat([part.assign(town=town) for part, town in zip(parts, "xy")], ignore_index=True)
+    samples = [um.as_sample(part, **roles) for part in parts]
+    result = um.Result(dag.cpdag(), um.fit(dag, within_groups(samples)))
+    shared = um.invariance(dag, rows, groups="town")
+    about = About(data="rows.csv", rows=len(rows), groups="town", group_steps=group_steps(shared))
+    return run_of(result, about=about), rows
+
+
+def test_groups_and_covariates_are_in_tables_and_methods(in_groups):
+    made = Run.from_json(in_groups[0].to_json())
+    tables = {table.key: texts(table) for table in tables_of(made)}
+    assert [row[0] for row in tables["direct"]] == ["age → b1"]
+    steps = made.about.group_steps
+    assert [row[1] for row in tables["groups"]] == [f"{step['chi2']:.2f}" for step in steps]
+    assert [row[0] for row in tables["groups"]][:2] == ["Same structure", "Equal loadings"]
+    text = um.publication(made).to_methods()
+    assert "One structure was searched for several groups of persons (town)" in text
+    assert "Chen, F. F. (2007)" in text
+
+
+@needs_lavaan
+def test_the_r_script_of_groups_with_covariates(in_groups, tmp_path):
+    made, rows = in_groups
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    printed = assert_same_in_r(um.publication(made).to_r(), tmp_path)
+    found = re.search(r"difference of chi-square in groups: ([\d.]+)", printed)
+    assert found is not None
+    assert float(found[1]) < 1e-3
+
+
+@needs_lavaan
+def test_the_r_script_of_levels_covariates_and_outcomes(tmp_path):
+    edges = [("T", f"F{k}") for k in range(1, 5)] + [(f"F{k}", f"x{k}{j}") for k in range(1, 5) for j in range(3)]
+    roles = {"covariates": ["age"], "outcomes": ["sick"]}
+    latents = ["T", "F1", "F2", "F3", "F4"]
+    rows = with_roles(um.DAG.from_edges(edges, latents=latents), 400, 3)
+    edges += [("age", "T"), ("age", "x10"), ("F4", "sick")]
+    dag = um.DAG.from_edges(edges, latents=latents, **roles).with_pairs([("x11", "x22")])
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    result = um.Result(dag.cpdag(), um.fit(dag, rows))
+    printed = assert_same_in_r(um.publication(run_of(result, about=About(data="rows.csv", rows=400))).to_r(), tmp_path)
+    for line in ("T =~ +F1", "T +~ +age", "x10 +~ +age", "sick +~ +F4", "x11 +~~ +x22"):
+        assert re.search(line, printed), line
+
+
 def assert_same_in_r(script: str, folder, rtol: float = 0.0) -> str:
     write_text(folder / "model.R", script)
     done = subprocess.run(["Rscript", "model.R"], cwd=folder, capture_output=True, text=True)
@@ -284,6 +347,18 @@ def test_a_population_has_no_r_script():
         article.to_r()
     assert "in a population" in article.to_methods()
     assert article.tables
+
+
+def test_mistakes_are_sentences(run, tmp_path):
+    for call, sentence in (
+        (lambda: um.publication("x"), "takes a fitted search, a result or a run; got str"),
+        (lambda: um.publication(run.result, published=["f =~ x1"]), "models by name"),
+        (lambda: um.publication(run).write("doc", tmp_path / "a"), "no format 'doc'; did you mean 'docx'"),
+        (lambda: run.result.effects(level="x"), "level is a probability"),
+    ):
+        with pytest.raises(um.UnmeasuredError, match=sentence):
+            call()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_library_that_is_absent_is_a_sentence(run, monkeypatch, tmp_path):
