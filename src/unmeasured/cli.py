@@ -324,9 +324,10 @@ def _parts(
     if n is not None:
         raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
     made = _table(file, columns, n, header, how, keep=by, asked=asked)
+    whole = made.frame.read() if isinstance(made.frame, um.Table) else made.frame
     first, second = (
         _as_sample(replace(made, frame=part.drop(columns=[by] if by else [])), None, cor, missing, asked, check)
-        for part in um.split_rows(made.frame, share, by=by, rng=seed)
+        for part in um.split_rows(whole, share, by=by, rng=seed)
     )
     return first, second, made
 
@@ -859,8 +860,11 @@ def _table(
         matrix = um.read_matrix(file)
         matrix.columns = matrix.index = matrix.columns.map(str)
         chosen = prepared(matrix, columns=columns or _used(models, list(matrix.columns)), exclude=how.exclude)
-        return replace(chosen, frame=matrix.loc[chosen.frame.columns, chosen.frame.columns])
+        names = list(chosen.frame.columns)
+        return replace(chosen, frame=matrix.loc[names, names])
     frame = _rows(file, header, how.sheet)
+    if keep is not None and isinstance(frame, um.Table):  # whose rows are then told apart
+        frame = frame.read()
     known = list(frame.columns)
     if keep is not None and keep not in known:
         raise um.DataError(
@@ -868,10 +872,12 @@ def _table(
         )
     wanted = [name for name in (columns or _used(models, known)) if columns or name != keep]
     made = prepared(frame, columns=wanted, exclude=how.exclude, na=how.na, reverse=how.reverse)
-    return made if keep is None else replace(made, frame=made.frame.assign(**{keep: frame[keep]}))
+    if keep is None or isinstance(frame, um.Table) or isinstance(made.frame, um.Table):
+        return made
+    return replace(made, frame=made.frame.assign(**{keep: frame[keep]}))
 
 
-def _rows(file: Path, header: bool | None, sheet: str | None) -> pd.DataFrame:
+def _rows(file: Path, header: bool | None, sheet: str | None) -> pd.DataFrame | um.Table:
     """The rows of a file; a matrix that was given without its number of samples is refused as such."""
     try:
         frame = um.read(file, header=header, sheet=0 if sheet is None else sheet)
@@ -879,6 +885,8 @@ def _rows(file: Path, header: bool | None, sheet: str | None) -> pd.DataFrame:
         if _is_matrix(file):
             raise um.DataError(_GIVE_N.format(file.name)) from None
         raise
+    if isinstance(frame, um.Table):
+        return frame
     frame.columns = frame.columns.map(str)
     if len(frame) <= len(frame.columns) + 1 and _is_matrix(file):
         raise um.DataError(_GIVE_N.format(file.name))

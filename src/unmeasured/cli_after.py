@@ -56,28 +56,29 @@ def scores(
     """
     from unmeasured.data.prepare import chosen_columns
 
-    rows = cli._table(file, None, None, header, cli.Preparing.of(None, na, reverse, sheet)).frame
+    table = cli._table(file, None, None, header, cli.Preparing.of(None, na, reverse, sheet)).frame
+    rows = table.read() if isinstance(table, um.Table) else table
     fit = _fitted(model, rows)
     copied = rows[chosen_columns(keep, list(rows.columns))] if keep else rows[[]]
     mean = None
     if standardise:
         rows, mean = _on_its_scale(rows, fit), [0.0] * len(fit.sample.names)
-    table = fit.scores(rows, method, errors=errors, mean=mean)  # type: ignore[arg-type]
-    taken = [name for name in table.columns if name in copied.columns]
+    scored = fit.scores(rows, method, errors=errors, mean=mean)  # type: ignore[arg-type]
+    taken = [name for name in scored.columns if name in copied.columns]
     if taken:
         raise um.UnmeasuredError(f"A column to keep has the name of a latent: {', '.join(taken)}. Rename one of them.")
     import pandas as pd
 
-    table = pd.concat([copied, table], axis=1)
+    scored = pd.concat([copied, scored], axis=1)
     if out is None:
-        typer.echo(csv_text(table, float_format="%.6g").rstrip("\n"))
+        typer.echo(csv_text(scored, float_format="%.6g").rstrip("\n"))
         return
     if out.exists() and out.samefile(file):
         raise um.UnmeasuredError(f"--out {str(out)!r} is the file of the rows, which would be lost. Give another name.")
-    write_csv(out, table)
+    write_csv(out, scored)
     sure = fit.determinacy(method)["determinacy"]  # type: ignore[arg-type]
     told = ", ".join(f"{name} {value:.2f}" for name, value in sure.items())
-    cli._say(f"{len(table)} rows: {out}. Correlation of the scores with their latents (determinacy): {told}.", quiet)
+    cli._say(f"{len(scored)} rows: {out}. Correlation of the scores with their latents (determinacy): {told}.", quiet)
 
 
 @cli.app.command("effects")

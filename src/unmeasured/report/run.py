@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
 from unmeasured.answer.compare import ModelComparison, compare_models
@@ -139,11 +138,9 @@ def run_of(
         if not hasattr(found, "result_"):
             raise UnmeasuredError("The search was not fitted yet, so there is nothing to report. Call its fit first.")
         # With groups of people the estimates are of covariances within groups, not of the rows.
-        kept = None if found.sample_.groups else found.sample_.rows
-        rows = None if kept is None else len(kept)
+        rows = None if found.sample_.groups else found.sample_.n_rows
         about = replace(about, notes=(*about.notes, *found.sample_.remarks), rows=rows)
-        if found.sample_.rows is not None:
-            about = replace(about, missing=float(np.isnan(found.sample_.rows).mean()))
+        about = replace(about, missing=found.sample_.share_missing)
         tolerance = getattr(found, "tolerance_", None)
         about = replace(about, tolerance=None if tolerance is None else float(tolerance))
         trace = Trace(step for step in found.trace_ if isinstance(step, Step))
