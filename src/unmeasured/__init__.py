@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from unmeasured.data.files import read_matrix as read_matrix
     from unmeasured.data.sample import Sample as Sample
     from unmeasured.data.sample import as_sample as as_sample
+    from unmeasured.data.tables import Table as Table
     from unmeasured.errors import DataError as DataError
     from unmeasured.errors import GraphError as GraphError
     from unmeasured.errors import ModelError as ModelError
@@ -81,6 +82,7 @@ _PLACES = {
     "confirmation": ("Confirmation", "confirm", "split_rows"),
     "data.files": ("read", "read_matrix"),
     "data.sample": ("Sample", "as_sample"),
+    "data.tables": ("Table",),
     "errors": ("DataError", "GraphError", "ModelError", "SearchStopped", "UnmeasuredError", "UnmeasuredWarning"),
     "graphs": ("CPDAG", "DAG", "LatentGroups", "Variables", "is_gnfm", "is_hierarchical", "is_one_factor"),
     "measurement_invariance": ("Invariance", "invariance"),

@@ -359,9 +359,10 @@ def _parts(
     if n is not None:
         raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
     made = _table(file, columns, n, header, how, keep=[by] if by else [], asked=asked)
+    whole = made.frame.read() if isinstance(made.frame, um.Table) else made.frame
     first, second = (
         _as_sample(replace(made, frame=part.drop(columns=[by] if by else [])), None, cor, missing, asked, check)
-        for part in um.split_rows(made.frame, share, by=by, rng=seed)
+        for part in um.split_rows(whole, share, by=by, rng=seed)
     )
     return first, second, made
 
@@ -911,8 +912,11 @@ def _table(
         matrix.columns = matrix.index = matrix.columns.map(str)
         used = _used(models, list(matrix.columns))
         chosen = _narrowed(prepared(matrix, columns=columns or used, exclude=how.exclude), used if models else ())
-        return replace(chosen, frame=matrix.loc[chosen.frame.columns, chosen.frame.columns])
+        names = list(chosen.frame.columns)
+        return replace(chosen, frame=matrix.loc[names, names])
     frame = _rows(file, header, how.sheet)
+    if keep and isinstance(frame, um.Table):  # whose rows are then told apart
+        frame = frame.read()
     known = list(frame.columns)
     for name in keep:
         if name not in known:
@@ -924,6 +928,8 @@ def _table(
     wanted = columns or [name for name in (known if how.exclude else used) if name not in keep]
     made = prepared(frame, columns=wanted, exclude=how.exclude, na=how.na, reverse=how.reverse, totals=how.totals)
     made = _narrowed(made, used if models else ())
+    if isinstance(frame, um.Table) or isinstance(made.frame, um.Table):
+        return made
     return replace(made, frame=made.frame.assign(**{name: frame[name] for name in keep})) if keep else made
 
 
@@ -932,10 +938,13 @@ def _narrowed(made: Prepared, used: Sequence[str]) -> Prepared:
     left_out = [name for name in used if name not in made.frame.columns]
     if left_out:
         raise um.DataError(f"The model needs variables that --columns or --exclude leaves out: {listing(left_out)}.")
-    return replace(made, frame=made.frame[list(used)]) if used else made
+    if not used:
+        return made
+    frame = made.frame
+    return replace(made, frame=frame.select(used) if isinstance(frame, um.Table) else frame[list(used)])
 
 
-def _rows(file: Path, header: bool | None, sheet: str | None) -> pd.DataFrame:
+def _rows(file: Path, header: bool | None, sheet: str | None) -> pd.DataFrame | um.Table:
     """The rows of a file; a matrix that was given without its number of samples is refused as such."""
     try:
         frame = um.read(file, header=header, sheet=0 if sheet is None else sheet)
@@ -943,6 +952,8 @@ def _rows(file: Path, header: bool | None, sheet: str | None) -> pd.DataFrame:
         if _is_matrix(file):
             raise um.DataError(_GIVE_N.format(file.name)) from None
         raise
+    if isinstance(frame, um.Table):
+        return frame
     frame.columns = frame.columns.map(str)
     if len(frame) <= len(frame.columns) + 1 and _is_matrix(file):
         raise um.DataError(_GIVE_N.format(file.name))

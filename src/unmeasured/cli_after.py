@@ -64,30 +64,32 @@ def scores(
     asked = cli._model(model)
     how = cli.Preparing.of(exclude, na, reverse, sheet, [model])
     made = cli._table(file, columns, None, header, how, models=[asked])
-    rows, whole = made.frame, cli._rows(file, header, sheet)
+    rows = made.frame.read() if isinstance(made.frame, um.Table) else made.frame
+    whole = cli._rows(file, header, sheet)
     for note in () if quiet else made.notes:
         typer.echo(f"Data: {note}", err=True)  # scores may go to the screen
     fit = asked.fit if isinstance(asked, um.Result) else um.fit(asked, rows)
-    copied = whole[chosen_columns(keep, list(whole.columns))] if keep else whole[[]]
+    kept = chosen_columns(keep, list(whole.columns)) if keep else []
+    copied = whole.select(kept).read() if isinstance(whole, um.Table) else whole[kept]
     mean = None
     if standardise:
         rows, mean = _on_its_scale(rows, fit), [0.0] * len(fit.sample.names)
-    table = fit.scores(rows, method, errors=errors, mean=mean)  # type: ignore[arg-type]
-    taken = [name for name in table.columns if name in copied.columns]
+    scored = fit.scores(rows, method, errors=errors, mean=mean)  # type: ignore[arg-type]
+    taken = [name for name in scored.columns if name in copied.columns]
     if taken:
         raise um.UnmeasuredError(f"A column to keep has the name of a latent: {', '.join(taken)}. Rename one of them.")
     import pandas as pd
 
-    table = pd.concat([copied, table], axis=1)
+    scored = pd.concat([copied, scored], axis=1)
     if out is None:
-        typer.echo(csv_text(table, float_format="%.6g").rstrip("\n"))
+        typer.echo(csv_text(scored, float_format="%.6g").rstrip("\n"))
         return
     if out.exists() and out.samefile(file):
         raise um.UnmeasuredError(f"--out {str(out)!r} is the file of the rows, which would be lost. Give another name.")
-    write_csv(out, table)
+    write_csv(out, scored)
     sure = fit.determinacy(method)["determinacy"]  # type: ignore[arg-type]
     told = ", ".join(f"{name} {value:.2f}" for name, value in sure.items())
-    cli._say(f"{len(table)} rows: {out}. Correlation of the scores with their latents (determinacy): {told}.", quiet)
+    cli._say(f"{len(scored)} rows: {out}. Correlation of the scores with their latents (determinacy): {told}.", quiet)
 
 
 @cli.app.command("effects")

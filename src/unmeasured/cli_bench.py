@@ -341,7 +341,7 @@ def bench_halves(
     labels = method or list(partitions.PREDICTORS)
     tables = []
     for path in file:
-        rows = um.read(path)
+        rows = um.read(path, blocks=False)
         items = [name for name in rows.columns if fnmatch(str(name), columns)]
         frame = rows[items].select_dtypes("number").dropna()
         if frame.shape[1] < 3 or len(frame) < 2 * frame.shape[1]:

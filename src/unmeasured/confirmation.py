@@ -22,7 +22,9 @@ import pandas as pd
 from unmeasured import apa
 from unmeasured.answer.result import Result
 from unmeasured.answer.words import number
+from unmeasured.data.rows import other_frame
 from unmeasured.data.sample import Sample, as_sample
+from unmeasured.data.tables import Table
 from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
 from unmeasured.remarks import by_consequence, distrust
 from unmeasured.search.base import Search
@@ -57,6 +59,8 @@ def split_rows(
     >>> [len(part) for part in um.split_rows(rows, 0.4, rng=1)]
     [61, 40]
     """
+    if (frame := other_frame(rows)) is not None:
+        rows = frame
     if not isinstance(rows, pd.DataFrame):
         raise DataError(
             f"split_rows takes a data frame, so that both parts keep their names; got {type(rows).__name__}."
@@ -254,6 +258,10 @@ def _sample(
     check: Callable[[], None],
 ) -> Sample:
     names = result.sem.sample.names
+    if isinstance(rows, Table):
+        rows = rows.select(names)
+    elif (frame := other_frame(rows)) is not None:
+        rows = frame
     if isinstance(rows, pd.DataFrame):
         columns = [str(name) for name in rows.columns]
         missing = [name for name in names if name not in columns]

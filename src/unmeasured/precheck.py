@@ -28,6 +28,7 @@ from unmeasured.data.missing import Missing, standardised
 from unmeasured.data.normality import Mardia, mardia
 from unmeasured.data.roles import question, role_remarks
 from unmeasured.data.sample import Cor, Sample, as_sample
+from unmeasured.data.tables import Table
 from unmeasured.errors import DataError, listing
 from unmeasured.remarks import Remark, Severity, by_consequence
 from unmeasured.sem.indices import p_value
@@ -121,14 +122,16 @@ def check(
             covariates, outcomes = ([x for x in role if x not in error.columns] for role in (covariates, outcomes))
 
 
-def _without(table: Any, columns: Sequence[str], *, is_matrix: bool) -> pd.DataFrame | None:
+def _without(table: Any, columns: Sequence[str], *, is_matrix: bool) -> pd.DataFrame | Table | None:
     """The data without some of their columns; None where that leaves too little, or they cannot be told apart."""
-    if not isinstance(table, pd.DataFrame) or not columns:
+    if not isinstance(table, pd.DataFrame | Table) or not columns:
         return None
     known = [str(name) for name in table.columns]
     kept = [k for k, name in enumerate(known) if name not in set(columns)]
     if len(kept) < 2 or len(kept) == len(known):
         return None
+    if isinstance(table, Table):
+        return table.select([known[k] for k in kept])
     return table.iloc[kept, kept] if is_matrix else table.iloc[:, kept]
 
 

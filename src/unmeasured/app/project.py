@@ -109,7 +109,7 @@ class Project:
             raise um.DataError(f"{name!r} is empty.")
         path = self._new_file(f"data{ending}", content)
         try:
-            frame = um.read(path)
+            frame = um.read(path, blocks=False)
         except um.UnmeasuredError as error:
             path.unlink()
             # The name the user knows, not that of our copy.
@@ -453,7 +453,7 @@ class Project:
             if record["is_matrix"]:
                 other._take_matrix(um.read_matrix(path), float(record["n"]))
             else:
-                other._take(um.read(path))
+                other._take(um.read(path, blocks=False))
             columns = [{key: entry[key] for key in ("name", "role", "is_ordinal", "is_reversed", "codes")}
                        for entry in record["columns"]]  # fmt: skip
             other.choose(columns, record["options"])

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ import pandas as pd
 from unmeasured.arrays import Floats
 from unmeasured.data.matrices import with_deviations
 from unmeasured.data.rows import checked_names
+from unmeasured.data.tables import LARGE, LARGE_TEXT, Table, folder_table, parquet_table
 from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
 from unmeasured.files import unescaped
 
@@ -50,6 +51,20 @@ _MEANS |= {"skew", "skewness", "kurtosis", "range"}
 _CORNER = re.compile(r"(variable|measure|scale|item|test|construct|factor|name)s?", re.IGNORECASE)
 
 
+@overload
+def read(
+    path: str | Path, *, columns: Sequence[str] | None = ..., separator: str | None = ..., encoding: str = ...,
+    header: bool | None = ..., sheet: str | int = ..., blocks: Literal[False],
+) -> pd.DataFrame: ...  # fmt: skip
+
+
+@overload
+def read(
+    path: str | Path, *, columns: Sequence[str] | None = ..., separator: str | None = ..., encoding: str = ...,
+    header: bool | None = ..., sheet: str | int = ..., blocks: bool | None = ...,
+) -> pd.DataFrame | Table: ...  # fmt: skip
+
+
 def read(
     path: str | Path,
     *,
@@ -58,8 +73,12 @@ def read(
     encoding: str = "utf-8",
     header: bool | None = None,
     sheet: str | int = 0,
-) -> pd.DataFrame:
+    blocks: bool | None = None,
+) -> pd.DataFrame | Table:
     """Read rows of samples from a file: CSV, TSV, text (also ``.gz``), SPSS, Stata, Excel (``.xlsx``) or Parquet.
+
+    A folder of Parquet files, and a large file of Parquet or text, stay on disk: the :class:`Table` that comes back
+    goes wherever rows go, and is read once, in blocks.
 
     Parameters
     ----------
@@ -75,10 +94,13 @@ def read(
         line of numbers is refused. False: columns are called x1, x2, ...
     sheet
         Of an Excel file: its name, or its number from 0.
+    blocks
+        True: a :class:`Table`, for Parquet and text files of any size. False: a data frame, however large. Left out: a
+        table from 20 million values (Parquet) or 40 MB (text).
 
     Returns
     -------
-    DataFrame
+    DataFrame or Table
         One row per sample, missing values as NaN, also those declared missing in an SPSS or Stata file. The labels of
         its variables are in ``frame.attrs["labels"]``.
 
@@ -88,9 +110,19 @@ def read(
         If there is no such file, it cannot be read, names repeat, a column of values has no name, or a column asked for
         is not there.
     """
+    if isinstance(path, str | Path) and Path(path).is_dir():
+        table = folder_table(Path(path))
+        table = table if columns is None else table.select(columns)
+        return table.read() if blocks is False else table
     path = _existing(path)
     _check_separator(separator)
     ending = _ending(path)
+    if blocks is not False and ending in (*_TEXT, *_PARQUET):
+        found = _table(path, ending, separator, encoding, header, is_asked=blocks is True)
+        if found is not None:
+            return found if columns is None else found.select(columns)
+    elif blocks:
+        raise DataError(f"Only Parquet and text files are read in blocks; {path.name!r} is neither. Leave blocks= out.")
     if ending in _STATISTICS:
         frame = _read_statistics(path, ending)
     elif ending in _TEXT:
@@ -237,9 +269,8 @@ def _separator(line: str) -> str | None:
 def _read_text(path: Path, separator: str | None, encoding: str, header: bool | None) -> pd.DataFrame:
     text = _decoded(path, encoding)
     first = next((line for line in text.splitlines() if line.strip()), "")
-    mark = separator if separator is not None else _separator(first) or (r"\s+" if first.split()[1:] else ",")
-    decimal = "," if mark == ";" and re.search(r"\d,\d", text) and not re.search(r"\d\.\d", text) else "."
-    options: dict[str, Any] = {"sep": mark, "skipinitialspace": True}
+    options = _text_options(text, first, separator)
+    decimal = _decimal(text, options["sep"])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -261,6 +292,76 @@ def _read_text(path: Path, separator: str | None, encoding: str, header: bool | 
         frame.columns = pd.Index([f"x{i + 1}" for i in range(frame.shape[1])])
         return frame
     return _with_names(frame, above, path)
+
+
+def _table(
+    path: Path, ending: str, separator: str | None, encoding: str, header: bool | None, *, is_asked: bool
+) -> Table | None:
+    """A file as a table that is read in blocks; None where it is small, or its first column has no name."""
+    if ending in _PARQUET:
+        if not is_asked and path.stat().st_size < LARGE // 100:  # a value takes more than a hundredth of a byte
+            return None
+        table = parquet_table([path])
+        return table if is_asked or table.n_values > LARGE else None
+    size = path.stat().st_size * (8 if path.suffix == ".gz" else 1)
+    if not is_asked and size < LARGE_TEXT:
+        return None
+    text, is_whole = _beginning(path, encoding)
+    layout = _Layout.of(text, separator, header, path)
+    if layout is None or "" in layout.names or len(layout.names) != len(set(layout.names)):
+        return None  # what reads it whole knows of row names, and says what is wrong
+    rows = text.splitlines()[1:] if is_whole else text.splitlines()[1:-1]
+    if any(len(row.split(layout.options["sep"])) > len(layout.names) for row in rows[:100]):
+        return None
+    known = tuple(layout.names)
+    options = {**layout.options, "header": None, "skiprows": 1 if layout.is_named else 0, "encoding": encoding}
+    return Table((path,), "text", known, known, options)
+
+
+# As much of a text file is looked at before it is read in blocks.
+_BEGINNING = 1_000_000
+
+
+def _beginning(path: Path, encoding: str) -> tuple[str, bool]:
+    """The first million characters of a text file, and whether that is all of it."""
+    try:
+        opening: Any = gzip.open if path.suffix == ".gz" else open
+        with opening(path, "rt", encoding=encoding) as file:
+            text = str(file.read(_BEGINNING))
+    except (UnicodeDecodeError, LookupError, OSError, EOFError, zlib.error, TypeError):
+        return "", True  # what reads it whole says what is wrong
+    return text.removeprefix("\ufeff"), len(text) < _BEGINNING
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a text file is to be read: what is between values, and the names of its first line."""
+
+    options: dict[str, Any]
+    names: list[str]
+    is_named: bool
+
+    @classmethod
+    def of(cls, text: str, separator: str | None, header: bool | None, path: Path) -> _Layout | None:
+        """From its first lines; None where they are no table."""
+        first = next((line for line in text.splitlines() if line.strip()), "")
+        if not first or "\0" in text or text.splitlines()[0] != first:
+            return None
+        options = _text_options(text, first, separator)
+        top = pd.read_csv(StringIO(first), header=None, dtype=str, keep_default_na=False, **options)
+        above = [str(cell).strip() for cell in top.iloc[0]]
+        is_named = _has_header(above, path) if header is None else header
+        names = [unescaped(cell) for cell in above] if is_named else [f"x{i + 1}" for i in range(len(above))]
+        return cls({**options, "decimal": _decimal(text, options["sep"]), "na_values": _HOLES}, names, is_named)
+
+
+def _text_options(text: str, first: str, separator: str | None) -> dict[str, Any]:
+    mark = separator if separator is not None else _separator(first) or (r"\s+" if first.split()[1:] else ",")
+    return {"sep": mark, "skipinitialspace": True}
+
+
+def _decimal(text: str, mark: str) -> str:
+    return "," if mark == ";" and re.search(r"\d,\d", text) and not re.search(r"\d\.\d", text) else "."
 
 
 def _sentence(error: Exception) -> str:

@@ -52,7 +52,12 @@ def without_empty_rows(rows: Rows) -> tuple[Rows, tuple[str, ...]]:
     empty = np.asarray(rows.holes.all(axis=1))
     if not empty.any():
         return rows, ()
-    return rows.keep(~empty), (f"{_rows(int(empty.sum()))} without any value left out.",)
+    return rows.keep(~empty), empty_in_words(int(empty.sum()))
+
+
+def empty_in_words(n_empty: int) -> tuple[str, ...]:
+    """How many rows without any value were left out."""
+    return (f"{_rows(n_empty)} without any value left out.",) if n_empty else ()
 
 
 def complete(rows: Rows) -> tuple[Rows, tuple[str, ...]]:
@@ -60,15 +65,21 @@ def complete(rows: Rows) -> tuple[Rows, tuple[str, ...]]:
     whole = np.asarray(~rows.holes.any(axis=1))
     if whole.all():
         return rows, ()
-    dropped = int((~whole).sum())
-    if len(whole) - dropped <= len(rows.names):
+    return rows.keep(whole), dropped_in_words(int((~whole).sum()), len(whole), len(rows.names))
+
+
+def dropped_in_words(dropped: int, n_rows: int, n_variables: int) -> tuple[str, ...]:
+    """How many rows listwise deletion has dropped; too few left are refused."""
+    if not dropped:
+        return ()
+    if n_rows - dropped <= n_variables:
         raise DataError(
-            f"Only {_rows(len(whole) - dropped)} of {len(whole)} are complete, too few for {len(rows.names)} variables "
+            f"Only {_rows(n_rows - dropped)} of {n_rows} are complete, too few for {n_variables} variables "
             "after missing='listwise'. Use missing='ml'."
         )
-    return rows.keep(whole), (
-        f"{dropped} of {len(whole)} rows have missing values and were dropped (listwise deletion); "
-        f"{len(whole) - dropped} remain.",
+    return (
+        f"{dropped} of {n_rows} rows have missing values and were dropped (listwise deletion); "
+        f"{n_rows - dropped} remain.",
     )
 
 
@@ -95,10 +106,14 @@ def check_pairs(counts: Ints, names: tuple[str, ...]) -> None:
 
 def in_words(holes: Bools, names: tuple[str, ...]) -> str:
     """How much is missing, and where most of it is."""
-    share = holes.mean(axis=0)
+    return shares_in_words(holes.mean(axis=0), int(holes.any(axis=1).sum()), len(holes), names)
+
+
+def shares_in_words(share: Floats, n_incomplete: int, n_rows: int, names: tuple[str, ...]) -> str:
+    """The same from the part of each variable's values that are missing."""
     most = int(share.argmax())
     return (
-        f"{100 * holes.mean():.1f}% of the values are missing, in {int(holes.any(axis=1).sum())} of {len(holes)} rows "
+        f"{100 * share.mean():.1f}% of the values are missing, in {n_incomplete} of {n_rows} rows "
         f"(most in {names[most]!r}, {100 * share[most]:.1f}%)"
     )
 

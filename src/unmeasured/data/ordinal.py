@@ -18,7 +18,8 @@ categories, N = 1000, chi-square averages twice its degrees of freedom, with it 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 from scipy.special import ndtr, ndtri, owens_t
@@ -26,15 +27,14 @@ from scipy.special import ndtr, ndtri, owens_t
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.given import probit_correlations
 from unmeasured.data.matrices import refuse_perfect, repaired, rescaled
-from unmeasured.data.missing import Moments, check_pairs, in_words, pair_counts, standardised
+from unmeasured.data.missing import Moments, check_pairs, in_words, pair_counts, shares_in_words, standardised
 from unmeasured.data.rows import Rows
+from unmeasured.data.tally import MOST_VALUES, Sums, Tally
 from unmeasured.errors import DataError, listing
 from unmeasured.remarks import data_problem
 
 # auto: a variable with at most this many values is ordinal, if each has at least this many rows on average.
 MOST_CATEGORIES, ROWS_PER_CATEGORY = 7, 10
-# More categories than this are not estimated as such, even where asked for.
-_CATEGORY_LIMIT = 20
 # A category seen less often than this has a threshold, and correlations, that are mostly chance.
 _SPARSE = 5
 # Correlations are kept this far inside -1 and 1; what ends there had no maximum inside.
@@ -77,21 +77,67 @@ def ordinal_moments(rows: Rows, ordinal: Bools, given: Bools | None = None) -> M
             item = items[j]
             assert item is not None
             corr[j, given] = corr[given, j] = probit_correlations(item.codes, X, among)
-    n = _mean_worth(worths)
-    remarks: list[str] = [*_sparse_remarks(items), *_bound_remarks(corr, names, ordinal)]
-    corr, changed = repaired(corr, names, "correlations, each estimated for its pair,")
-    if holes.any():
-        remarks.append(
-            f"{in_words(holes, names)}: with ordinal items every correlation is from the rows that show both variables "
-            "(pairwise)."
-        )
-    remarks.append(
-        f"The search counts {n:.1f} samples instead of {len(holes)}: answers in categories carry less information on "
-        "correlations than continuous values do."
-    )
+    told = in_words(holes, names) if holes.any() else ""
+    moments = _finished(corr, worths, counts, items, names, len(holes), told)
     sd = np.where(ordinal, 1.0, scale)
     mean = np.where(ordinal, 0.0, centre)
-    return Moments(mean, rescaled(corr, sd), counts, n, (*remarks, *changed))
+    return replace(moments, mean=mean, cov=rescaled(moments.cov, sd))
+
+
+def table_moments(tally: Tally) -> Moments:
+    """Polychoric correlations of variables that are all ordinal, from the two-way tables of a pass over the rows.
+
+    >>> rng = np.random.default_rng(0)
+    >>> values = np.digitize(rng.normal(size=(500, 1)) + rng.normal(size=(500, 3)), [-1.0, 0.0, 1.0]).astype(float)
+    >>> rows = Rows(("a", "b", "c"), values, (False,) * 3)
+    >>> tally = Tally(rows.names)
+    >>> tally.add(rows)
+    >>> np.abs(table_moments(tally).cov - ordinal_moments(rows, np.ones(3, dtype=bool)).cov).max() < 1e-8
+    np.True_
+    """
+    names, sums = tally.names, tally.sums
+    counts = sums.counts
+    check_pairs(counts, names)
+    tables, values = tally.tables()
+    items: list[Item | None] = []
+    for j, name in enumerate(names):
+        seen = ~np.isnan(values[j])
+        margin = tables[j, np.arange(len(seen)), j, np.arange(len(seen))][seen]
+        items.append(Item.counted(name, values[j][seen], margin))
+    corr = sums.corr
+    if not tally.missing.any():
+        codes = np.where(np.isnan(values), np.nan, np.arange(values.shape[1]))
+        refuse_perfect(Sums.of_tables(tables, codes, np.zeros(len(names))).corr, names)
+    worths = counts.astype(float)
+    _fill_from_tables(corr, worths, items, tables.astype(float).transpose(0, 2, 1, 3))
+    incomplete = 0 if tally.listwise else tally.n_incomplete
+    told = shares_in_words(tally.share_missing, incomplete, tally.n_rows, names) if tally.missing.any() else ""
+    return _finished(corr, worths, counts, items, names, tally.n_rows, told)
+
+
+def _finished(
+    corr: Floats,
+    worths: Floats,
+    counts: Ints,
+    items: list[Item | None],
+    names: tuple[str, ...],
+    n_rows: int,
+    told: str,
+) -> Moments:
+    """Correlations as moments of mean 0 and variance 1, positive definite, with what is to be said of them."""
+    n = _mean_worth(worths)
+    ordinal = np.array([item is not None for item in items])
+    remarks: list[str] = [*_sparse_remarks(items), *_bound_remarks(corr, names, ordinal)]
+    corr, changed = repaired(corr, names, "correlations, each estimated for its pair,")
+    if told:
+        remarks.append(
+            f"{told}: with ordinal items every correlation is from the rows that show both variables (pairwise)."
+        )
+    remarks.append(
+        f"The search counts {n:.1f} samples instead of {n_rows}: answers in categories carry less information on "
+        "correlations than continuous values do."
+    )
+    return Moments(np.zeros(len(names)), corr, counts, n, (*remarks, *changed))
 
 
 def _mean_worth(worths: Floats) -> float:
@@ -139,15 +185,25 @@ class Item:
         """Read the categories off a column; thresholds are those of its margin."""
         seen = ~np.isnan(column)
         values, inverse, counts = np.unique(column[seen], return_inverse=True, return_counts=True)
-        if len(values) > _CATEGORY_LIMIT:
-            raise DataError(
-                f"Variable {name!r} has {len(values)} different values, too many for an ordinal item (at most "
-                f"{_CATEGORY_LIMIT}). Use cor='auto', which takes such variables as continuous."
-            )
+        if len(values) > MOST_VALUES:
+            refuse_values(name, str(len(values)))
         codes = np.full(len(column), -1, dtype=np.int64)
         codes[seen] = inverse.ravel()
+        return replace(cls.counted(name, values, counts), codes=codes)
+
+    @classmethod
+    def counted(cls, name: str, values: Floats, counts: Ints) -> Item:
+        """An item whose margin is known, without the category of each row."""
         thresholds = ndtri(np.cumsum(counts)[:-1] / counts.sum())
-        return cls(name, codes, values, counts, thresholds)
+        return cls(name, np.zeros(0, dtype=np.int64), values, counts, thresholds)
+
+
+def refuse_values(name: str, how_many: str) -> NoReturn:
+    """Refuse a variable with too many values as ordinal."""
+    raise DataError(
+        f"Variable {name!r} has {how_many} different values, too many for an ordinal item (at most "
+        f"{MOST_VALUES}). Use cor='auto', which takes such variables as continuous."
+    )
 
 
 def polychoric(tables: Floats, rows: Floats, columns: Floats, start: Floats) -> tuple[Floats, Floats]:
@@ -225,7 +281,15 @@ def _fill_polychoric(corr: Floats, worths: Floats, items: list[Item | None]) -> 
         return
     K = max(len(item.values) for _, item in chosen)
     indicators = np.concatenate([item.codes[:, None] == np.arange(K) for _, item in chosen], axis=1).astype(float)
-    crossed = (indicators.T @ indicators).reshape(len(chosen), K, len(chosen), K).transpose(0, 2, 1, 3)
+    _fill_from_tables(
+        corr, worths, items, (indicators.T @ indicators).reshape(len(chosen), K, len(chosen), K).transpose(0, 2, 1, 3)
+    )
+
+
+def _fill_from_tables(corr: Floats, worths: Floats, items: list[Item | None], crossed: Floats) -> None:
+    """The same from the tables (m, m, K, K) of the ordinal items."""
+    chosen = [(j, item) for j, item in enumerate(items) if item is not None]
+    K = crossed.shape[2]
     thresholds = np.full((len(chosen), K - 1), _FAR)
     for row, (_, item) in enumerate(chosen):
         thresholds[row, : len(item.thresholds)] = item.thresholds

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 import numpy as np
 import pandas as pd
 
+from unmeasured.data.tables import Table, tally_of
 from unmeasured.errors import DataError, listing, nearest
 
 # Whole numbers of at most so many values are answers on a scale, whose ends the items share.
@@ -19,7 +20,7 @@ _LONGEST_SCALE = 20
 class Prepared:
     """A table and what was done to it."""
 
-    frame: pd.DataFrame
+    frame: pd.DataFrame | Table
     na: tuple[float, ...] = ()
     reversed_items: Mapping[str, float] = field(default_factory=dict)  # what an answer is taken from
     notes: tuple[str, ...] = ()
@@ -76,7 +77,7 @@ def _matching(part: str, known: Sequence[str], what: str) -> list[str]:
 
 
 def prepared(
-    frame: pd.DataFrame,
+    frame: pd.DataFrame | Table,
     *,
     columns: Iterable[str] = (),
     exclude: Iterable[str] = (),
@@ -105,13 +106,15 @@ def prepared(
     kept = [name for name in kept if name not in left_out]
     if not kept:
         raise DataError(f"No column is left: all of {listing(known)} are excluded.")
+    codes = tuple(float(code) for code in na)
+    if isinstance(frame, Table):
+        return _prepared_table(replace(frame.select(kept), na=codes), list(reverse), totals or {})
     labels = frame.attrs
     table = frame.set_axis(known, axis=1)[kept].copy()
-    codes = tuple(float(code) for code in na)
     notes = []
     if codes:
         count = _take_out(table, codes)
-        spelled = ", ".join(f"{code:g}" for code in codes)
+        spelled = _spelled(codes)
         notes.append(f"Taken as missing: {count} answer{'s' * (count != 1)} with the code {spelled}.")
     sums: dict[str, float] = {}
     if reverse := list(reverse):
@@ -119,12 +122,38 @@ def prepared(
         sums = _sums_of_ends(table, items) | {x: total for x, total in (totals or {}).items() if x in items}
         for name, total in sums.items():
             table[name] = total - table[name] if total != int(total) else int(total) - table[name]
-        notes += [
-            f"Reversed, answers taken from {total:g}: {listing([x for x in items if sums[x] == total], 20)}."
-            for total in sorted(set(sums.values()))
-        ]
+        notes += _reversals(sums)
     table.attrs = labels
     return Prepared(table, codes, sums, tuple(notes))
+
+
+def _prepared_table(table: Table, reverse: Sequence[str], totals: Mapping[str, float]) -> Prepared:
+    """A table that is read in blocks: codes are taken out and items reversed while it is read."""
+    notes = [f"Taken as missing: answers with the code {_spelled(table.na)}."] if table.na else []
+    sums: dict[str, float] = {}
+    if reverse:
+        items = chosen_columns(reverse, table.columns, "column that is analysed")
+        # Which answers there are is known only after a first pass.
+        tally = tally_of(table, None, listwise=False)
+        scale = [j for j in range(len(tally.names)) if tally.has_whole_values(j)]
+        ends = (min(tally.low[scale]), max(tally.high[scale])) if scale else (0.0, 0.0)
+        for name in items:
+            j = tally.names.index(name)
+            low, high = ends if j in scale else (tally.low[j], tally.high[j])
+            sums[name] = totals.get(name, float(low + high))
+        notes += _reversals(sums)
+    return Prepared(replace(table, reversed_items=sums), table.na, sums, tuple(notes))
+
+
+def _spelled(codes: Iterable[float]) -> str:
+    return ", ".join(f"{code:g}" for code in codes)
+
+
+def _reversals(sums: Mapping[str, float]) -> list[str]:
+    return [
+        f"Reversed, answers taken from {total:g}: {listing([x for x in sums if sums[x] == total], 20)}."
+        for total in sorted(set(sums.values()))
+    ]
 
 
 def _take_out(table: pd.DataFrame, codes: tuple[float, ...]) -> int:

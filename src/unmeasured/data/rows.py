@@ -149,6 +149,8 @@ def as_array(X: Any) -> Any:
 def _frame(X: Any) -> pd.DataFrame:
     if isinstance(X, str | Path):
         raise DataError(f"{_NOT_A_TABLE}; got the text {str(X)!r}. If it names a file, read it: unmeasured.read(...).")
+    if (frame := other_frame(X)) is not None:
+        return frame
     columns = getattr(X, "columns", None)  # data frames of other libraries know their names, too
     if isinstance(X, Mapping | np.recarray) or (isinstance(X, list) and X and isinstance(X[0], Mapping)):
         raise DataError(f"{_NOT_A_TABLE}; got a {type(X).__name__} of named values. pandas.DataFrame(X) makes it one.")
@@ -158,6 +160,44 @@ def _frame(X: Any) -> pd.DataFrame:
     known = isinstance(columns, Sequence) and not isinstance(columns, str) and len(columns) == array.shape[1]
     names = list(columns) if known and columns is not None else [f"x{i + 1}" for i in range(array.shape[1])]
     return pd.DataFrame(array, columns=names)
+
+
+def other_frame(X: Any) -> pd.DataFrame | None:
+    """A table of another library (polars, pyarrow and what narwhals knows) for pandas; None where it is no such table.
+
+    A table that was read in blocks is read whole (:class:`unmeasured.data.tables.Table`).
+    """
+    if isinstance(X, pd.DataFrame | np.ndarray | list | tuple) or not hasattr(type(X), "columns"):
+        return None
+    if hasattr(X, "blocks") and hasattr(X, "n_values"):
+        return pd.DataFrame(X.read())
+    if hasattr(X, "to_delayed") and hasattr(X, "compute"):
+        raise DataError("A Dask data frame has its rows elsewhere; here they are needed. Pass X.compute().")
+    import narwhals as nw
+
+    table = nw.from_native(X, pass_through=True)
+    if isinstance(table, nw.LazyFrame):
+        table = table.collect()
+    if not isinstance(table, nw.DataFrame):
+        return None
+    return pd.DataFrame({str(name): _series(table.get_column(name)) for name in table.columns})
+
+
+def _series(column: Any) -> Any:
+    """A column of another library: ordered categories and truth values keep their kind, missing values are missing."""
+    import narwhals as nw
+
+    kind = column.dtype
+    if isinstance(kind, nw.Enum):
+        return pd.Categorical(column.to_list(), categories=list(kind.categories), ordered=True)
+    if kind == nw.Categorical:
+        native = column.to_native()
+        if hasattr(native, "to_pandas") and type(native).__module__.startswith("pyarrow"):
+            return native.to_pandas().array  # which knows whether they have an order
+        return pd.Categorical(column.to_list())
+    if kind == nw.Boolean:
+        return pd.array(column.to_list(), dtype="boolean")
+    return column.to_numpy()
 
 
 def _numbers(column: pd.Series[Any]) -> Floats | None:

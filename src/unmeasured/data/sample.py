@@ -23,7 +23,7 @@ import pandas as pd
 from scipy.linalg import lapack
 
 from unmeasured.arrays import Bools, Floats, Ints
-from unmeasured.data.columns import refuse_useless, suspicions
+from unmeasured.data.columns import refuse_constant, refuse_identical, refuse_useless, suspicions
 from unmeasured.data.given import Roles, with_covariates
 from unmeasured.data.margins import Margin
 from unmeasured.data.matrices import as_matrix, checked_cov, repaired, rescaled, sample_size, with_deviations
@@ -32,17 +32,31 @@ from unmeasured.data.missing import (
     Moments,
     check_pairs,
     complete,
+    dropped_in_words,
+    empty_in_words,
     in_words,
     pair_counts,
     saturated_moments,
+    shares_in_words,
     standardised,
     without_empty_rows,
     worth,
 )
-from unmeasured.data.ordinal import MOST_CATEGORIES, is_ordinal, ordinal_moments, pairwise_correlations
-from unmeasured.data.roles import Suspect, role_remarks, suspects
+from unmeasured.data.ordinal import (
+    MOST_CATEGORIES,
+    ROWS_PER_CATEGORY,
+    Item,
+    is_ordinal,
+    ordinal_moments,
+    pairwise_correlations,
+    refuse_values,
+    table_moments,
+)
+from unmeasured.data.roles import Suspect, numbers_rows, role_remarks, suspects
 from unmeasured.data.rows import Rows, as_rows, frozen
-from unmeasured.data.transform import are_skewed, normal_scores
+from unmeasured.data.tables import RowsNeeded, as_blocks, is_in_memory, tally_of
+from unmeasured.data.tally import MOST_VALUES, PackedRows, Tally
+from unmeasured.data.transform import are_skewed, beyond_chance, normal_scores
 from unmeasured.errors import DataError, listing, nearest
 
 Cor = Literal["pearson", "auto", "polychoric", "spearman-normal"]
@@ -94,13 +108,15 @@ class Sample:
     counts: Ints | None = None
     remarks: tuple[str, ...] = ()
     # All rows that were used, and which of their columns these variables are: selecting copies no rows.
-    _rows: Rows | None = field(default=None, repr=False)
+    _rows: Rows | PackedRows | None = field(default=None, repr=False)
     _columns: tuple[int, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     # Read from a file, a sample has no rows but may know how values are read (unmeasured.data.margins).
     margins: Mapping[str, Margin] = field(default_factory=dict, repr=False)
     covariates: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
+    # Of rows that were counted and not kept: how many there were, and which part of their values was missing.
+    _counted: tuple[int, float] | None = None
 
     @classmethod
     def from_cov(
@@ -174,6 +190,12 @@ class Sample:
         """
         _check_option("cor", cor, get_args(Cor))
         _check_option("missing", missing, get_args(Missing))
+        if as_blocks(X):
+            try:
+                return cls._from_blocks(X, names, cor, missing, covariates, outcomes, groups)
+            except RowsNeeded as needed:
+                if not is_in_memory(X):
+                    raise RowsNeeded(f"{needed} {_NOT_IN_MEMORY}", needed.columns) from None
         rows = replace(as_rows(X, names), groups=tuple(groups))
         roles = Roles.of(covariates, outcomes, rows.names)
         _check_size(rows)
@@ -197,7 +219,7 @@ class Sample:
                 *emptied,
                 *lost,
                 *dropped,
-                *_kind_remarks(rows, kinds, given),
+                *_kind_remarks(rows.names, kinds, is_ordinal(rows) & ~given),
                 *moments.remarks,
                 *suspicions(rows, roles.names),
             ),
@@ -206,6 +228,63 @@ class Sample:
             labels_of(X, rows.names),
             covariates=roles.covariates,
             outcomes=roles.outcomes,
+        )
+
+    @classmethod
+    def _from_blocks(
+        cls,
+        X: Any,
+        names: Sequence[str] | None,
+        cor: Cor,
+        missing: Missing,
+        covariates: Sequence[str],
+        outcomes: Sequence[str],
+        groups: Sequence[str],
+    ) -> Sample:
+        """From rows that are read once, block by block; the same moments as from all rows at once."""
+        for what, is_asked in (
+            ("Covariates", len(covariates) > 0),
+            ("Groups of people", len(groups) > 0),
+            ("Ranks (cor='spearman-normal')", cor == "spearman-normal"),
+        ):
+            if is_asked:
+                raise RowsNeeded(f"{what} need all rows at once, and this table is read in blocks.")
+        tally = tally_of(X, names, listwise=missing == "listwise")
+        names = tally.names
+        roles = Roles.of((), outcomes, names)
+        sample_size(tally.n_given, len(names))
+        dropped = dropped_in_words(
+            tally.n_incomplete if tally.listwise else 0, tally.n_given - tally.n_empty, len(names)
+        )
+        refuse_constant(names, tally.low, tally.high)
+        _refuse_same(tally)
+        moments, kind = _tally_moments(tally, cor, missing)
+        kinds = (kind,) * len(names)
+        margins = [tally.margin(j) for j in range(len(names))]
+        peek, packed = Rows(names, tally.peek, tally.ordered), tally.packed
+        kept = () if packed is not None else (_NOT_KEPT.format(tally.n_rows),)
+        return cls(
+            names,
+            frozen(checked_cov(moments.cov, names, from_rows=True)),
+            sample_size(moments.n, len(names)),
+            frozen(moments.mean),
+            kinds,
+            moments.counts,
+            (
+                *empty_in_words(tally.n_empty),
+                *dropped,
+                *_kind_remarks(names, kinds, _few_values(tally)),
+                *moments.remarks,
+                *_numbering(tally, roles.names),
+                *suspicions(peek, roles.names, margins),
+                *kept,
+            ),
+            packed,
+            tuple(range(len(names))) if packed is not None else (),
+            labels_of(X, names),
+            _ordinal_margins(names, margins) if kind == "ordinal" else {},
+            outcomes=roles.outcomes,
+            _counted=(tally.n_rows, float(tally.share_missing.mean())),
         )
 
     def __repr__(self) -> str:
@@ -218,11 +297,27 @@ class Sample:
         """
         return None if self._rows is None else frozen(self._rows.values[:, self._columns])
 
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows the moments were made from; None where a matrix was given."""
+        if self._counted is not None:
+            return self._counted[0]
+        return None if self._rows is None else len(self._rows.values)
+
+    @property
+    def share_missing(self) -> float | None:
+        """Which part of the values of these rows is missing; None where a matrix was given."""
+        if self._counted is not None:
+            return self._counted[1]
+        return None if self.rows is None else float(np.isnan(self.rows).mean())
+
     @cached_property
     def suspects(self) -> tuple[Suspect, ...]:
         """Variables that are probably no indicators of a latent: identifiers, weights, characteristics of persons."""
         named = {*self.covariates, *self.outcomes}
         index = [i for i, name in enumerate(self.names) if name not in named]
+        if self._counted is not None:  # they were looked for while the rows were read
+            return ()
         values = None if self.rows is None else self.rows[:, index]
         return suspects([self.names[i] for i in index], values)
 
@@ -240,7 +335,7 @@ class Sample:
     def frame(self) -> pd.DataFrame:
         """The rows as a data frame that :meth:`from_rows` takes as these were taken: ordinal variables as such."""
         if self.rows is None:
-            raise DataError("This sample was made from a matrix and has no rows. Pass the rows.")
+            raise DataError(NO_ROWS)
         frame = pd.DataFrame(self.rows, columns=list(self.names))
         for name, kind in zip(self.names, self.kinds, strict=True):
             if kind == "ordinal":
@@ -363,7 +458,21 @@ class Sample:
             {name: self.margins[name] for name in names if name in self.margins},
             tuple(name for name in names if name in self.covariates),
             tuple(name for name in names if name in self.outcomes),
+            self._counted,
         )
+
+
+NO_ROWS = (
+    "This sample has no rows: it was made from a matrix, or in one pass over a table too large to keep. Pass the rows."
+)
+_NOT_IN_MEMORY = (
+    "There are too many of them to be read at once: take a part of the rows, or compute a Dask data frame first "
+    "(X.compute())."
+)
+_NOT_KEPT = (
+    "The {:,} rows were read once, in blocks, and not kept: replicates are drawn from their moments, and factor scores "
+    "need the rows again."
+)
 
 
 def labels_of(data: Any, names: Sequence[str]) -> dict[str, str]:
@@ -391,8 +500,9 @@ def as_sample(
 
     Parameters
     ----------
-    X : DataFrame, array or Sample
-        Rows are samples; NaN is a missing value. A Sample is handed back as it is.
+    X : DataFrame, array, Table or Sample
+        Rows are samples; NaN is a missing value. Data frames may be those of pandas, polars, pyarrow or Dask, or a
+        :class:`Table` that :func:`unmeasured.read` left on disk. A Sample is handed back as it is.
     cov, n_samples
         Instead of rows: a covariance (divisor N - 1) or correlation matrix, and N. ``math.inf``: a population.
     names
@@ -483,6 +593,93 @@ def _moments(
     return moments, tuple[Kind, ...]("continuous" if g else other for g in given)
 
 
+def _tally_moments(tally: Tally, cor: Cor, missing: Missing) -> tuple[Moments, Kind]:
+    """The matrix asked for, from one pass over the rows, and how all variables were taken.
+
+    Raises
+    ------
+    RowsNeeded
+        Where a pass is not enough: kinds that differ, ranks, maximum likelihood from incomplete rows.
+    """
+    names, n = tally.names, len(tally.names)
+    few = _few_values(tally)
+    if cor == "polychoric" or (cor == "auto" and few.all()):
+        for j, name in enumerate(names):
+            if tally.n_values(j) > MOST_VALUES:
+                refuse_values(name, f"more than {MOST_VALUES}")
+        return table_moments(tally), "ordinal"
+    if cor == "auto" and few.any():
+        raise RowsNeeded(
+            f"Items of a few values ({listing([x for x, o in zip(names, few) if o], 3)}) beside continuous variables "
+            f"({listing([x for x, o in zip(names, few) if not o], 3)}) need all rows at once (polyserial "
+            "correlations); cor='pearson' takes all as continuous, cor='polychoric' all as ordinal."
+        )
+    sums = tally.sums
+    if cor == "auto" and beyond_chance(sums.skewness, np.diag(sums.counts), sums.corr):
+        raise RowsNeeded(
+            "The variables are skewed, and Gaussian scores of their ranks need all rows at once; cor='pearson' takes "
+            "the values as they are."
+        )
+    if not tally.missing.any():
+        cov = rescaled(sums.corr, sums.sd)
+        return Moments(sums.mean, cov, np.full((n, n), tally.n_rows), float(tally.n_rows)), "continuous"
+    if missing == "ml":
+        raise RowsNeeded(
+            "Maximum likelihood from rows with missing values (missing='ml') needs all rows at once; use "
+            "missing='pairwise' or 'listwise'."
+        )
+    counts = sums.counts
+    check_pairs(counts, names)
+    corr, changed = repaired(sums.corr, names, "pairwise correlations")
+    told = shares_in_words(tally.share_missing, tally.n_incomplete, tally.n_rows, names)
+    done = _pairwise_remark(told, worth(counts), tally.n_rows)
+    return Moments(sums.mean, rescaled(corr, sums.sd), counts, worth(counts), (done, *changed)), "continuous"
+
+
+def _few_values(tally: Tally) -> Bools:
+    """(n,) the rule of ``cor="auto"``, as :func:`~unmeasured.data.ordinal.is_ordinal` has it for rows."""
+    n_values = np.array([tally.n_values(j) for j in range(len(tally.names))])
+    enough = tally.n_rows - tally.missing >= ROWS_PER_CATEGORY * n_values
+    return np.asarray(np.array(tally.ordered) | ((n_values <= MOST_CATEGORIES) & enough))
+
+
+def _refuse_same(tally: Tally) -> None:
+    """Refuse columns that are identical, as their two-way table shows."""
+    if not tally.has_tables:
+        return  # perfectly correlated, which the covariance shows
+    tables, values = tally.tables()
+    K = values.shape[1]
+    counts = tables.sum(axis=(1, 3))
+    agreeing = tables[:, np.arange(K), :, np.arange(K)].sum(axis=0)
+    own = np.diag(counts)
+    for i, j in zip(*np.nonzero(np.triu((agreeing == own[:, None]) & (agreeing == own[None, :]), 1)), strict=True):
+        if np.array_equal(values[i], values[j], equal_nan=True):
+            refuse_identical(tally.names[int(i)], tally.names[int(j)])
+
+
+def _numbering(tally: Tally, named: Sequence[str]) -> tuple[str, ...]:
+    """A sentence on columns that number the rows: whole numbers without a gap, and no two alike in those looked at."""
+    peek = tally.peek
+    without_gap = tally.high - tally.low == tally.n_rows - tally.missing - 1
+    found = [
+        Suspect(name, "identifier", "numbers the rows")
+        for j, name in enumerate(tally.names)
+        if without_gap[j] and name not in named and tally.n_values(j) > MOST_VALUES
+        and len(np.unique(peek[:, j])) == len(peek) and bool((peek[:, j] == np.rint(peek[:, j])).all())
+        and not numbers_rows(name, peek[:, j])
+    ]  # fmt: skip
+    return role_remarks(found)
+
+
+def _ordinal_margins(names: Sequence[str], margins: Sequence[tuple[Floats, Ints] | None]) -> dict[str, Margin]:
+    found = {}
+    for name, margin in zip(names, margins, strict=True):
+        if margin is not None:
+            item = Item.counted(name, *margin)
+            found[name] = Margin("ordinal", item.values, item.thresholds)
+    return found
+
+
 def _scored(rows: Rows, columns: Bools) -> Rows:
     """Some columns as Gaussian scores of their ranks, with the mean and spread they had."""
     values = rows.values.copy()
@@ -507,25 +704,29 @@ def _pairwise_moments(rows: Rows) -> Moments:
     check_pairs(counts, names)
     z, centre, scale = standardised(rows.values)
     corr, changed = repaired(pairwise_correlations(z), names, "pairwise correlations")
-    done = (
-        f"{in_words(holes, names)}: each correlation is from the rows that show both variables (pairwise deletion). "
-        f"The search counts {worth(counts):.1f} samples, the mean over pairs, not {len(holes)}."
-    )
+    done = _pairwise_remark(in_words(holes, names), worth(counts), len(holes))
     return Moments(centre, rescaled(corr, scale), counts, worth(counts), (done, *changed))
+
+
+def _pairwise_remark(told: str, n: float, n_rows: int) -> str:
+    return (
+        f"{told}: each correlation is from the rows that show both variables (pairwise deletion). "
+        f"The search counts {n:.1f} samples, the mean over pairs, not {n_rows}."
+    )
 
 
 _SCORED = "Continuous variables are taken as Gaussian scores of their ranks (van der Waerden)."
 
 
-def _kind_remarks(rows: Rows, kinds: tuple[Kind, ...], given: Bools) -> tuple[str, ...]:
+def _kind_remarks(names: Sequence[str], kinds: tuple[Kind, ...], is_coarse: Bools) -> tuple[str, ...]:
     """Which correlations were taken, and for which variables others would suit better."""
-    ordinal = [x for x, kind in zip(rows.names, kinds) if kind == "ordinal"]
+    ordinal = [x for x, kind in zip(names, kinds) if kind == "ordinal"]
     if ordinal:
         among = ["polychoric correlations"] if len(ordinal) > 1 else []
         others = [f"polyserial {'' if among else 'correlations '}with the others"] if len(ordinal) < len(kinds) else []
         done = f"{_counted(ordinal)} taken as ordinal ({listing(ordinal)}): {', '.join(among + others)}."
         return (done, *([_SCORED] if "scores" in kinds else []))
-    coarse = [x for x, is_coarse in zip(rows.names, is_ordinal(rows) & ~given) if is_coarse]
+    coarse = [x for x, few in zip(names, is_coarse) if few]
     remarks = []
     if "scores" in kinds:
         remarks.append(_SCORED)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtri
 from scipy.stats import rankdata
 
-from unmeasured.arrays import Bools, Floats
+from unmeasured.arrays import Bools, Floats, Ints
 
 # auto: variables count as skewed if chance makes them so less often than this.
 SKEWED = 1e-4
@@ -32,9 +32,14 @@ def are_skewed(values: Floats, columns: Bools) -> bool:
     z = np.where(seen, z - np.nanmean(z, axis=0), 0.0)
     n = seen.sum(axis=0)
     z /= np.maximum(np.sqrt((z**2).sum(axis=0) / n), 1e-300)
-    chances = ((z * z * z).sum(axis=0) / n) ** 2 * n / 6.0  # numpy's third power takes ten times as long
-    degrees = 1.0 / float(((z.T @ z / len(z)) ** 6).mean())
-    return bool(chdtrc(degrees, degrees * float(chances.mean())) < SKEWED)
+    skewness = (z * z * z).sum(axis=0) / n  # numpy's third power takes ten times as long
+    return beyond_chance(skewness, n, z.T @ z / len(z))
+
+
+def beyond_chance(skewness: Floats, n: Ints, corr: Floats) -> bool:
+    """Whether variables of these correlations, each seen n times, are skewed beyond chance."""
+    degrees = 1.0 / float((corr**6).mean())
+    return bool(chdtrc(degrees, degrees * float((skewness**2 * n / 6.0).mean())) < SKEWED)
 
 
 def normal_scores(values: Floats) -> Floats:

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
 from unmeasured.answer.compare import ModelComparison, compare_models
@@ -53,9 +52,8 @@ class About:
 
     def with_rows(self, sample: Sample) -> About:
         """The same with the number of the rows of a sample and what is missing in them."""
-        if sample.rows is None:
-            return self
-        return replace(self, rows=len(sample.rows), missing=float(np.isnan(sample.rows).mean()))
+        # With groups of people the estimates are of covariances within groups, not of the rows.
+        return replace(self, rows=None if sample.groups else sample.n_rows, missing=sample.share_missing)
 
 
 @dataclass(frozen=True)

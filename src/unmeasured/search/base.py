@@ -244,8 +244,11 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """scikit-learn's rule: the attribute is there exactly if the data came with names that are strings."""
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        if isinstance(source, pd.DataFrame) and all(isinstance(name, str) for name in source.columns):
-            self.feature_names_in_ = np.asarray(source.columns, dtype=object)
+        is_polars = type(source).__module__.startswith("polars")
+        if isinstance(source, pd.DataFrame) or is_polars:
+            names = list(source.columns)
+            if all(isinstance(name, str) for name in names):
+                self.feature_names_in_ = np.asarray(names, dtype=object)
 
     @property
     def _n_threads(self) -> int | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from unmeasured.search.score import GroupBic
 from unmeasured.sem import batch
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.exploratory import quartimin
+from unmeasured.sem.kernels import is_ready
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.rank import rank_shortfall
 from unmeasured.sem.savings import covariance_along, effects_along
@@ -47,19 +47,31 @@ def compile_kernels() -> None:
 
 
 def compile_starts() -> None:
-    """The half that makes starting values. No problems are handed over: the types of the arrays are enough."""
+    """The half that makes starting values, with rotations and other parents.
+
+    No problems are handed over where the types of the arrays are enough.
+    """
     sample, (sizes, ints, floats) = _sample(), _no_problems()
     batch.start_batch(sample.corr, sample.sd, sizes, ints, floats, floats, floats, sample.unexplained)
+    model = _model(sample)
+    Phi, loading = np.ones((1, 1)), np.full((1, len(sample.names)), 0.5)
+    fit, masks = (loading, Phi, np.ones(len(sample.names))), np.array([0, 1])
+    allowed, now = latents_of(masks, model.sizes), np.searchsorted(masks, model.parents)
+    relocated(sample.corr, *fit, masks, allowed)
+    predicted_rise(sample.corr, *fit, allowed, np.zeros(2), now, sample.n)
+    quartimin(np.eye(4, 2))
+    current = np.ones((len(sample.names), 1), dtype=bool)
+    stepwise_relocations(sample.corr, *fit, np.array([0, 1]), current, np.zeros(3), sample.n)
 
 
 def compile_scores() -> None:
-    """The other half: Fisher scoring, derivatives and closed forms."""
+    """The other half: Fisher scoring, derivatives, rank likelihood, and graphs over latents."""
     sample, (sizes, ints, floats) = _sample(), _no_problems()
     history, paces = np.empty((0, 1)), np.empty((0, 4))
     batch.score_batch(
         sample.corr, sizes, ints, floats, floats, floats, 1, 1.0, floats, ints, ints, paces, history
     )  # fmt: skip
-    model = FactorModel(sample.names, (1,), (1,) * len(sample.names))
+    model = _model(sample)
     pattern = pattern_of(model.member)
     Problem.of(pattern, sample).derivatives(np.ones(pattern.n_free))
     jacobian_rank(FactorModel(sample.names, (2,), (1,) * len(sample.names)).pattern)  # deficient: told exactly
@@ -69,13 +81,6 @@ def compile_scores() -> None:
     GroupBic(Phi, model.sizes, sample.n, 1.0).predicted()
     effects = np.concatenate([[[0.0]], loading], axis=1)
     effects_along(effects, Phi, np.zeros((1, 1), dtype=np.uint8), effects.copy())
-    fit, masks = (loading, Phi, np.ones(len(sample.names))), np.array([0, 1])
-    allowed, now = latents_of(masks, model.sizes), np.searchsorted(masks, model.parents)
-    relocated(sample.corr, *fit, masks, allowed)
-    predicted_rise(sample.corr, *fit, allowed, np.zeros(2), now, sample.n)
-    quartimin(np.eye(4, 2))
-    current = np.ones((len(sample.names), 1), dtype=bool)
-    stepwise_relocations(sample.corr, *fit, np.array([0, 1]), current, np.zeros(3), sample.n)
 
 
 def _helper() -> subprocess.Popen[bytes] | None:
@@ -88,13 +93,17 @@ def _helper() -> subprocess.Popen[bytes] | None:
 
 
 def are_on_disk() -> bool:
-    """Whether the kernels were compiled before."""
-    folder = batch.start_batch.stats.cache_path  # type: ignore[attr-defined]
-    return folder is None or any(Path(folder).glob("batch.*start_batch*.nbi"))
+    """Whether the kernels were compiled before, or cannot be kept."""
+    cannot_be_kept = batch.start_batch.stats.cache_path is None  # type: ignore[attr-defined]
+    return cannot_be_kept or (is_ready(batch.start_batch) and is_ready(batch.score_batch))
 
 
 def _sample() -> Sample:
     return as_sample(cov=np.full((4, 4), 0.5) + 0.5 * np.eye(4), n_samples=100)
+
+
+def _model(sample: Sample) -> FactorModel:
+    return FactorModel(sample.names, (1,), (1,) * len(sample.names))
 
 
 def _no_problems() -> tuple[Ints, Ints, Floats]:

@@ -17,8 +17,8 @@ import pandas as pd
 
 from unmeasured.arrays import Ints
 from unmeasured.data.missing import Missing
-from unmeasured.data.rows import as_rows
-from unmeasured.data.sample import Cor, Sample, as_sample
+from unmeasured.data.rows import as_rows, other_frame
+from unmeasured.data.sample import NO_ROWS, Cor, Sample, as_sample
 from unmeasured.errors import DataError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem.estimators import check_estimator, continuous_rows, fit_ordinal, with_robust
@@ -155,11 +155,12 @@ def _frame(X: Any, names: Sequence[str] | None, options: Options) -> tuple[pd.Da
     """Any table as a data frame; a Sample brings the rows it was made of."""
     if isinstance(X, Sample):
         if X.rows is None:
-            raise DataError("This sample was made from a matrix and has no rows. Pass the rows.")
+            raise DataError(NO_ROWS)
         kept = X if options.estimator != "WLSMV" else None
         return pd.DataFrame(X.rows, columns=list(X.names)), kept
-    if isinstance(X, pd.DataFrame) and names is None:
-        return X, None
+    frame = X if isinstance(X, pd.DataFrame) else other_frame(X)
+    if frame is not None and names is None:
+        return frame, None
     rows = as_rows(X, names)
     return pd.DataFrame(rows.values, columns=list(rows.names)), None
 

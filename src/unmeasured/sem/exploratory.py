@@ -179,8 +179,13 @@ def _quartimin(A: Floats, T: Floats, step: float, n_steps: int) -> tuple[Floats,
         other, other_inverse, rotated, lower = T, inverse, L, value
         for _trial in range(12):
             other = T - step * gradient
-            for j in range(m):
-                other[:, j] /= np.sqrt((other[:, j] ** 2).sum())
+            for j in range(m):  # by element: assigning a column takes much longer to compile
+                length = 0.0
+                for i in range(m):
+                    length += other[i, j] ** 2
+                length = np.sqrt(length)
+                for i in range(m):
+                    other[i, j] /= length
             other_inverse = np.linalg.inv(other)
             rotated = A @ other_inverse.T
             lower = _complexity(rotated, slope)

@@ -87,6 +87,23 @@ def ordered(function: Function) -> Function:
     return cast(Function, numba.njit(**{**_INNER_FLAGS, "fastmath": {"contract", "nsz"}})(function))
 
 
+def is_ready(function: Callable[..., Any]) -> bool:
+    """Whether a function is compiled, or its machine code is on disk: for this code, this numba and this processor.
+
+    >>> is_ready(compiled(lambda x: x + 1))
+    False
+    """
+    dispatcher: Any = function
+    if dispatcher.signatures:
+        return True
+    cache = dispatcher._cache
+    if not hasattr(cache, "_cache_file"):  # numba has nowhere to keep it
+        return False
+    # numba tells only after loading: its index knows the code by a checksum, and what was compiled on other machines.
+    known = cache._index_key(None, dispatcher.targetctx.codegen())[1:]
+    return any(tuple(key[1:]) == tuple(known) for key in cache._cache_file._load_index())
+
+
 @ordered
 def cholesky(A: Floats, R: Floats) -> bool:
     """Lower triangular R with ``R'R = A``, from the lower triangle of A; False where A is not positive definite.

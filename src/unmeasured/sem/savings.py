@@ -97,7 +97,9 @@ def log_dets(Phi: Floats, first: Ints, out: Floats) -> None:
     m = Phi.shape[0]
     given = np.empty((G + 1, m, m))  # given[g]: covariance of groups from g on, given those of the set before g
     total = np.zeros(G + 1)
-    given[0] = Phi
+    for i in range(m):  # by element: assigning a whole array takes four times as long to compile
+        for j in range(m):
+            given[0, i, j] = Phi[i, j]
     changed = 0  # the first group that is in this set and not in the last one, or the other way round
     for count in range(1 << G):
         mask = 0

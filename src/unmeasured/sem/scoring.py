@@ -26,7 +26,7 @@ from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.margins import FAR, Margin, margins_of
-from unmeasured.data.rows import as_rows
+from unmeasured.data.rows import as_rows, other_frame
 from unmeasured.errors import DataError, ModelError, UnmeasuredError, listing
 
 if TYPE_CHECKING:
@@ -178,6 +178,8 @@ def _table(fit: Fit, rows: Any) -> tuple[pd.DataFrame, Floats]:
             "Scores are of rows; none were given. fit.score_weights() has the weights for rows that are elsewhere."
         )
     names = list(fit.sample.names)
+    if (frame := other_frame(rows)) is not None:
+        rows = frame
     if not isinstance(rows, pd.DataFrame):
         read = as_rows(rows)
         known = read.names if set(names) <= set(read.names) else tuple(names)

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from threading import Timer
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -25,6 +24,7 @@ from unmeasured.data.sample import Sample
 from unmeasured.errors import Stopped
 from unmeasured.sem import batch, kernels, start
 from unmeasured.sem.indices import rmsea
+from unmeasured.sem.kernels import is_ready
 from unmeasured.sem.parameters import Pattern
 
 logger = logging.getLogger("unmeasured")
@@ -43,8 +43,6 @@ _SLICE, _SPEED = 0.1, 1e9
 _USUAL_STEPS = 20
 # Beyond this RMSEA a fit gets other starts: with correlations near 1 some end a thousand units above the optimum.
 _FAR_RMSEA = 0.1
-# Loading compiled kernels from disk takes less than this many seconds.
-_PATIENCE = 3.0
 
 
 Check = Callable[[], None]  # raises Stopped where work has to end
@@ -478,19 +476,7 @@ _ready = False
 def compilation_announced() -> Iterator[None]:
     """Say so where the kernels are not on disk yet and have to be compiled; once."""
     global _ready
-    if _ready:
-        yield
-        return
-
-    def say() -> None:
-        if not batch.score_batch.signatures:  # type: ignore[attr-defined]
-            logger.warning("unmeasured: compiling its numeric kernels, once; this takes about half a minute.")
-
-    timer = Timer(_PATIENCE, say)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        _ready = True
+    if not _ready and not is_ready(batch.score_batch):
+        logger.warning("unmeasured: compiling its numeric kernels, once; this takes about half a minute.")
+    _ready = True
+    yield
