@@ -45,6 +45,7 @@ _MISSING = ("ml", "listwise", "pairwise")
 _INDICES = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic")
 _MOST_UNDONE = 200
 _MOST_GROUPS = 50  # of people
+_NO_NAMES = "the first line has no names of columns"  # the page's words
 
 
 @dataclass
@@ -117,9 +118,10 @@ class Project:
             other._read_first(path)
         except um.UnmeasuredError as error:
             path.unlink()
-            # The name the user knows, not that of our copy; and what can be done here about a line without names.
+            # The name the user knows, not that of our copy; and what can be done in the page.
             text = str(error).replace(str(path), name).replace(path.name, name)
-            text = text.replace("header=False", "\u201cthe first line has no names\u201d")
+            before, line, _ = text.partition("Add a line of names")
+            text = f"{before}{line}, or tick {_NO_NAMES!r} and open it again." if line else text
             raise um.DataError(text) from None
         other.file = _kept(path)
         self._become(other)
@@ -715,8 +717,8 @@ def _sheets(path: Path) -> list[str]:
     if path.suffix not in EXCEL_FILES:
         return []
     try:
-        with pd.ExcelFile(path) as book:
-            return [str(name) for name in book.sheet_names if not book.parse(name, header=None, nrows=2).empty]
+        cells = pd.read_excel(path, sheet_name=None, header=None, nrows=2)
+        return [str(name) for name, part in cells.items() if not part.empty]
     except (ImportError, LookupError, OSError, ValueError, zipfile.BadZipFile):
         return []  # reading it says what is wrong
 

@@ -47,7 +47,7 @@ def panel(project: Project, name: str) -> dict[str, Any]:
 
 def _loadings(project: Project) -> dict[str, Any]:
     result = project.current()
-    labels = result.sem.sample.labels
+    labels = {column.name: column.label for column in project.columns if column.label}
     rows = result.loadings
     if not len(rows):
         return {"sentences": ["No latent variables were found."]}
