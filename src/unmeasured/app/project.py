@@ -579,11 +579,7 @@ class Project:
         return record
 
     def _result_state(self) -> dict[str, Any]:
-        assert self.run is not None
-        n = len(self.frame) if self.frame is not None else round(self.result.sem.sample.n)
-        sentences = lead(self.current(), f"{n:,} observations", self.stability_now)
         return {
-            "lead": sentences,
             "stopped": self.result.stopped,
             "is_edited": self.is_edited,
             "has_stability": self.stability is not None,
@@ -630,6 +626,11 @@ class Project:
             "redo": self.models[self.at + 1].what if self.at < len(self.models) - 1 else "",
             "status": fit.status,
         }
+
+    def lead(self) -> list[str]:
+        """What was found, in sentences."""
+        n = len(self.frame) if self.frame is not None else round(self.result.sem.sample.n)
+        return lead(self.current(), f"{n:,} observations", self.stability_now)
 
     def diagram(self) -> dict[str, Any]:
         """The diagram of the model at hand, for the page's script; edges that differ between groups are marked."""

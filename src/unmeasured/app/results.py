@@ -33,6 +33,7 @@ def panel(project: Project, name: str) -> dict[str, Any]:
         For a part there is not, or where there is no result yet.
     """
     makers: dict[str, Callable[[Project], dict[str, Any]]] = {
+        "lead": lambda p: {"sentences": p.lead()},
         "loadings": _loadings,
         "levels": _levels,
         "effects": _effects,

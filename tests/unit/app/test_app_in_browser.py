@@ -169,7 +169,7 @@ def test_the_whole_way_from_a_file_to_an_edited_model_and_back(browser, served, 
     choose(browser, '[data-member="days"] .row select', "2")
     wait_for(lambda: project.knowledge.get("tiers") == [["group 1"], ["days"]])
     searched(browser)
-    assert "2 latent variables" in text(browser, "#lead")
+    wait_for(lambda: "2 latent variables" in text(browser, "#lead"))
     assert "group 1" in text(browser, "#lead")
     # Each part of the result.
     wait_for(lambda: count(browser, "#diagram ellipse") >= 2)

@@ -91,6 +91,7 @@ const table = (edit) => {
   }));
   $("fit-status").textContent = edit.now.proper ? "" : `The fit is not a proper one: ${edit.status}.`;
   const changes = [...edit.added.map((text) => `added: ${text}`), ...edit.removed.map((text) => `removed: ${text}`), ...edit.renamed];
+  if (!changes.length) changes.push("nothing yet");
   $("changes").replaceChildren(...changes.map((text) => { const item = document.createElement("li"); item.textContent = text; return item; }));
 };
 

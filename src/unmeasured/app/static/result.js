@@ -60,7 +60,6 @@ const drawDiagram = (data) => {
   $("pairs-switch").hidden = !data.full?.pairs;
   $("frequency-label").hidden = !state.result.has_stability || state.result.is_edited;
   $("differs").hidden = !state.result.has_groups || state.result.is_edited;
-  $("diagram").setAttribute("aria-label", `Path diagram. ${state.result.lead.join(" ")}`);
   if (diagram) diagram.show(data);
   else {
     diagram = unmeasuredDiagram($("diagram"), $("stage"), $("tip"), data);
@@ -109,6 +108,22 @@ const drawPart = async () => {
   }
 };
 
+// The answer in sentences stands above all parts, and is what the diagram says to those who do not see it.
+const drawLead = async () => {
+  const of = version();
+  if (shown.lead === of) return;
+  shown.lead = of;
+  try {
+    const { sentences } = await ask("part/lead");
+    if (of !== version()) return;
+    $("lead").textContent = sentences.join(" ");
+    $("diagram").setAttribute("aria-label", `Path diagram. ${$("lead").textContent}`);
+  } catch (error) {
+    $("lead").textContent = error.message;
+    delete shown.lead;
+  }
+};
+
 const open = (name) => { part = name; drawPart(); };
 PARTS.forEach((name) => $(`tab-${name}`).addEventListener("click", () => open(name)));
 $("tabs").addEventListener("keydown", (event) => {
@@ -123,7 +138,7 @@ $("report").addEventListener("load", () => { $("report-status").textContent = ""
 
 export const drawResult = (now, asking, where) => {
   [state, ask, address] = [now, asking, where];
-  $("lead").textContent = state.result.lead.join(" ");
+  drawLead();
   $("stopped").textContent = state.result.stopped;
   $("stopped").hidden = !state.result.stopped;
   $("is-edited").hidden = !state.result.is_edited;
