@@ -508,7 +508,7 @@ class Project:
         added, removed = self.models[self.at].changes(self.models[0])
         changes = "; ".join([*(f"added {x}" for x in added), *(f"removed {x}" for x in removed)])
         note = f"This model was edited by hand. Changed against the model found: {changes}."
-        about = replace(self.run.about, notes=(note, *self.run.about.notes))
+        about = replace(self.run.about, title=f"{self.name} (edited)", notes=(note, *self.run.about.notes))
         return Run(result, about, comparison=Comparison.of(compared))
 
     @property
@@ -630,7 +630,15 @@ class Project:
     def lead(self) -> list[str]:
         """What was found, in sentences."""
         n = len(self.frame) if self.frame is not None else round(self.result.sem.sample.n)
-        return lead(self.current(), f"{n:,} observations", self.stability_now)
+        sentences = lead(self.current(), f"{n:,} observations", self.stability_now)
+        if not self.is_edited:
+            return sentences
+        now, found = self.current().sem, self.result.sem
+        edited = (
+            f"Edited by hand, the model has an RMSEA of {now.rmsea:.3f} ({found.rmsea:.3f} as found) and a BIC of "
+            f"{now.bic:.1f} ({found.bic:.1f}); it should be confirmed with new data."
+        )
+        return [*sentences[:-1], edited]  # the last is on how it was found
 
     def diagram(self) -> dict[str, Any]:
         """The diagram of the model at hand, for the page's script; edges that differ between groups are marked."""

@@ -17,7 +17,7 @@ const style = () => {
       "segment-distances": "data(distances)", "segment-radii": "data(radii)" } },
     { selector: "node.covariate", style: { "border-style": "double", "border-width": 3 } },
     { selector: "node.outcome", style: { "border-style": "dashed" } },
-    { selector: "edge.pair", style: { "curve-style": "unbundled-bezier", "control-point-distances": 30, "control-point-weights": 0.5, "line-style": "dotted", "source-arrow-shape": "triangle",
+    { selector: "edge.pair", style: { "curve-style": "unbundled-bezier", "control-point-distances": "data(bulge)", "control-point-weights": 0.5, "line-style": "dotted", "source-arrow-shape": "triangle",
       "source-arrow-color": c.ink } },
     { selector: "edge.minus", style: { "line-style": "dashed", "line-color": c.minus, "target-arrow-color": c.minus, "source-arrow-color": c.minus } },
     { selector: "edge.added", style: { "line-color": c.added, "target-arrow-color": c.added, "source-arrow-color": c.added } },
@@ -58,8 +58,18 @@ const elements = (edit) => {
       ...bends(routes.get(JSON.stringify([source, target])), at[source], at[target]), id: JSON.stringify([source, target]), source, target, label: number(std), width: 0.8 + 2.2 * Math.min(Math.abs(std ?? 0), 1) },
     classes: `${routes.get(JSON.stringify([source, target]))?.length && !moved[source] && !moved[target] ? "routed" : ""} ${std < 0 ? "minus" : ""} ${is_new ? "added" : ""}`,
   }));
+  // The arc of a pair goes round the items, on the side where their latents are not.
+  const bulge = (source, target) => {
+    const from = at[source], to = at[target], dx = to.x - from.x, dy = to.y - from.y, length = Math.hypot(dx, dy) || 1;
+    const causes = edit.edges.filter((edge) => [source, target].includes(edge.target)).map((edge) => at[edge.source]);
+    const middle = (axis) => (from[axis] + to[axis]) / 2, mean = (axis) => causes.reduce((sum, p) => sum + p[axis], 0) / causes.length;
+    const away = causes.length ? [middle("x") - mean("x"), middle("y") - mean("y")] : [1, 0];
+    const [a, b] = [size(source, false), size(target, false)], isUpright = Math.abs(dx) < Math.abs(dy);
+    const round = isUpright ? Math.max(a.wide, b.wide) : Math.max(a.tall, b.tall);
+    return (-dy * away[0] + dx * away[1] >= 0 ? 1 : -1) * (round + 0.12 * length + 16);
+  };
   const pairs = edit.pairs.map(({ source, target, std, is_new }) => ({
-    data: { id: JSON.stringify([source, "~~", target]), source, target, label: number(std), width: 0.8 + 2.2 * Math.min(Math.abs(std ?? 0), 1) },
+    data: { bulge: bulge(source, target), id: JSON.stringify([source, "~~", target]), source, target, label: number(std), width: 0.8 + 2.2 * Math.min(Math.abs(std ?? 0), 1) },
     classes: `pair ${std < 0 ? "minus" : ""} ${is_new ? "added" : ""}`,
   }));
   return [...nodes, ...edges, ...pairs];

@@ -1,7 +1,7 @@
 // The result: a diagram, tables that are asked for when they are looked at, replicates in the background, the whole report.
 const $ = (id) => document.getElementById(id);
 const PARTS = ["diagram", "loadings", "levels", "effects", "fit", "groups", "stability", "report"];
-let state = null, ask = null, address = "", diagram = null, part = "diagram", shown = {}, level = null;
+let state = null, ask = null, address = "", diagram = null, part = "diagram", shown = {}, level = null, found = "";
 
 const make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
@@ -142,6 +142,7 @@ export const drawResult = (now, asking, where) => {
   $("stopped").textContent = state.result.stopped;
   $("stopped").hidden = !state.result.stopped;
   $("is-edited").hidden = !state.result.is_edited;
-  if (part === "groups" && !state.result.has_groups) part = "diagram";
+  const now = JSON.stringify([state.name, state.result.indices]);
+  if (now !== found) [found, part, level] = [now, "diagram", null]; // another answer
   drawPart();
 };
