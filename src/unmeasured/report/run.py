@@ -22,6 +22,7 @@ from unmeasured.answer.records import checked_type
 from unmeasured.answer.result import Result
 from unmeasured.errors import SearchStopped, UnmeasuredError
 from unmeasured.files import parsed_json
+from unmeasured.report.groups import Shared
 from unmeasured.search.base import Search
 from unmeasured.search.trace import Step, Trace
 
@@ -72,6 +73,12 @@ class Run:
     trace: Trace = Trace()  # noqa: RUF009 (an empty tuple)
     comparison: Comparison | None = None
     exact: Result | None = None  # what the exact criterion finds, where misfit was tolerated and the answers differ
+    shared: Shared | None = None  # what groups of people share, where there are groups
+
+    def rename(self, names: Mapping[str, str]) -> Run:
+        """The same run with other names for latents, everywhere."""
+        shared = None if self.shared is None else self.shared.renamed(names)
+        return replace(self, result=self.result.rename(names), shared=shared)
 
     def to_json(self) -> str:
         """The result as JSON, and the rest under "run"."""
@@ -82,6 +89,7 @@ class Run:
             "trace": [_plain(asdict(step)) for step in self.trace],
             "comparison": compared and {key: [_plain(row) for row in rows] for key, rows in compared.items()},
             "exact": None if self.exact is None else json.loads(self.exact.to_json()),
+            "groups": None if self.shared is None else self.shared.record(),
         }
         return json.dumps(record, ensure_ascii=False, allow_nan=False)
 
@@ -170,17 +178,18 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, float) and (value != value or abs(value) == float("inf")) else value
 
 
-def _read(kept: Mapping[str, Any]) -> tuple[About, Trace, Comparison | None, Result | None]:
+def _read(kept: Mapping[str, Any]) -> tuple[About, Trace, Comparison | None, Result | None, Shared | None]:
     about = _about(kept["about"])
     other = kept.get("exact")  # unknown to earlier versions
     exact = None if other is None else Result.from_json(json.dumps(other))
+    shared = None if kept.get("groups") is None else Shared.from_record(kept["groups"])  # likewise
     trace = Trace(_step(step) for step in kept["trace"])
     compared = kept["comparison"]
     if compared is None:
-        return about, trace, None, exact
+        return about, trace, None, exact, shared
     numbers = ("chi2", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic")
     rows, tests = ([{**row, **_numbers(row, numbers)} for row in compared[key]] for key in ("rows", "tests"))
-    return about, trace, Comparison(tuple(rows), tuple(tests), _strings(compared["notes"])), exact
+    return about, trace, Comparison(tuple(rows), tuple(tests), _strings(compared["notes"])), exact, shared
 
 
 def _about(kept: Mapping[str, Any]) -> About:
