@@ -64,7 +64,7 @@ def export(project: Project, kind: str) -> Export:
         "xlsx": lambda p: ("tables.xlsx", f"{_OFFICE}.spreadsheetml.sheet", workbook(article(p).tables)),
         "methods": lambda p: ("methods.txt", "text/plain", article(p).to_methods().encode("utf-8")),
         "bibtex": lambda p: ("references.bib", "text/plain", article(p).to_bibtex().encode("utf-8")),
-        "svg": lambda p: ("diagram.svg", "image/svg+xml", p.current().to_svg().encode("utf-8")),
+        "svg": lambda p: ("diagram.svg", "image/svg+xml", p.current().plot(marked=p.marked).to_svg().encode("utf-8")),
         "pdf": lambda p: ("diagram.pdf", "application/pdf", _picture(p, "pdf")),
         "png": lambda p: ("diagram.png", "image/png", _picture(p, "png")),
         "project": lambda p: (f"project{PROJECT}", "application/zip", p.save()),
@@ -96,7 +96,7 @@ def tables(project: Project) -> dict[str, pd.DataFrame]:
     shown = {"Loadings": loadings, "Paths": paths, "Direct effects": direct, "Residual pairs": pairs, "Fit": fit}
     if project.people is not None and not project.is_edited:
         shown["Groups"] = pd.DataFrame(project.people["estimates"])
-        shown["Invariance"] = pd.DataFrame(project.people["steps"])
+        shown["Invariance"] = pd.DataFrame(list(project.shared.steps) if project.shared else [])
     return {name: table for name, table in shown.items() if len(table)}
 
 
@@ -110,5 +110,5 @@ def _csv(project: Project) -> bytes:
 
 def _picture(project: Project, ending: str) -> bytes:
     out = io.BytesIO()
-    project.current().plot().savefig(out, format=ending, dpi=200)
+    project.current().plot(marked=project.marked).savefig(out, format=ending, dpi=200)
     return out.getvalue()

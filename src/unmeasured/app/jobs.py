@@ -29,6 +29,7 @@ from tqdm import tqdm
 import unmeasured as um
 from unmeasured.app.results import group_record
 from unmeasured.graphs import cpdag_of
+from unmeasured.report.groups import Shared
 from unmeasured.report.run import Run, run_of
 from unmeasured.search.latent_graph import Connected
 from unmeasured.search.score import Fitted
@@ -160,13 +161,12 @@ def _search(task: Message, connection: _Line, kept: dict[str, Any]) -> None:
 
 
 def _compared(search: um.LGES, run: Run, sample: um.Sample) -> tuple[Run, dict[str, Any]]:
-    """What groups of people share of what was found; its sentences go into the report."""
+    """The run with what groups of people share of what was found, and the estimates of each group."""
     rows = pd.DataFrame(sample.rows, columns=list(sample.names))
     shared = um.invariance(run.result, rows, groups=list(sample.groups))
     names = dict(zip(search.graph_.latents, run.result.graph.latents))
     by_group = {label: found.rename(names) for label, found in search.group_results_.items()}
-    about = replace(run.about, notes=(*run.about.notes, *shared.sentences))
-    return replace(run, about=about), group_record(shared, by_group)
+    return replace(run, shared=Shared.of(shared)), group_record(shared, by_group)
 
 
 def _stability(task: Message, connection: _Line, kept: dict[str, Any]) -> None:

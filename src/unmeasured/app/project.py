@@ -27,6 +27,7 @@ from unmeasured.data.prepare import chosen_columns, prepared
 from unmeasured.data.sample import labels_of
 from unmeasured.errors import listing
 from unmeasured.precheck import Finding
+from unmeasured.report.groups import Shared
 from unmeasured.report.html import diagram_data, html_page
 from unmeasured.report.lead import lead
 from unmeasured.report.run import About, Comparison, Run
@@ -88,7 +89,7 @@ class Project:
         self.knowledge: dict[str, Any] = {}
         self.run: Run | None = None
         self.stability: um.Stability | None = None
-        self.people: dict[str, Any] | None = None  # what groups of people share, as results.group_record has it
+        self.people: dict[str, Any] | None = None  # estimates of groups of people, as results.group_record has them
         self.models: list[Model] = []
         self.at = 0
         self._sample: um.Sample | None = None
@@ -463,7 +464,8 @@ class Project:
     # Results ----------------------------------------------------------------------------------------------
 
     def _forget_result(self) -> None:
-        self.run, self.stability, self.people, self.models, self.at, self._fits = None, None, None, [], 0, {}
+        self.run, self.stability, self.people, self.models, self.at = None, None, None, [], 0
+        self._fits, self._results = {}, {}
 
     def found(self, run: str, people: Mapping[str, Any] | None = None) -> None:
         """Keep what a search found: a run, and what groups of people share, as JSON has them."""
@@ -487,15 +489,28 @@ class Project:
     def current(self) -> um.Result:
         """The model at hand as a result."""
         found, model = self.result, self.models[self.at]
+        if model not in self._results:
+            self._results = {model: self._made(model, found)}
+        return self._results[model]
+
+    def _made(self, model: Model, found: um.Result) -> um.Result:
         if not self.is_edited:
             other = {old: new for old, new in model.renamed if old != new}
             return found.rename(other) if other else found
-        if model not in self._results:
-            dag = self._dag(model)
-            self._results = {
-                model: um.Result(dag.cpdag(), self._fit(model), method="edited by hand", named=dag.latents)
-            }
-        return self._results[model]
+        dag = self._dag(model)
+        return um.Result(dag.cpdag(), self._fit(model), method="edited by hand", named=dag.latents)
+
+    @property
+    def shared(self) -> Shared | None:
+        """What groups of people share of the model at hand, where there are some: not of an edited model."""
+        if self.run is None or self.run.shared is None or self.is_edited:
+            return None
+        return self.run.shared.renamed(self.models[self.at].names)
+
+    @property
+    def marked(self) -> frozenset[tuple[str, str]]:
+        """Edges that differ between groups of people."""
+        return frozenset(self.shared.marked if self.shared else ())
 
     def current_run(self) -> Run:
         """The run of the model at hand; of one that was edited, with the model found beside it."""
@@ -503,7 +518,7 @@ class Project:
             raise um.UnmeasuredError("There is no result yet. Start a search first.")
         result = self.current()
         if not self.is_edited:
-            return replace(self.run, result=result)
+            return replace(self.run, result=result, shared=self.shared)
         compared = um.compare_models({"edited": result, "found": self.result})
         added, removed = self.models[self.at].changes(self.models[0])
         changes = "; ".join([*(f"added {x}" for x in added), *(f"removed {x}" for x in removed)])
@@ -630,7 +645,7 @@ class Project:
     def lead(self) -> list[str]:
         """What was found, in sentences."""
         n = len(self.frame) if self.frame is not None else round(self.result.sem.sample.n)
-        sentences = lead(self.current(), f"{n:,} observations", self.stability_now)
+        sentences = lead(self.current(), f"{n:,} observations", self.stability_now, self.shared)
         if not self.is_edited:
             return sentences
         now, found = self.current().sem, self.result.sem
@@ -642,13 +657,7 @@ class Project:
 
     def diagram(self) -> dict[str, Any]:
         """The diagram of the model at hand, for the page's script; edges that differ between groups are marked."""
-        data = diagram_data(self.current(), self.stability_now)
-        if self.people is not None and not self.is_edited:
-            names = self.models[self.at].names
-            edges = {frozenset(names.get(x, x) for x in edge) for edge in self.people["differing"]}
-            for view in data.values():
-                _mark(view, edges)
-        return data
+        return diagram_data(self.current(), self.stability_now, self.marked)
 
     # One file ---------------------------------------------------------------------------------------------
 
@@ -767,17 +776,6 @@ def _suspects(frame: pd.DataFrame) -> list[str]:
         return [suspect.name for suspect in um.as_sample(frame).suspects]
     except um.UnmeasuredError:  # said when the columns are chosen
         return []
-
-
-def _mark(view: dict[str, Any], edges: set[frozenset[str]]) -> None:
-    """Mark edges in a view of a diagram, and in those it holds, such as the one for narrow screens."""
-    for edge in view["edges"]:
-        if frozenset((edge["source"], edge["target"])) in edges:
-            edge["label"] += " ≠"
-            edge["hint"] += "\ndiffers between the groups of people by BIC"
-    for other in view.values():
-        if isinstance(other, dict) and "edges" in other:
-            _mark(other, edges)
 
 
 def _number(value: Any, what: str) -> float:

@@ -5,8 +5,8 @@ A table is ``{"title", "heads", "rows", "left", "words"}``; a cell is what is sh
 
 from __future__ import annotations
 
-import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +21,7 @@ from unmeasured.report.charts import largest_residuals
 Table = dict[str, Any]
 # As in the report: effects of more groups, and modification indices of more variables, take too long to wait for.
 _MOST_GROUPS, _MOST_VARIABLES = 10, 100
+_ARROWS = {"=~": "{0} → {2}", "~": "{2} → {0}", "~~": "{0} ~~ {2}", "~1": "intercept of {0}"}
 _FIGURES = {"std": "standardised", "std_se": "s.e.", "est": "estimate", "se": "s.e."}
 
 
@@ -167,17 +168,8 @@ def _local_fit(project: Project) -> dict[str, Any]:
 
 
 def group_record(shared: um.Invariance, by_group: Mapping[str, um.Result]) -> dict[str, Any]:
-    """What groups of people share and what differs, as JSON keeps it; the names are those of the result."""
-    frames = {
-        "steps": shared.table.reset_index(),
-        "differences": shared.differences[shared.differences["differs"].astype(bool)],
-        "means": shared.latent_means if "intercepts" in shared.fits else pd.DataFrame(),
-    }
-    record: dict[str, Any] = {name: json.loads(frame.to_json(orient="records")) for name, frame in frames.items()}
-    record["sizes"] = {label: float(fit.n_samples) for label, fit in shared.fits["configural"].fits.items()}
-    record["sentences"] = list(shared.sentences)
-    record["differing"] = [list(edge) for edge in shared.differing_edges]
-    record["estimates"] = [
+    """What the page shows of groups of people beyond what a run keeps: sentences, and the estimates of each group."""
+    estimates = [
         {
             "group": label,
             "source": row["source"],
@@ -188,22 +180,22 @@ def group_record(shared: um.Invariance, by_group: Mapping[str, um.Result]) -> di
         for label, result in by_group.items()
         for row in result.edges.to_dict(orient="records")
     ]
-    return record
+    return {"sentences": list(shared.sentences), "estimates": estimates}
 
 
 def _groups(project: Project) -> dict[str, Any]:
-    people = project.people
+    people, shared = project.people, project.shared
     if people is None:
         return {"sentences": ["No column was chosen as groups of people, so there is nothing to compare."]}
-    if project.is_edited:
+    if shared is None:
         return {"sentences": ["Groups were compared in the model found. Undo the edits to see the comparison."]}
     names = project.models[project.at].names
 
     def name(text: Any) -> str:
         return names.get(str(text), str(text))
 
-    labels = list(people["sizes"])
-    steps = pd.DataFrame(people["steps"])
+    labels = list(shared.sizes)
+    steps = pd.DataFrame(list(shared.steps))
     steps["holds"] = ["" if held is None else "yes" if held else "no" for held in steps["holds"]]
     shown = {"step": "equal", "chi2": "chi-square", "df": "df", "rmsea": "RMSEA", "cfi": "CFI", "bic": "BIC"}
     shown |= {"d_chi2": "Δ chi-square", "d_df": "Δ df", "d_pvalue": "p", "d_cfi": "Δ CFI", "d_rmsea": "Δ RMSEA"}
@@ -215,32 +207,41 @@ def _groups(project: Project) -> dict[str, Any]:
     tables = [_table("What the groups share", steps[list(shown)].rename(columns=shown), words)]
     edges = pd.DataFrame(people["estimates"])
     if len(edges):
-        differing = {tuple(edge) for edge in people["differing"]}
+        differing = {frozenset(edge) for edge in shared.marked}
         wide = edges.pivot(index=["kind", "source", "target"], columns="group", values="std")[labels]
         wide = wide.reindex(list(dict.fromkeys(zip(edges["kind"], edges["source"], edges["target"], strict=True))))
         wide = wide.reset_index()
-        ends = list(zip(wide["source"], wide["target"], strict=True))
-        wide["differs"] = ["≠" if edge in differing or edge[::-1] in differing else "" for edge in ends]
         wide["source"], wide["target"] = ([name(x) for x in wide[key]] for key in ("source", "target"))
+        ends = zip(wide["source"], wide["target"], strict=True)
+        wide["differs"] = ["≠" if frozenset(edge) in differing else "" for edge in ends]
         wide = wide.rename(columns={"source": "from", "target": "to"})
         paths = wide[wide["kind"] != "loading"].drop(columns="kind")
         loadings = wide[wide["kind"] == "loading"].drop(columns="kind")
         words = "Standardised in each group; ≠ marks what differs by BIC."
         tables += [_table(f"{what} of each group", part, words) for what, part in
                    (("Paths", paths), ("Loadings", loadings)) if len(part)]  # fmt: skip
-    different = pd.DataFrame(people["differences"])
-    if len(different):
-        different["lhs"], different["rhs"] = ([name(x) for x in different[key]] for key in ("lhs", "rhs"))
-        columns = {"kind": "kind", "lhs": "", "op": " ", "rhs": "  ", "group": "group", "chi2": "chi-square"}
-        columns |= {"df": "df", "pvalue": "p", "change": "expected change", "bic": "BIC falls by"}
-        tables.append(_table("What differs, by BIC", different[list(columns)].rename(columns=columns)))
-    means = pd.DataFrame(people["means"])
-    if len(means):
-        means["latent"] = [name(x) for x in means["latent"]]
-        means = means.rename(columns={"se": "s.e.", "pvalue": "p"})
+    if shared.differences:
+        rows = [
+            [row["kind"], _ARROWS[row["what"][1]].format(*row["what"]), *row["estimates"], row["chi2"]]
+            for row in shared.differences
+        ]
+        table = pd.DataFrame(rows, columns=["kind", "parameter", *labels, "chi-square (1 df)"])
+        tables.append(_table("What differs, by BIC", table, "Estimates of each group, nothing equal; score tests."))
+    if shared.means:
+        means = pd.DataFrame(list(shared.means)).rename(columns={"se": "s.e.", "pvalue": "p"})
         tables.append(_table(f"Latent means, {labels[0]} at zero", means, "Read them where equal intercepts hold."))
-    sizes = ", ".join(f"{label} {size:g}" for label, size in people["sizes"].items())
-    return {"sentences": [f"Groups and their rows: {sizes}.", *people["sentences"]], "tables": tables}
+    sizes = ", ".join(f"{label} {size:g}" for label, size in shared.sizes.items())
+    sentences = [f"Groups and their rows: {sizes}.", *(_renamed(text, names) for text in people["sentences"])]
+    return {"sentences": sentences, "tables": tables}
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """A sentence with latents called by other names."""
+    other = {old: new for old, new in names.items() if old != new}
+    if not other:
+        return text
+    words = "|".join(re.escape(old) for old in sorted(other, key=len, reverse=True))
+    return re.sub(rf"(?<!\w)(?:{words})(?!\w)", lambda found: other[found[0]], text)
 
 
 def _stability(project: Project) -> dict[str, Any]:
