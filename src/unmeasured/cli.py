@@ -245,7 +245,8 @@ def discover(
 
     Example: unmeasured discover answers.csv --columns 'q*' --covariates age,female --outcomes sick_days --out report
     """
-    from unmeasured.report.run import About, group_steps
+    from unmeasured.report.groups import Shared
+    from unmeasured.report.run import About
 
     known = None if knowledge is None else um.Knowledge.read(knowledge)
     search = um.LGES(
@@ -295,8 +296,7 @@ def discover(
         _say("\n".join(["Confirmed in other rows", *(f"  - {x}" for x in confirmed.sentences), ""]), quiet or as_json)
     shared = _shared(run, sample) if groups is not None and run.result.graph.latents else None
     if shared is not None:
-        notes = (*run.about.notes, *shared.sentences)
-        run = replace(run, about=replace(run.about, notes=notes, group_steps=group_steps(shared)))
+        run = replace(run, shared=Shared.of(shared))
     _finish(
         run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit, shared=shared
     )
@@ -557,7 +557,7 @@ def remake_report(
 
     run = _run(result)
     if name:
-        run = replace(run, result=run.result.rename(dict(_renaming(pair) for pair in name)))
+        run = run.rename(dict(_renaming(pair) for pair in name))
     if title:
         run = replace(run, about=replace(run.about, title=title))
     if published:

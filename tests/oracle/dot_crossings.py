@@ -62,8 +62,8 @@ def main():
 
     counts = {}
     for name, make in models.everyone():
-        for view, least in (("full", 0.0), ("latents", 0.0)):
-            picture = picture_of(make(), view, min_loading=least)
+        for view in ("full", "latents"):
+            picture = picture_of(make(), view, min_loading=0.0, pairs=True)
             counts[f"{name}:{view}"] = criteria.crossings(dot_lines(picture))
             ours = criteria.crossings(criteria.routes(picture))
             print(f"{name}:{view}  dot {counts[f'{name}:{view}']}  ours {ours}", flush=True)

@@ -63,6 +63,7 @@ def picture_of(
     min_loading: float | None = None,
     min_path: float | None = None,
     width: float | None = None,
+    pairs: bool = False,
     marked: frozenset[tuple[str, str]] = frozenset(),
 ) -> Picture:
     """The path diagram of a result, laid out.
@@ -79,10 +80,12 @@ def picture_of(
         Left out: 0, or .3 where more than eight cross-loadings are smaller than that.
     min_path : float, optional
         The same for paths between latents. Left out: 0, or with more than 250 of them what leaves the strongest 250.
-    marked : set of pairs
-        Edges ``(cause, effect)`` that differ between groups of people: their labels end with ≠.
     width : float, optional
         Points the picture should fit into with readable letters, where that is possible.
+    pairs : bool
+        Whether residual pairs are drawn, among the observed variables.
+    marked : set of (str, str)
+        Edges ``(cause, effect)`` that differ between groups of people: their labels end with ≠.
     """
     if view not in ("auto", "full", "latents"):
         raise UnmeasuredError(f"view must be 'auto', 'full' or 'latents'; got {view!r}.")
@@ -100,7 +103,8 @@ def picture_of(
         min_path = 0.0 if len(strengths) <= _MANY_PATHS else min(math.ceil(100 * strengths[_MANY_PATHS]) / 100, 1.0)
     # Without indicators there are no loadings to leave out, and a limit below all of them leaves out none.
     is_all = not parts.items or min_loading <= weakest
-    return _laid_out(result, parts.items, r2, 0.0 if is_all else min_loading, min_path, width, marked)
+    pairs = pairs and parts.items and len(result.local_dependence) > 0
+    return _laid_out(result, parts.items, r2, 0.0 if is_all else min_loading, min_path, width, pairs, marked)
 
 
 # Its layout takes longest: a report draws the same picture on its page and into its files.
@@ -112,9 +116,10 @@ def _laid_out(
     min_loading: float,
     min_path: float,
     width: float | None,
+    pairs: bool,
     marked: frozenset[tuple[str, str]],
 ) -> Picture:
-    return _Parts(result, r2=r2, items=items, marked=marked).picture(min_loading, min_path, width)
+    return _Parts(result, r2=r2, items=items, marked=marked).picture(min_loading, min_path, width, pairs)
 
 
 def shown_view(result: Result, view: View = "auto") -> View:
@@ -141,7 +146,7 @@ class _Parts:
         sides = {"left": result.graph.variables.covariates, "right": result.graph.variables.outcomes}
         self.side: dict[str, Any] = {name: side for side, names in sides.items() for name in names}
 
-    def picture(self, min_loading: float, min_path: float, width: float | None) -> Picture:
+    def picture(self, min_loading: float, min_path: float, width: float | None, pairs: bool) -> Picture:
         blocks, loose = self.blocks, self.loose
         drawn = {node.id for block in blocks for node in (block.node, *block.items)} | {node.id for node in loose}
         loadings = [edge for edge in self.loadings if edge.target in drawn]
@@ -151,6 +156,7 @@ class _Parts:
         left_out = _left_out(len(loadings) + len(paths) - len(kept), min_loading, min_path)
         remark = " ".join(filter(None, (left_out, _DIFFERS * bool(self.marked))))
         limit = None if width is None else width * FONT / _SMALLEST
+        kept += self.pairs if pairs else []
         sheet = None if limit is None else (limit, 1.25 * limit)
         return layout(blocks, loose, kept, keys=_keys(blocks, loose, kept), remark=remark, sheet=sheet)
 
@@ -231,6 +237,24 @@ class _Parts:
             negative=alone and rows[0]["std"] < 0,
             hint="\n".join(lines),
         )
+
+    @property
+    def pairs(self) -> list[Edge]:
+        """Residual correlations of observed variables."""
+        return [
+            Edge(
+                row["item_1"],
+                row["item_2"],
+                "pair",
+                directed=False,
+                label=coefficient(row["std"]),
+                strength=_bounded(abs(row["std"])),
+                negative=row["std"] < 0,
+                hint=f"{row['item_1']} and {row['item_2']} share more than their latents explain: residual correlation "
+                f"{_estimate(row)}",
+            )
+            for row in self.result.local_dependence.to_dict(orient="records")
+        ]
 
     # Nodes ------------------------------------------------------------------------------------------------
 
@@ -368,7 +392,8 @@ def _keys(blocks: Sequence[Block], loose: Sequence[Node], edges: Sequence[Edge])
         ("shared", "loads on several"): any(node.shared for node in observed),
         ("arrow", "causes"): any(e.directed for e in edges),
         ("line", "direction not identified"): any(not e.directed for e in kinds["path"]),
-        ("negative", "negative"): any(e.negative for e in edges),
+        ("negative", "negative"): any(e.negative for e in edges if e.kind != "pair"),
+        ("pair", "residual correlation (similar wording or method)"): any(e.kind == "pair" for e in edges),
         ("strong", "thicker: stronger; figures are standardised"): any(e.label for e in edges),
     }
     return [key for key, there in present.items() if there]

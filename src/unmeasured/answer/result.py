@@ -484,25 +484,23 @@ class Result:
             journal, at most 3.4 and 7 inches wide and 9 inches tall: layout and view are chosen so that letters can be
             read. Left out: letters of 10 points.
         pairs : bool
-            Whether residual pairs are drawn, as dotted arcs between observed variables.
+            Whether residual pairs are drawn, as dotted lines with two heads between observed variables.
         """
         # matplotlib takes a good part of a second to load, which those who want no picture need not wait for.
         from unmeasured.diagram.draw import draw
 
         options: dict[str, Any] = {"r2": r2, "min_loading": min_loading, "min_path": min_path}
-        rows = self.local_dependence if pairs else self.local_dependence[:0]
-        arcs = [(str(a), str(b), float(r)) for a, b, r in zip(rows["item_1"], rows["item_2"], rows["std"], strict=True)]
-        options["marked"] = frozenset(marked)
+        options |= {"pairs": pairs, "marked": frozenset(marked)}
         if width is None:
-            return draw(picture_of(self, view, **options), style=style, pairs=arcs)
+            return draw(picture_of(self, view, **options), style=style)
         inches = _inches(width)
         picture = picture_of(self, view, **options, width=72.0 * inches)
         if not isinstance(width, str):
-            return draw(picture, style=style, width=inches, pairs=arcs)
+            return draw(picture, style=style, width=inches)
         # As large as a page allows, letters of 10 points at most; latents alone where all variables cannot be read.
         if view == "auto" and self.graph.latents and _on_paper(picture, inches) < _READABLE:
             picture = picture_of(self, "latents", **options, width=72.0 * inches)
-        return draw(picture, style=style, width=_on_paper(picture, inches) * picture.width / 72.0, pairs=arcs)
+        return draw(picture, style=style, width=_on_paper(picture, inches) * picture.width / 72.0)
 
     def to_svg(
         self, view: View = "auto", *, style: Style = "colour", r2: bool = False, min_loading: float | None = None

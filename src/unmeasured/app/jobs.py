@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import _thread
+import math
 import multiprocessing
 import os
 import sys
@@ -18,11 +19,21 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import pandas as pd
 from tqdm import tqdm
 
 import unmeasured as um
+from unmeasured.app.results import group_record
+from unmeasured.graphs import cpdag_of
+from unmeasured.report.groups import Shared
+from unmeasured.report.run import Run, run_of
+from unmeasured.search.latent_graph import Connected
+from unmeasured.search.score import Fitted
+from unmeasured.search.watch import watched
 
 Message = dict[str, Any]
 # A model is drawn this many times a second at most while the search runs.
@@ -135,21 +146,44 @@ def _search(task: Message, connection: _Line, kept: dict[str, Any]) -> None:
 
     compile_kernels()
     begun = time.perf_counter()
-    # A move that proposes nothing and sees every model that is improved.
-    watch = _Watch(connection)
-    search = um.LGES(verbose=True, moves=[watch], **options).fit(sample)
+    with watched(_Watch(connection)):
+        search = um.LGES(verbose=True, **options).fit(sample)
+    seconds = time.perf_counter() - begun
+    kept["search"] = search.set_params(verbose=False)
+    run = run_of(search, about=replace(task["about"], seconds=seconds))
     plain = um.LGES(**options)
-    result = replace(search.result_, method=" ".join(repr(plain).split()), options=plain.get_params())
-    kept["search"] = search.set_params(verbose=False, moves=())
-    done = {"result": result.rename().to_json(), "notes": [str(r) for r in sample.remarks]}
-    connection.send({"kind": "done", "task": "search", "seconds": time.perf_counter() - begun, **done})
+    result = replace(run.result, method=" ".join(repr(plain).split()), options=plain.get_params()).rename()
+    run, people = replace(run, result=result), None
+    if sample.groups and result.graph.latents and not result.stopped:
+        connection.send({"kind": "text", "text": "comparing the groups"})
+        run, people = _compared(search, run, sample)
+    connection.send({"kind": "done", "task": "search", "run": run.to_json(), "people": people})
+
+
+def _compared(search: um.LGES, run: Run, sample: um.Sample) -> tuple[Run, dict[str, Any]]:
+    """The run with what groups of people share of what was found, and the estimates of each group."""
+    rows = pd.DataFrame(sample.rows, columns=list(sample.names))
+    shared = um.invariance(run.result, rows, groups=list(sample.groups))
+    names = dict(zip(search.graph_.latents, run.result.graph.latents))
+    by_group = {label: found.rename(names) for label, found in search.group_results_.items()}
+    return replace(run, shared=Shared.of(shared)), group_record(shared, by_group)
 
 
 def _stability(task: Message, connection: _Line, kept: dict[str, Any]) -> None:
     if "search" not in kept:  # a project from a file: the search is made again
         kept["search"] = um.LGES(**task["options"]).fit(task["sample"])
-    names = dict(zip(kept["search"].graph_.latents, task["latents"]))
-    stable = um.stability(kept["search"], task["replicates"], random_state=0, verbose=True)
+    search = kept["search"]
+    names = dict(zip(search.graph_.latents, task["latents"]))
+    with TemporaryDirectory(prefix="unmeasured-", ignore_cleanup_errors=True) as folder:
+        records = Path(folder) / "replicates.jsonl"
+        try:
+            stable = um.stability(search, task["replicates"], random_state=0, verbose=True, records=records)
+        except KeyboardInterrupt:
+            # Those that were made count.
+            done = len(records.read_bytes().splitlines()) if records.exists() else 0
+            if done < 2:
+                raise um.UnmeasuredError("Stopped before there were two replicates.") from None
+            stable = um.stability(search, done, random_state=0, records=records)
     stable = replace(stable, graph=stable.graph.rename(names))
     connection.send({"kind": "done", "task": "stability", "stability": stable.to_json()})
 
@@ -166,25 +200,44 @@ class _Line:
 
 
 class _Watch:
-    """A move of the search that proposes nothing and reports the model it is shown."""
-
-    only_watches = True  # so that the search is the one of a plain LGES()
-
-    __name__ = "watch"
+    """Reports the best model that a search has come to; scores of another stage of it are not compared."""
 
     def __init__(self, connection: _Line) -> None:
         self._connection, self._last = connection, 0.0
+        self._score: object = None
+        self._best = -math.inf
 
-    def __call__(self, model: Any) -> list[Any]:
+    def __call__(self, model: Any, score: object) -> None:
+        groups = outline(model)
+        if groups is None or (score is self._score and model.value < self._best):
+            return
+        self._score, self._best = score, model.value
         now = time.monotonic()
         if now - self._last >= 1.0 / _PER_SECOND:
             self._last = now
-            items = [
-                [name for name, mask in zip(model.observed, model.parents) if mask >> g & 1]
-                for g in range(len(model.sizes))
-            ]
-            self._connection.send({"kind": "model", "sizes": list(model.sizes), "items": items})
-        return []
+            self._connection.send({"kind": "model", **groups})
+
+
+def outline(model: Any) -> Message | None:
+    """The groups of a model of the search, the items of each, and edges between them as far as there are some."""
+    if isinstance(model, Connected):
+        state = model.state
+        items = [[x for x, is_one in zip(state.observed, state.measures[group[0]]) if is_one] for group in state.groups]
+        return {"sizes": [len(group) for group in state.groups], "items": items, "edges": _edges(state.between)}
+    if isinstance(model, Fitted):
+        factors = model.model
+        items = [
+            [name for name, mask in zip(factors.observed, factors.parents) if mask >> g & 1]
+            for g in range(len(factors.sizes))
+        ]
+        return {"sizes": list(factors.sizes), "items": items, "edges": _edges(cpdag_of(model.arcs))}
+    return None
+
+
+def _edges(marks: Any) -> list[tuple[int, int, bool]]:
+    """Edges of a class over groups: from, to, and whether they are directed; one of the two ways where not."""
+    size = range(len(marks))
+    return [(i, j, not marks[j, i]) for i in size for j in size if marks[i, j] and (i < j or not marks[j, i])]
 
 
 class _Screen:

@@ -6,7 +6,6 @@ options against what there is, and no text is ever taken for the name of a file.
 
 from __future__ import annotations
 
-import inspect
 import io
 import json
 import math
@@ -23,22 +22,31 @@ import pandas as pd
 
 import unmeasured as um
 from unmeasured.answer.drawing import picture_of
+from unmeasured.app.models import Model, edited
+from unmeasured.data.prepare import chosen_columns, prepared
 from unmeasured.data.sample import labels_of
 from unmeasured.errors import listing
+from unmeasured.precheck import Finding
+from unmeasured.report.groups import Shared
 from unmeasured.report.html import diagram_data, html_page
 from unmeasured.report.lead import lead
-from unmeasured.report.run import About, Run, versions
+from unmeasured.report.run import About, Comparison, Run
+from unmeasured.sem.estimate import split_rows_by_group
 
 TEXT_FILES = (".csv", ".tsv", ".txt", ".dat")
 STATISTICS_FILES = (".sav", ".zsav", ".por", ".dta")
-OTHER_FILES = (".xlsx", ".parquet")
-FILES = (*TEXT_FILES, *STATISTICS_FILES, *OTHER_FILES)
+EXCEL_FILES = (".xlsx", ".xlsm")
+FILES = (*TEXT_FILES, *STATISTICS_FILES, *EXCEL_FILES, ".parquet")
 PROJECT = ".unmeasured"
-_PARTS = ("project.json", "data", "result.json", "stability.json")
+ROLES = ("item", "covariate", "outcome", "group", "omit")
+KINDS = ("auto", "continuous", "ordinal")
+_PARTS = ("project.json", "data", "result.json", "stability.json", "groups.json")
 _COR = ("auto", "pearson", "polychoric", "spearman-normal")
 _MISSING = ("ml", "listwise", "pairwise")
 _INDICES = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic")
 _MOST_UNDONE = 200
+_MOST_GROUPS = 50  # of people
+_NO_NAMES = "the first line has no names of columns"  # the page's words
 
 
 @dataclass
@@ -53,18 +61,9 @@ class Column:
     low: float | None
     high: float | None
     role: str = "item"
-    is_ordinal: bool = False  # said by the user; others are looked at
+    kind: str = "auto"  # or what the user says it is
     is_reversed: bool = False
     codes: list[float] = field(default_factory=list)  # values that mean "missing"
-
-
-@dataclass(frozen=True)
-class Model:
-    """A graph that is edited: its latents and its edges."""
-
-    latents: tuple[str, ...]
-    edges: tuple[tuple[str, str], ...]
-    what: str = ""  # what was done to get here
 
 
 class Project:
@@ -83,18 +82,23 @@ class Project:
         self.n: float = 0.0
         self.columns: list[Column] = []
         self.options: dict[str, Any] = {"cor": "auto", "missing": "ml", "max_group_size": 3, "penalty": 1.0}
-        self.options |= {"time_limit": None, "tolerance": None}  # None: auto
+        self.options |= {"time_limit": None, "tolerance": None, "n_latents": None}  # None: auto
+        self.sheets: list[str] = []
+        self.sheet = ""
+        self.has_header = True
         self.knowledge: dict[str, Any] = {}
         self.run: Run | None = None
         self.stability: um.Stability | None = None
+        self.people: dict[str, Any] | None = None  # estimates of groups of people, as results.group_record has them
         self.models: list[Model] = []
         self.at = 0
         self._sample: um.Sample | None = None
         self._fits: dict[Model, um.Fit] = {}
+        self._results: dict[Model, um.Result] = {}  # of the last model that was edited
 
     # Data -------------------------------------------------------------------------------------------------
 
-    def open_file(self, name: str, content: bytes) -> None:
+    def open_file(self, name: str, content: bytes, *, has_header: bool = True) -> None:
         """Rows, or a project that was saved; ``name`` is for people, and for its ending."""
         ending = Path(name).suffix.lower()
         if ending == PROJECT:
@@ -108,15 +112,55 @@ class Project:
         if not content:
             raise um.DataError(f"{name!r} is empty.")
         path = self._new_file(f"data{ending}", content)
+        other = Project(self.folder)
+        other.name, other.has_header = name, has_header
         try:
-            frame = um.read(path, blocks=False)
+            other.sheets = _sheets(path)
+            other._read_first(path)
         except um.UnmeasuredError as error:
             path.unlink()
-            # The name the user knows, not that of our copy.
-            raise um.DataError(str(error).replace(str(path), name).replace(path.name, name)) from None
-        self._reset()
-        self.name, self.file = name, _kept(path)
+            # The name the user knows, not that of our copy; and what can be done in the page.
+            text = str(error).replace(str(path), name).replace(path.name, name)
+            before, line, _ = text.partition("Add a line of names")
+            text = f"{before}{line}, or tick {_NO_NAMES!r} and open it again." if line else text
+            raise um.DataError(text) from None
+        other.file = _kept(path)
+        self._become(other)
+
+    def open_sheet(self, sheet: str) -> None:
+        """Another sheet of the workbook that is open; what was chosen and found with the last one is dropped."""
+        if sheet not in self.sheets or self.file is None:
+            raise um.DataError(f"There is no sheet {sheet[:80]!r}. There are {listing(self.sheets) or 'none'}.")
+        other = Project(self.folder)
+        other.name, other.file, other.sheets, other.has_header = self.name, self.file, self.sheets, self.has_header
+        other._read(self.file, sheet)
+        self._become(other)
+
+    def _read_first(self, path: Path) -> None:
+        """Take the rows of a file; of a workbook, of the first sheet that can be read."""
+        for sheet in self.sheets[:-1]:
+            try:
+                return self._read(path, sheet)
+            except um.UnmeasuredError:
+                continue
+        return self._read(path, self.sheets[-1] if self.sheets else "")
+
+    def _read(self, path: Path, sheet: str = "") -> None:
+        """Take the rows of a file."""
+        header = None if self.has_header else False
+        frame = um.read(path, header=header, sheet=sheet or 0, blocks=False)
+        self.sheet = sheet
+        if path.suffix in TEXT_FILES and len(frame) <= len(frame.columns) + 1 and _is_matrix(path):
+            raise um.DataError(
+                f"{path.name!r} holds a covariance or correlation matrix, not rows. Paste it as text in the box for a "
+                "matrix, with the number of persons it was made from."
+            )
         self._take(frame)
+
+    def _become(self, other: Project) -> None:
+        for key, value in vars(other).items():
+            if key not in ("lock", "folder"):
+                setattr(self, key, value)
 
     def open_matrix(self, text: str, n: float) -> None:
         """A matrix as an article prints it, and the number of samples behind it."""
@@ -181,21 +225,45 @@ class Project:
             old = known.get(str(entry.get("name")))
             if old is None:
                 raise um.DataError(f"The data have no column {str(entry.get('name'))!r}.")
-            role = str(entry.get("role", old.role))
-            if role not in roles():
-                raise um.DataError(f"A column is one of {listing(roles())}; got {role!r}.")
-            if role != "omit" and not old.is_number:
-                raise um.DataError(f"{old.name!r} holds text, so it cannot be {role}.")
-            codes = [_number(code, f"A missing code of {old.name!r}") for code in entry.get("codes", old.codes)]
-            ordinal, opposite = (bool(entry.get(key, getattr(old, key))) for key in ("is_ordinal", "is_reversed"))
-            changed.append(replace(old, role=role, codes=codes, is_ordinal=ordinal, is_reversed=opposite))
+            changed.append(self._chosen(old, entry))
         by_name = {column.name: column for column in changed}
         new = [by_name.get(column.name, column) for column in self.columns]
+        said = [column.name for column in changed if column.role == "group"]
+        if said:  # one column names the groups: the last that was chosen
+            is_other = [column.role == "group" and column.name != said[-1] for column in new]
+            new = [replace(column, role="omit") if other else column for column, other in zip(new, is_other)]
         checked = self._checked_options(options)
         if [asdict(c) for c in new] != [asdict(c) for c in self.columns] or checked != self.options:
             self.columns, self.options = new, checked
             self._sample = None
+            self.knowledge = self._still_known()
             self._forget_result()
+
+    def choose_many(self, pattern: str, given: Mapping[str, Any]) -> None:
+        """The same for all columns that a pattern matches, such as ``q*`` or ``q1:q20``; text columns are passed by."""
+        names = chosen_columns([pattern.strip() or "*"], [column.name for column in self.columns])
+        able = [c.name for c in self.columns if c.name in names and (c.is_number or given.get("role") == "omit")]
+        if not able:
+            raise um.DataError(f"{pattern!r} matches only columns of text, which are left out or name groups.")
+        self.choose([{**given, "name": name} for name in able], {})
+
+    def _chosen(self, old: Column, entry: Mapping[str, Any]) -> Column:
+        role, kind = str(entry.get("role", old.role)), str(entry.get("kind", old.kind))
+        if role not in ROLES:
+            raise um.DataError(f"A column is one of {listing(ROLES)}; got {role!r}.")
+        if kind not in KINDS:
+            raise um.DataError(f"The values of a column are one of {listing(KINDS)}; got {kind!r}.")
+        if role not in ("omit", "group") and not old.is_number:
+            raise um.DataError(f"{old.name!r} holds text, so it cannot be {role}.")
+        if role == "group" and self.matrix is not None:
+            raise um.DataError("Groups of people need rows; this is a matrix.")
+        if role == "group" and not 2 <= old.n_values <= _MOST_GROUPS:
+            raise um.DataError(
+                f"{old.name!r} has {old.n_values} different values; groups of people are 2 to {_MOST_GROUPS}."
+            )
+        codes = [_number(code, f"A missing code of {old.name!r}") for code in entry.get("codes", old.codes)]
+        opposite = bool(entry.get("is_reversed", old.is_reversed)) and role == "item"
+        return replace(old, role=role, kind=kind, codes=codes, is_reversed=opposite)
 
     def _checked_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         options = dict(self.options)
@@ -218,6 +286,11 @@ class Project:
             options["tolerance"] = None if misfit in (None, "") else _number(misfit, "The tolerance")
             if options["tolerance"] is not None and not 0 <= options["tolerance"] <= 0.5:
                 raise um.DataError("The tolerance is an RMSEA from 0 (none) to 0.5; leave it empty for auto.")
+        if "n_latents" in given:
+            count = given["n_latents"]
+            options["n_latents"] = None if count in (None, "") else _number(count, "The number of latents")
+            if options["n_latents"] is not None and not 1 <= options["n_latents"] == int(options["n_latents"]) <= 200:
+                raise um.DataError("The number of latents is a whole number from 1 to 200; leave it empty to find it.")
         if "time_limit" in given:
             limit = given["time_limit"]
             options["time_limit"] = None if limit in (None, "") else _number(limit, "The time limit")
@@ -234,6 +307,11 @@ class Project:
         """The columns that take part in the search."""
         return [column.name for column in self.columns if column.role in ("item", "covariate", "outcome")]
 
+    @property
+    def grouped_by(self) -> str:
+        """The column that names groups of people, or nothing."""
+        return next(iter(self.named("group")), "")
+
     def sample(self) -> um.Sample:
         """The data as chosen."""
         if self._sample is not None:
@@ -243,76 +321,159 @@ class Project:
         used = self.used
         if len(used) < 2:
             raise um.DataError("Choose at least two columns.")
+        given: dict[str, Any] = {"covariates": self.named("covariate"), "outcomes": self.named("outcome")}
         if self.matrix is not None:
             square = self.matrix.loc[used, used].copy()
             signs = np.array([-1.0 if column.is_reversed else 1.0 for column in self.columns if column.name in used])
-            self._sample = um.as_sample(cov=square * np.outer(signs, signs), n_samples=self.n)
-        else:
-            self._sample = um.as_sample(self.rows(), cor=self.options["cor"], missing=self.options["missing"])
+            self._sample = um.as_sample(cov=square * np.outer(signs, signs), n_samples=self.n, **given)
+            return self._sample
+        rows, about = self.rows()
+        groups = self._groups()
+        given |= {"cor": self.options["cor"], "missing": self.options["missing"], "groups": groups}
+        sample = um.as_sample(rows, **given)
+        self._sample = replace(sample, remarks=(*about.notes, *sample.remarks))
         return self._sample
 
-    def rows(self) -> pd.DataFrame:
-        """The chosen columns: codes of missing values taken out, reversed items put right, ordinal ones marked."""
+    def rows(self) -> tuple[pd.DataFrame, About]:
+        """The chosen columns and what was done: codes of missing values taken out, items reversed, kinds marked."""
         assert self.frame is not None
         rows = self.frame[self.used].copy()
-        for column in self.columns:
-            if column.name not in rows:
-                continue
-            values = rows[column.name]
-            if column.codes:
-                values = values.where(~values.isin(column.codes))
-            if column.is_reversed:
-                values = values.max() + values.min() - values
-            if column.is_ordinal and self.options["cor"] == "auto":
-                values = pd.Categorical(values, ordered=True)  # type: ignore[assignment]
-            rows[column.name] = values
+        chosen = [column for column in self.columns if column.name in rows]
+        coded: dict[str, int] = {}
+        for column in chosen:
+            is_code = rows[column.name].isin(column.codes)
+            if is_code.any():
+                rows[column.name] = rows[column.name].mask(is_code)
+                coded[column.name] = int(is_code.sum())
+        codes = tuple(sorted({code for column in chosen if column.name in coded for code in column.codes}))
+        notes = []
+        if coded:
+            spelled = ", ".join(f"{code:g}" for code in codes)
+            n = sum(coded.values())
+            where = listing(list(coded))
+            notes.append(f"Taken as missing: {n} answer{'s' * (n != 1)} with the code {spelled} in {where}.")
+        items = self.named("item")
+        opposite = [column.name for column in chosen if column.is_reversed]
+        made = prepared(rows[items], reverse=opposite) if opposite else None
+        if made is not None:
+            assert isinstance(made.frame, pd.DataFrame)
+            rows[items] = made.frame
+            notes += made.notes
         rows.attrs = dict(self.frame.attrs)
-        return rows
+        if self.options["cor"] == "auto":
+            for column in chosen:
+                if column.kind == "ordinal" and column.role != "covariate":
+                    rows[column.name] = pd.Categorical(rows[column.name], ordered=True)
+            rows.attrs["continuous"] = [column.name for column in chosen if column.kind == "continuous"]
+        sums = {} if made is None else dict(made.reversed_items)
+        return rows, About(data=self.name, notes=tuple(notes), na=codes, reversed_items=sums)
+
+    def about(self) -> About:
+        """What there is to say of the data in a report."""
+        kept = About(data=self.name) if self.frame is None else self.rows()[1]
+        return replace(kept, title=self.name, notes=())  # the sample has the notes among its remarks
+
+    def _groups(self) -> list[str]:
+        """The group of each row, where a column names them."""
+        if not self.grouped_by or self.frame is None:
+            return []
+        values = self.frame[self.grouped_by]
+        if pd.api.types.is_float_dtype(values) and (values.dropna() == values.dropna().round()).all():
+            values = values.astype("Int64")  # 1 and 2, not 1.0 and 2.0
+        return split_rows_by_group(values.to_frame(), self.grouped_by)[1]
 
     def check(self) -> dict[str, Any]:
-        """What is to be said of the data before a search."""
-        sample = self.sample()
-        findings = [{"topic": f.topic, "ok": f.ok, "text": f.text} for f in um.check(sample).findings]
+        """What is to be said of the data before a search; where they cannot be analysed, every fault of them."""
+        try:
+            sample = self.sample()
+        except um.DataError as error:
+            return {"findings": [], "remarks": [], "faults": self._faults(str(error)), "kinds": {}}
+        found = [*um.check(sample).findings, *self._group_findings(sample)]
+        findings = [{"topic": f.topic, "ok": f.ok, "text": f.text} for f in found]
         kinds = dict(zip(sample.names, sample.kinds, strict=False))
-        return {"findings": findings, "remarks": [str(r) for r in sample.remarks], "kinds": kinds}
+        return {"findings": findings, "remarks": [str(r) for r in sample.remarks], "faults": [], "kinds": kinds}
+
+    def _faults(self, first: str) -> list[str]:
+        """Everything that keeps the data from being analysed, not the first of it alone."""
+        if self.frame is None or len(self.used) < 2:
+            return [first]
+        given: dict[str, Any] = {"covariates": self.named("covariate"), "outcomes": self.named("outcome")}
+        given |= {key: self.options[key] for key in ("cor", "missing")}
+        try:
+            faults = list(um.check(self.rows()[0], **given).faults)
+        except um.DataError as error:
+            faults = str(error).split("\n")
+        return faults or [first]
+
+    def _group_findings(self, sample: um.Sample) -> list[Finding]:
+        """Whether groups of people are large enough: fewer rows than variables have no covariance matrix."""
+        if not sample.groups:
+            return []
+        sizes = pd.Series(sample.groups).value_counts(sort=False)
+        text = f"{len(sizes)} groups of people: {', '.join(f'{label} {size}' for label, size in sizes.items())} rows."
+        small = [str(label) for label, size in sizes.items() if size <= len(sample.names)]
+        if small:
+            text += f" {listing(small)} has no more rows than there are variables, which is too few to be estimated."
+        return [Finding("groups", not small, text)]
 
     def know(self, given: Mapping[str, Any]) -> None:
-        """What is known before the search: groups of items by name, tiers of groups."""
+        """What is known before the search: groups of items by name; tiers of groups, covariates and outcomes."""
         groups = {str(name): [str(x) for x in items] for name, items in dict(given.get("groups", {})).items() if items}
         unknown = {x for items in groups.values() for x in items} - set(self.named("item"))
         if unknown:
             raise um.ModelError(f"These are no items of the search: {listing(sorted(unknown))}.")
-        tiers = [[str(name) for name in tier if str(name) in groups] for tier in given.get("tiers", [])]
-        kept: dict[str, Any] = {"groups": groups, "tiers": [tier for tier in tiers if tier]}
-        um.Knowledge(**kept)  # refuses what cannot be
+        kept = self._in_tiers(groups, given.get("tiers", []))
+        self._knowledge(kept)  # refuses what cannot be
         if kept != self.knowledge:
             self.knowledge = kept
             self._forget_result()
+
+    def _in_tiers(self, groups: Mapping[str, Sequence[str]], tiers: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        known = {*groups, *self.named("covariate"), *self.named("outcome")}
+        kept = [[str(name) for name in tier if str(name) in known] for tier in tiers]
+        return {"groups": dict(groups), "tiers": [tier for tier in kept if tier]}
+
+    def _still_known(self) -> dict[str, Any]:
+        """The knowledge without columns that are items, covariates or outcomes no more."""
+        if not self.knowledge:
+            return {}
+        items = set(self.named("item"))
+        groups = {name: [x for x in own if x in items] for name, own in self.knowledge["groups"].items()}
+        return self._in_tiers({name: own for name, own in groups.items() if own}, self.knowledge["tiers"])
+
+    def _knowledge(self, kept: Mapping[str, Any]) -> um.Knowledge | None:
+        if not kept.get("groups") and not kept.get("tiers"):
+            return None
+        return um.Knowledge(**kept, covariates=self.named("covariate"), outcomes=self.named("outcome"))
 
     def search_options(self) -> dict[str, Any]:
         """The arguments of the search."""
         options = {key: self.options[key] for key in ("max_group_size", "penalty", "time_limit")}
         options["tolerance"] = "auto" if self.options["tolerance"] is None else self.options["tolerance"]
+        if self.frame is not None:  # replicates of the rows are read as they were
+            options |= {key: self.options[key] for key in ("cor", "missing")}
         for role, key in (("covariate", "covariates"), ("outcome", "outcomes")):
-            if role in roles() and self.named(role):
+            if self.named(role):
                 options[key] = tuple(self.named(role))
-        if self.knowledge.get("groups"):
-            options["knowledge"] = um.Knowledge(**self.knowledge)
+        if self.options["n_latents"] is not None:
+            options["n_latents"] = int(self.options["n_latents"])
+        known = self._knowledge(self.knowledge)
+        if known is not None:
+            options["knowledge"] = known
         return options
 
     # Results ----------------------------------------------------------------------------------------------
 
     def _forget_result(self) -> None:
-        self.run, self.stability, self.models, self.at, self._fits = None, None, [], 0, {}
+        self.run, self.stability, self.people, self.models, self.at = None, None, None, [], 0
+        self._fits, self._results = {}, {}
 
-    def found(self, record: str, notes: Sequence[str], seconds: float) -> None:
-        """Keep what a search found."""
+    def found(self, run: str, people: Mapping[str, Any] | None = None) -> None:
+        """Keep what a search found: a run, and what groups of people share, as JSON has them."""
         self._forget_result()
-        rows = None if self.frame is None else len(self.frame)
-        about = About(self.name, self.name, notes=tuple(notes), seconds=seconds, versions=versions(), rows=rows)
-        self.run = Run(um.Result.from_json(record), about)
-        result = self.run.result
-        self.models = [Model(result.graph.latents, tuple(result.member.edges), "as found")]
+        self.run = Run.from_json(run)
+        self.people = None if people is None else dict(people)
+        self.models = [Model.of(self.run.result)]
 
     @property
     def result(self) -> um.Result:
@@ -321,21 +482,61 @@ class Project:
             raise um.UnmeasuredError("There is no result yet. Start a search first.")
         return self.run.result
 
-    def report(self) -> str:
-        """The report of the model at hand: the one found, or the one edited."""
-        run = self.run
-        if run is None:
-            raise um.UnmeasuredError("There is no result yet. Start a search first.")
-        if self.at:
-            run = replace(run, result=self.current())
-        return html_page(run, self.stability if not self.at else None)
+    @property
+    def is_edited(self) -> bool:
+        """Whether the model at hand differs from the one found in more than names."""
+        return bool(self.models) and not self.models[self.at].is_same_as(self.models[0])
 
     def current(self) -> um.Result:
         """The model at hand as a result."""
-        if not self.at:
-            return self.result
-        dag = self._dag(self.models[self.at])
-        return um.Result(dag.cpdag(), self._fit(self.models[self.at]), method="edited by hand", named=dag.latents)
+        found, model = self.result, self.models[self.at]
+        if model not in self._results:
+            self._results = {model: self._made(model, found)}
+        return self._results[model]
+
+    def _made(self, model: Model, found: um.Result) -> um.Result:
+        if not self.is_edited:
+            other = {old: new for old, new in model.renamed if old != new}
+            return found.rename(other) if other else found
+        dag = self._dag(model)
+        return um.Result(dag.cpdag(), self._fit(model), method="edited by hand", named=dag.latents)
+
+    @property
+    def shared(self) -> Shared | None:
+        """What groups of people share of the model at hand, where there are some: not of an edited model."""
+        if self.run is None or self.run.shared is None or self.is_edited:
+            return None
+        return self.run.shared.renamed(self.models[self.at].names)
+
+    @property
+    def marked(self) -> frozenset[tuple[str, str]]:
+        """Edges that differ between groups of people."""
+        return frozenset(self.shared.marked if self.shared else ())
+
+    def current_run(self) -> Run:
+        """The run of the model at hand; of one that was edited, with the model found beside it."""
+        if self.run is None:
+            raise um.UnmeasuredError("There is no result yet. Start a search first.")
+        result = self.current()
+        if not self.is_edited:
+            return replace(self.run, result=result, shared=self.shared)
+        compared = um.compare_models({"edited": result, "found": self.result})
+        added, removed = self.models[self.at].changes(self.models[0])
+        changes = "; ".join([*(f"added {x}" for x in added), *(f"removed {x}" for x in removed)])
+        note = f"This model was edited by hand. Changed against the model found: {changes}."
+        about = replace(self.run.about, title=f"{self.name} (edited)", notes=(note, *self.run.about.notes))
+        return Run(result, about, comparison=Comparison.of(compared))
+
+    @property
+    def stability_now(self) -> um.Stability | None:
+        """How often what is at hand comes back, where that was looked at: not for an edited model."""
+        if self.stability is None or self.is_edited:
+            return None
+        return replace(self.stability, graph=self.stability.graph.rename(self.models[self.at].names))
+
+    def report(self) -> str:
+        """The report of the model at hand: the one found, or the one edited."""
+        return html_page(self.current_run(), self.stability_now)
 
     # Edits ------------------------------------------------------------------------------------------------
 
@@ -343,9 +544,10 @@ class Project:
         """Change the model at hand and fit it; undo leads back."""
         if not self.models:
             raise um.UnmeasuredError("There is no model to edit yet. Start a search first.")
-        new = _edited(self.models[self.at], action, self.result.graph.observed)
+        new = edited(self.models[self.at], action, self.result.graph)
         self._fit(new)  # refuses what cannot be fitted, before anything is kept
-        self.models = [*self.models[: self.at + 1], new][-_MOST_UNDONE:]
+        found, *later = self.models[: self.at + 1]
+        self.models = [found, *[*later, new][-_MOST_UNDONE:]]  # the model found is always the first
         self.at = len(self.models) - 1
 
     def move(self, by: int) -> None:
@@ -353,14 +555,20 @@ class Project:
         self.at = min(max(self.at + by, 0), max(len(self.models) - 1, 0))
 
     def _dag(self, model: Model) -> um.DAG:
-        return um.DAG.from_edges(
-            model.edges, latents=model.latents, names=(*model.latents, *self.result.graph.observed)
+        variables = self.result.graph.variables
+        dag = um.DAG.from_edges(
+            model.edges,
+            latents=model.latents,
+            names=(*model.latents, *variables.observed),
+            covariates=variables.covariates,
+            outcomes=variables.outcomes,
         )
+        return dag.with_pairs(model.pairs) if model.pairs else dag
 
     def _fit(self, model: Model) -> um.Fit:
         if model not in self._fits:
-            found = self.models and model == self.models[0]
-            self._fits[model] = self.result.sem if found else um.fit(self._dag(model), self.result.sem.sample)
+            is_found = bool(self.models) and model.is_same_as(self.models[0])
+            self._fits[model] = self.result.sem if is_found else um.fit(self._dag(model), self.result.sem.sample)
         return self._fits[model]
 
     # What the page shows ----------------------------------------------------------------------------------
@@ -372,7 +580,9 @@ class Project:
             "columns": [asdict(column) for column in self.columns],
             "options": self.options,
             "knowledge": self.knowledge,
-            "roles": list(roles()),
+            "roles": [role for role in ROLES if role != "group" or self.matrix is None],
+            "sheets": self.sheets,
+            "sheet": self.sheet,
             "n": None,
             "is_matrix": self.matrix is not None,
         }
@@ -385,49 +595,80 @@ class Project:
         return record
 
     def _result_state(self) -> dict[str, Any]:
-        assert self.run is not None
-        n = self.run.about.rows or round(self.result.sem.sample.n)
-        sentences = lead(self.result, f"{n:,} observations", self.stability)
-        return {"lead": sentences, "has_stability": self.stability is not None, "indices": _indices(self.result.sem)}
+        return {
+            "stopped": self.result.stopped,
+            "is_edited": self.is_edited,
+            "has_stability": self.stability is not None,
+            "has_groups": self.people is not None,
+            "has_pairs": bool(self.models[self.at].pairs),
+            "indices": _indices(self.result.sem),
+        }
 
     def _edit_state(self) -> dict[str, Any]:
-        model = self.models[self.at]
-        fit, found = self._fit(model), self.models[0]
-        std = {(row["source"], row["target"]): row["std"] for row in _coefficients(fit)}
-        renamed = dict(zip(found.latents, model.latents)) if len(found.latents) == len(model.latents) else {}
-        before = {(renamed.get(a, a), renamed.get(b, b)) for a, b in found.edges}
+        model, found = self.models[self.at], self.models[0]
+        fit, variables = self._fit(model), self.result.graph.variables
+        names = model.names
+        std = _coefficients(fit)
+        if fit is self.result.sem:  # in its own names
+            std = {(names.get(a, a), names.get(b, b)): value for (a, b), value in std.items()}
+        before = {(names.get(a, a), names.get(b, b)) for a, b in found.edges}
         picture = picture_of(self.result, "full", min_loading=0.0)
         place = {node.id: (node.x, node.y) for node in picture.nodes}
-        routes = [(renamed.get(e.source, e.source), renamed.get(e.target, e.target), e.points) for e in picture.edges]
+        routes = [(names.get(e.source, e.source), names.get(e.target, e.target), e.points) for e in picture.edges]
+        pairs = {frozenset(pair) for pair in found.pairs}
+        added, removed = model.changes(found)
         return {
             "latents": list(model.latents),
-            "observed": list(self.result.graph.observed),
-            "edges": [{"source": a, "target": b, "std": std.get((a, b))} for a, b in model.edges],
-            "places": {renamed.get(name, name): at for name, at in place.items()},
+            "observed": list(variables.observed),
+            "covariates": list(variables.covariates),
+            "outcomes": list(variables.outcomes),
+            "edges": [
+                {"source": a, "target": b, "std": std.get((a, b)), "is_new": (a, b) not in before}
+                for a, b in model.edges
+            ],
+            "pairs": [
+                {"source": a, "target": b, "std": std.get((a, b), std.get((b, a))), "is_new": {a, b} not in pairs}
+                for a, b in model.pairs
+            ],
+            "places": {names.get(name, name): at for name, at in place.items()},
             "routes": [{"source": a, "target": b, "points": points[1:-1]} for a, b, points in routes],
             "found": _indices(self._fit(found)),
             "now": _indices(fit),
-            "added": sorted(set(model.edges) - before),
-            "removed": sorted(before - set(model.edges)),
+            "added": added,
+            "removed": removed,
+            "renamed": [f"{old} is called {new}" for old, new in model.renamed if old != new],
             "what": model.what,
-            "can_undo": self.at > 0,
-            "can_redo": self.at < len(self.models) - 1,
+            "undo": model.what if self.at > 0 else "",
+            "redo": self.models[self.at + 1].what if self.at < len(self.models) - 1 else "",
             "status": fit.status,
         }
 
+    def lead(self) -> list[str]:
+        """What was found, in sentences."""
+        n = len(self.frame) if self.frame is not None else round(self.result.sem.sample.n)
+        sentences = lead(self.current(), f"{n:,} observations", self.stability_now, self.shared)
+        if not self.is_edited:
+            return sentences
+        now, found = self.current().sem, self.result.sem
+        edited = (
+            f"Edited by hand, the model has an RMSEA of {now.rmsea:.3f} ({found.rmsea:.3f} as found) and a BIC of "
+            f"{now.bic:.1f} ({found.bic:.1f}); it should be confirmed with new data."
+        )
+        return [*sentences[:-1], edited]  # the last is on how it was found
+
     def diagram(self) -> dict[str, Any]:
-        """The diagram of the model at hand, for the page's script."""
-        return diagram_data(self.current(), self.stability if not self.at else None)
+        """The diagram of the model at hand, for the page's script; edges that differ between groups are marked."""
+        return diagram_data(self.current(), self.stability_now, self.marked)
 
     # One file ---------------------------------------------------------------------------------------------
 
     def save(self) -> bytes:
         """The project as one file."""
         record = {
-            "kind": "project", "format": 1, "name": self.name, "n": self.n, "is_matrix": self.matrix is not None,
+            "kind": "project", "format": 2, "name": self.name, "n": self.n, "is_matrix": self.matrix is not None,
             "columns": [asdict(c) for c in self.columns], "options": self.options, "knowledge": self.knowledge,
             "models": [asdict(m) for m in self.models], "at": self.at,
-            "ending": self.file.suffix if self.file else "",
+            "ending": self.file.suffix if self.file else "", "sheet": self.sheet, "has_header": self.has_header,
         }  # fmt: skip
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -438,6 +679,8 @@ class Project:
                 archive.writestr("result.json", self.run.to_json())
             if self.stability is not None:
                 archive.writestr("stability.json", self.stability.to_json())
+            if self.people is not None:
+                archive.writestr("groups.json", json.dumps(spelled(self.people), ensure_ascii=False))
         return out.getvalue()
 
     def _open_project(self, content: bytes) -> None:
@@ -445,7 +688,7 @@ class Project:
         other = Project(self.folder)
         try:
             record = json.loads(parts["project.json"])
-            if record.get("kind") != "project" or record.get("format") != 1:
+            if record.get("kind") != "project" or record.get("format") not in (1, 2):
                 raise ValueError("of another kind or version")
             name = "matrix.txt" if record["is_matrix"] else f"data{_known_ending(record['ending'])}"
             path = self._new_file(name, parts["data"])
@@ -453,8 +696,10 @@ class Project:
             if record["is_matrix"]:
                 other._take_matrix(um.read_matrix(path), float(record["n"]))
             else:
-                other._take(um.read(path, blocks=False))
-            columns = [{key: entry[key] for key in ("name", "role", "is_ordinal", "is_reversed", "codes")}
+                other.sheets, other.has_header = _sheets(path), bool(record.get("has_header", True))
+                other._read(path, str(record.get("sheet", "")) or next(iter(other.sheets), ""))
+            columns = [{key: entry[key] for key in ("name", "role", "is_reversed", "codes")}
+                       | {"kind": entry.get("kind", "ordinal" if entry.get("is_ordinal") else "auto")}
                        for entry in record["columns"]]  # fmt: skip
             other.choose(columns, record["options"])
             if record["knowledge"]:
@@ -463,7 +708,11 @@ class Project:
                 other.run = Run.from_json(parts["result.json"].decode("utf-8"))
                 if "stability.json" in parts:
                     other.stability = um.Stability.from_json(parts["stability.json"].decode("utf-8"))
-                other.models = [_model(entry) for entry in record["models"]]
+                if "groups.json" in parts:
+                    other.people = json.loads(parts["groups.json"])
+                other.models = [Model.of(other.run.result)]
+                known = other.models[0].latents
+                other.models += [Model.from_record(entry, known) for entry in record["models"][1:]]
                 other.at = min(max(int(record["at"]), 0), len(other.models) - 1)
                 other._fit(other.models[other.at])
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -471,9 +720,7 @@ class Project:
                 raise
             raise um.DataError(f"This project is damaged ({error}). Open the file as it was saved.") from None
         other.file = _kept(path)
-        for key, value in vars(other).items():
-            if key not in ("lock", "folder"):
-                setattr(self, key, value)
+        self._become(other)
 
 
 # Pieces -----------------------------------------------------------------------------------------------------
@@ -484,11 +731,25 @@ def _kept(path: Path) -> Path:
     return path.replace(path.parent.parent / path.name)
 
 
-def roles() -> tuple[str, ...]:
-    """What a column can be in the search that is installed."""
-    known = inspect.signature(um.LGES).parameters
-    more = (("covariate", "covariates"), ("outcome", "outcomes"))
-    return ("item", *(role for role, option in more if option in known), "omit")
+def _sheets(path: Path) -> list[str]:
+    """The sheets of a workbook that have something on them; none of another file."""
+    if path.suffix not in EXCEL_FILES:
+        return []
+    try:
+        cells = pd.read_excel(path, sheet_name=None, header=None, nrows=2)
+        return [str(name) for name, part in cells.items() if not part.empty]
+    except (ImportError, LookupError, OSError, ValueError, zipfile.BadZipFile):
+        return []  # reading it says what is wrong
+
+
+def _is_matrix(path: Path) -> bool:
+    """Whether a text file can be read as a matrix that is symmetric, with a positive diagonal."""
+    try:
+        matrix = um.read_matrix(path).to_numpy()
+    except um.UnmeasuredError:
+        return False
+    scale = matrix.diagonal().max()
+    return bool(len(matrix) > 1 and (matrix.diagonal() > 0).all() and abs(matrix - matrix.T).max() <= 1e-6 * scale)
 
 
 def spelled(value: Any) -> Any:
@@ -532,53 +793,11 @@ def _indices(fit: um.Fit) -> dict[str, Any]:
     return {name: getattr(fit, name) for name in _INDICES} | {"proper": bool(fit.converged and fit.admissible)}
 
 
-def _coefficients(fit: um.Fit) -> list[dict[str, Any]]:
-    rows = fit.parameters[fit.parameters["op"].isin(["=~", "~"])]
-    ends = [(a, b) if op == "=~" else (b, a) for a, op, b in zip(rows["lhs"], rows["op"], rows["rhs"])]
-    return [{"source": a, "target": b, "std": float(s)} for (a, b), s in zip(ends, rows["std"])]
-
-
-def _edited(model: Model, action: Mapping[str, Any], observed: Sequence[str]) -> Model:
-    kind = action.get("kind")
-    source, target = str(action.get("source", "")), str(action.get("target", ""))
-    nodes = {*model.latents, *observed}
-    if kind in ("add", "remove"):
-        for name in (source, target):
-            if name not in nodes:
-                raise um.GraphError(f"The model has no variable {name!r}.")
-        if kind == "remove":
-            if (source, target) not in model.edges:
-                raise um.GraphError(f"The model has no edge {source} → {target}.")
-            kept = tuple(edge for edge in model.edges if edge != (source, target))
-            return Model(model.latents, kept, f"without {source} → {target}")
-        if source == target or (source, target) in model.edges:
-            raise um.GraphError(f"{source} → {target} is no new edge between two variables.")
-        if source in observed and target in observed:
-            raise um.GraphError("Edges between two observed variables are not drawn here; give them a latent.")
-        return Model(model.latents, (*model.edges, (source, target)), f"with {source} → {target}")
-    name = str(action.get("name", "")).strip()
-    if kind in ("rename", "new") and (not name or len(name) > 80):
-        raise um.GraphError("A name has 1 to 80 letters.")
-    if kind in ("rename", "new") and name in nodes:
-        raise um.GraphError(f"{name!r} is taken already.")
-    if kind == "rename" and source in model.latents:
-        swap = {source: name}
-        edges = tuple((swap.get(a, a), swap.get(b, b)) for a, b in model.edges)
-        return Model(tuple(swap.get(x, x) for x in model.latents), edges, f"{source} is called {name}")
-    if kind == "new":
-        items = [str(x) for x in action.get("items", []) if str(x) in observed]
-        if len(items) < 2:
-            raise um.GraphError("A new latent needs at least two indicators. Select them first.")
-        return Model((*model.latents, name), (*model.edges, *((name, x) for x in items)), f"with a latent {name}")
-    if kind == "drop" and source in model.latents:
-        edges = tuple(edge for edge in model.edges if source not in edge)
-        return Model(tuple(x for x in model.latents if x != source), edges, f"without {source}")
-    raise um.GraphError(f"There is no such edit: {str(kind)!r} of {source!r}.")
-
-
-def _model(entry: Mapping[str, Any]) -> Model:
-    edges = tuple((str(a), str(b)) for a, b in entry["edges"])
-    return Model(tuple(str(x) for x in entry["latents"]), edges, str(entry["what"]))
+def _coefficients(fit: um.Fit) -> dict[tuple[str, str], float]:
+    """Standardised loadings and paths by cause and effect, and correlations of residuals by their items."""
+    rows = fit.parameters[fit.parameters["op"].isin(["=~", "~", "~~"])]
+    ends = [(b, a) if op == "~" else (a, b) for a, op, b in zip(rows["lhs"], rows["op"], rows["rhs"])]
+    return {pair: float(s) for pair, s in zip(ends, rows["std"]) if pair[0] != pair[1]}
 
 
 def _known_ending(ending: Any) -> str:

@@ -30,9 +30,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import unmeasured as um
-from unmeasured.app.exports import export
+from unmeasured.app.exports import KINDS, export
 from unmeasured.app.jobs import Message, Worker
 from unmeasured.app.project import FILES, PROJECT, Project, spelled
+from unmeasured.app.results import panel
 from unmeasured.app.sketch import sketch
 
 HOST = "127.0.0.1"
@@ -46,6 +47,8 @@ _PAGES = {
     "app.js": ("app", "static", "text/javascript"),
     "edit.js": ("app", "static", "text/javascript"),
     "known.js": ("app", "static", "text/javascript"),
+    "result.js": ("app", "static", "text/javascript"),
+    "columns.js": ("app", "static", "text/javascript"),
     "app.css": ("app", "static", "text/css"),
     "cytoscape.css": ("app", "static", "text/css"),
     "cytoscape.min.js": ("app", "static", "text/javascript"),
@@ -99,6 +102,11 @@ class Session:
             self._tell(text="stopping; what was found so far is kept")
             self._worker.stop()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no page listens and nothing runs."""
+        return not self._queues and self.job["status"] != "running"
+
     def close(self) -> None:
         """End the process and the streams of pages that listen."""
         for queue in list(self._queues):
@@ -113,7 +121,7 @@ class Session:
         if kind == "text":
             self._tell(text=message["text"])
         elif kind == "model":
-            self._tell(sketch=sketch(message["items"], message["sizes"]))
+            self._tell(sketch=sketch(message["items"], message["sizes"], message["edges"]))
         elif kind == "failed":
             self._tell(status="failed", sentence=message["sentence"])
         elif kind == "gone" and self.job["status"] == "running":
@@ -130,7 +138,7 @@ class Session:
         project = self.project
         with project.lock:
             if message["task"] == "search":
-                project.found(message["result"], message["notes"], message["seconds"])
+                project.found(message["run"], message["people"])
             else:
                 project.stability = um.Stability.from_json(message["stability"])
 
@@ -174,8 +182,12 @@ class Sessions:
         self.open: dict[str, Session] = {}
 
     def new(self) -> str:
+        """A new project; beyond the most there can be, the oldest that no page shows is closed."""
         if len(self.open) >= _MOST_PROJECTS:
-            raise um.UnmeasuredError("There are too many projects at once. Close this application and start it again.")
+            idle = next((name for name, session in self.open.items() if session.is_idle), None)
+            if idle is None:
+                raise um.UnmeasuredError("There are too many projects at once. Close pages that you do not need.")
+            self.open.pop(idle).close()
         name = secrets.token_urlsafe(18)
         place = self.folder / secrets.token_hex(8)
         place.mkdir()
@@ -302,7 +314,7 @@ def create_app(folder: Path, port: int, token: str) -> tuple[ASGIApp, Sessions]:
 
     async def about(request: Request) -> Response:
         sets = {name: um.datasets.load(name).title for name in um.datasets.available()}
-        return _answer({"datasets": sets, "files": [*FILES, PROJECT], "version": um.__version__})
+        return _answer({"datasets": sets, "files": [*FILES, PROJECT], "exports": KINDS, "version": um.__version__})
 
     routes = [
         Route("/", index),
@@ -355,7 +367,14 @@ async def _upload(request: Request, session: Session) -> Response:
     content = await _body(request, MOST_BYTES)
     _refuse_while_running(session)
     session.warm()
-    return await _changed(session, lambda: session.project.open_file(name, content))
+    has_header = request.query_params.get("header", "yes") != "no"
+    return await _changed(session, lambda: session.project.open_file(name, content, has_header=has_header))
+
+
+async def _sheet(request: Request, session: Session) -> Response:
+    sheet = str((await _json(request)).get("sheet", ""))
+    _refuse_while_running(session)
+    return await _changed(session, lambda: session.project.open_sheet(sheet))
 
 
 async def _matrix(request: Request, session: Session) -> Response:
@@ -379,12 +398,15 @@ async def _columns(request: Request, session: Session) -> Response:
     return await _changed(session, lambda: session.project.choose(record.get("columns", []), record.get("options", {})))
 
 
-async def _check(request: Request, session: Session) -> Response:
-    def work() -> dict[str, Any]:
-        with session.project.lock:
-            return session.project.check()
+async def _many_columns(request: Request, session: Session) -> Response:
+    record = await _json(request)
+    _refuse_while_running(session)
+    given: dict[str, Any] = {key: record[key] for key in ("role", "kind", "codes", "is_reversed") if key in record}
+    return await _changed(session, lambda: session.project.choose_many(str(record.get("pattern", "")), given))
 
-    return _answer(await run_in_threadpool(work))
+
+async def _check(request: Request, session: Session) -> Response:
+    return await _read(session, session.project.check)
 
 
 async def _known(request: Request, session: Session) -> Response:
@@ -396,7 +418,8 @@ async def _known(request: Request, session: Session) -> Response:
 async def _search(request: Request, session: Session) -> Response:
     def work() -> Message:
         with session.project.lock:
-            return {"sample": session.project.sample(), "options": session.project.search_options()}
+            project = session.project
+            return {"sample": project.sample(), "options": project.search_options(), "about": project.about()}
 
     task = await run_in_threadpool(work)
     session.begin({"task": "search", **task})
@@ -451,6 +474,25 @@ async def _report(request: Request, session: Session) -> Response:
     return _page(await run_in_threadpool(work), "text/html", _REPORT)
 
 
+async def _diagram(request: Request, session: Session) -> Response:
+    return await _read(session, session.project.diagram)
+
+
+async def _panel(request: Request, session: Session) -> Response:
+    name = request.path_params["name"]
+    return await _read(session, lambda: panel(session.project, name))
+
+
+async def _read(session: Session, make: Callable[[], dict[str, Any]]) -> Response:
+    """Something of a project that takes a while to make, away from the loop."""
+
+    def work() -> dict[str, Any]:
+        with session.project.lock:
+            return make()
+
+    return _answer(await run_in_threadpool(work))
+
+
 async def _export(request: Request, session: Session) -> Response:
     kind = request.path_params["kind"]
 
@@ -471,9 +513,11 @@ def _refuse_while_running(session: Session) -> None:
 _HANDLERS: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "state", _state),
     ("POST", "file", _upload),
+    ("POST", "sheet", _sheet),
     ("POST", "matrix", _matrix),
     ("POST", "dataset", _dataset),
     ("POST", "columns", _columns),
+    ("POST", "columns/many", _many_columns),
     ("GET", "check", _check),
     ("POST", "known", _known),
     ("POST", "search", _search),
@@ -484,6 +528,8 @@ _HANDLERS: tuple[tuple[str, str, Handler], ...] = (
     ("POST", "undo", _undo),
     ("POST", "redo", _redo),
     ("GET", "report", _report),
+    ("GET", "diagram", _diagram),
+    ("GET", "part/{name}", _panel),
     ("GET", "export/{kind}", _export),
 )
 

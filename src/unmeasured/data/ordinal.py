@@ -46,11 +46,15 @@ _CHUNK = 1_000_000
 
 
 def is_ordinal(rows: Rows) -> Bools:
-    """(n,) the rule of ``cor="auto"``: at most 7 different values with 10 rows each on average, or an ordered type."""
+    """(n,) the rule of ``cor="auto"``: at most 7 different values with 10 rows each on average, or an ordered type.
+
+    Columns that are said to be continuous are not.
+    """
     seen = [column[~np.isnan(column)] for column in rows.values.T]
     n_values = np.array([len(np.unique(column)) for column in seen])
     enough = np.array([len(column) for column in seen]) >= ROWS_PER_CATEGORY * n_values
-    return np.asarray(np.array(rows.ordered) | ((n_values <= MOST_CATEGORIES) & enough))
+    said = np.isin(rows.names, rows.continuous)
+    return np.asarray((np.array(rows.ordered) | ((n_values <= MOST_CATEGORIES) & enough)) & ~said)
 
 
 def ordinal_moments(rows: Rows, ordinal: Bools, given: Bools | None = None) -> Moments:

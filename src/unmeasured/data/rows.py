@@ -11,7 +11,7 @@ import numbers
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,15 @@ _NOT_A_TABLE = "Rows come as a table (samples x variables)"
 class Rows:
     """A table of numbers: names, values (N, n) with NaN where missing, and which columns came as ordered categories.
 
-    ``groups`` has, where rows belong to groups of people, the group of each.
+    ``groups`` has, where rows belong to groups of people, the group of each; ``continuous`` the columns that are said
+    to be continuous, however few values they have.
     """
 
     names: tuple[str, ...]
     values: Floats
     ordered: tuple[bool, ...]
     groups: tuple[str, ...] = ()
+    continuous: tuple[str, ...] = ()
 
     @property
     def holes(self) -> Bools:
@@ -46,7 +48,7 @@ class Rows:
     def keep(self, which: Bools) -> Rows:
         """Only the rows chosen."""
         groups = tuple(np.asarray(self.groups, dtype=object)[which]) if self.groups else ()
-        return Rows(self.names, frozen(self.values[which]), self.ordered, groups)
+        return replace(self, values=frozen(self.values[which]), groups=groups)
 
 
 def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:
@@ -80,7 +82,8 @@ def as_rows(X: Any, names: Sequence[str] | None = None) -> Rows:
             infinite,
         )
     ordered = tuple(isinstance(c.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(c.dtype) for c in columns)
-    return Rows(names, frozen(table), ordered)
+    said = {str(name) for name in frame.attrs.get("continuous", ())}
+    return Rows(names, frozen(table), ordered, continuous=tuple(name for name in names if name in said))
 
 
 def frozen(matrix: Floats) -> Floats:

@@ -333,13 +333,16 @@ class Sample:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The rows as a data frame that :meth:`from_rows` takes as these were taken: ordinal variables as such."""
+        """The rows as a data frame that :meth:`from_rows` takes as these were taken: ordinal variables as such, others
+        not, however few values they have.
+        """
         if self.rows is None:
             raise DataError(NO_ROWS)
         frame = pd.DataFrame(self.rows, columns=list(self.names))
         for name, kind in zip(self.names, self.kinds, strict=True):
             if kind == "ordinal":
                 frame[name] = pd.Categorical(frame[name], ordered=True)
+        frame.attrs["continuous"] = [name for name, kind in zip(self.names, self.kinds) if kind != "ordinal"]
         return frame
 
     @property
@@ -514,7 +517,8 @@ def as_sample(
         estimated pair by pair from rows are always treated so.)
     cor : "pearson", "auto", "polychoric" or "spearman-normal"
         With rows, which correlations to take. "auto": a variable is ordinal if it has at most 7 different values, each
-        with 10 rows or more on average, or if its type says so (ordered categories, truth values); two ordinal
+        with 10 rows or more on average, or if its type says so (ordered categories, truth values), and not if
+        ``X.attrs["continuous"]`` names it; two ordinal
         variables get a polychoric correlation, an ordinal and a continuous one a polyserial, two continuous ones
         Pearson's; if the continuous ones are skewed beyond chance (p < .0001), all of them
         are replaced by Gaussian scores of their ranks. "polychoric": all are ordinal. "spearman-normal": Pearson's of
@@ -580,7 +584,7 @@ def _moments(
         taken = ("ordinal" if o else "continuous" if g else other for o, g in zip(ordinal, given, strict=True))
         return ordinal_moments(rows, ordinal, given), tuple[Kind, ...](taken)
     if cor == "spearman-normal" and not given.any():
-        rows = Rows(rows.names, normal_scores(rows.values), rows.ordered)
+        rows = replace(rows, values=normal_scores(rows.values))
     if not rows.holes.any():
         moments = _complete_moments(rows)
     else:
@@ -688,7 +692,7 @@ def _scored(rows: Rows, columns: Bools) -> Rows:
     centre, spread = np.clip(centre, -_LARGEST, _LARGEST), np.clip(spread, 0.0, _LARGEST)
     scores = normal_scores(values[:, columns])
     values[:, columns] = centre + spread * scores / np.nanstd(scores, axis=0)
-    return Rows(rows.names, values, rows.ordered)
+    return replace(rows, values=values)
 
 
 def _complete_moments(rows: Rows) -> Moments:

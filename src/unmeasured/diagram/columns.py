@@ -2,6 +2,9 @@
 
 Latents, and observed variables that take part in paths, stand in odd columns, causes before their effects; indicators
 and the labels of paths stand in the even columns between them. A line that passes a column has a cell of its own there.
+
+A hierarchy becomes tiers: latents that measure another stand in one column, behind all latents that others measure. A
+residual pair of two indicators in one column goes by its label in the next column outwards, as a brace does.
 """
 
 from __future__ import annotations
@@ -92,7 +95,9 @@ def planned(graph: Graph) -> Plan:
     """The plan with the fewest crossings that layers, sides and single moves between layers lead to."""
     core = [*(block.node for block in graph.blocks), *graph.observed]
     names, side = [node.id for node in core], {node.id: node.side for node in core}
-    arcs = [(e.source, e.target) for e in graph.edges if e.source in side and e.target in side]
+    inner = [e for e in graph.edges if e.kind != "pair" and e.source in side and e.target in side]
+    arcs = [(e.source, e.target) for e in inner]
+    tiers = _tiers([(e.source, e.target) for e in inner if e.kind == "loading"])
     home = {item.id: block.node.id for block in graph.blocks for item in block.items}
     # Latents that share indicators without a path between them: side by side, or one before the other with what they
     # share in between.
@@ -101,9 +106,15 @@ def planned(graph: Graph) -> Plan:
         for e in graph.edges
         if e.target in home and e.source in side and home[e.target] != e.source
     ]
-    layers = [_layers(names, arcs, links, side)]
-    apart = _layers(names, [*arcs, *_as_arcs(links, arcs, layers[0])], [], side)
-    layers += [apart] if apart != layers[0] else []
+    first = _layers(names, arcs, links, side, tiers)
+    if first is None:  # a path from below to above leaves no order for tiers
+        tiers = []
+        first = _layers(names, arcs, links, side)
+    assert first is not None  # arcs have no cycle
+    apart = _layers(names, [*arcs, *_as_arcs(links, arcs, first)], [], side, tiers)
+    layers = [first, *([apart] if apart not in (None, first) else [])]
+    arcs += [(above, name) for tier in tiers for above in tier.above for name in tier.names]
+    fixed = {name for tier in tiers for name in tier.names}
     plans = [
         (_plan(graph, layer, sides, effort=_TRIED), layer, k)
         for layer in layers
@@ -115,13 +126,38 @@ def planned(graph: Graph) -> Plan:
     while improved:
         improved = False
         for name in names:
-            for other in _other_layers(name, layer, arcs, side):
+            for other in [] if name in fixed else _other_layers(name, layer, arcs, side):
                 moved = layer | {name: other}
                 choices = _sides(graph, moved)
                 plan = _plan(graph, moved, choices[min(k, len(choices) - 1)], effort=_TRIED)
                 if plan.cost < best.cost:
                     best, layer, improved = plan, moved, True
     return _plan(graph, layer, _sides(graph, layer)[min(k, len(_sides(graph, layer)) - 1)], effort=1.0, start=best)
+
+
+@dataclass(frozen=True)
+class _Tier:
+    """Latents that measure others, to stand in one column, and the latents with such below them, to stand before."""
+
+    names: tuple[str, ...]
+    above: tuple[str, ...]
+
+
+def _tiers(measures: Sequence[tuple[str, str]]) -> list[_Tier]:
+    """The tiers of a hierarchy, from above downwards.
+
+    >>> [tier.names for tier in _tiers([("g", "A"), ("g", "B"), ("A", "a"), ("A", "b")])]
+    [('A', 'B'), ('a', 'b')]
+    """
+    depth = dict.fromkeys((name for edge in measures for name in edge), 0)
+    for _ in depth:  # as many rounds as a chain of all of them would need
+        for above, below in measures:
+            depth[below] = max(depth[below], depth[above] + 1)
+    parents = dict.fromkeys(above for above, _ in measures)
+    return [
+        _Tier(tuple(n for n, d in depth.items() if d == k), tuple(n for n in parents if depth[n] == k - 1))
+        for k in range(1, max(depth.values(), default=0) + 1)
+    ]
 
 
 def _as_arcs(
@@ -166,8 +202,10 @@ def _plan(
     effort: float = 0.0,
     start: Plan | None = None,
 ) -> Plan:
-    column = {name: 2 * k + 1 for name, k in layer.items()}
-    at = _item_columns(graph, column, sides)
+    at = _item_columns(graph, {name: 2 * k + 1 for name, k in layer.items()}, sides)
+    hubs = _hubs(graph, at)
+    if min(hubs.values(), default=0) < 0:
+        at, hubs = {name: c + 2 for name, c in at.items()}, {e: c + 2 for e, c in hubs.items()}
     cells: list[Cell] = []
     cell_of: dict[str, int] = {}
     core = [*(block.node for block in graph.blocks), *graph.observed]
@@ -177,18 +215,33 @@ def _plan(
     lines: dict[Line, int] = {}
     for e, edge in enumerate(graph.edges):
         a, b = sorted((edge.source, edge.target), key=lambda name: at[name])
+        if e in hubs:
+            hub = len(cells)
+            cells.append(Cell(hubs[e], None, edge.label))
+            lines |= {(cell_of[x], hub) if hubs[e] > at[a] else (hub, cell_of[x]): e for x in (a, b)}
+            continue
         passed = range(at[a] + 1, at[b])
-        # The label of a path stands in the even column nearest to the middle.
-        even = [c for c in passed if c % 2 == 0] if edge.kind == "path" else []
-        middle = min(even, key=lambda c: abs(2 * c - at[a] - at[b])) if even else -1
+        # The label of a path stands in the even column nearest to the middle; that of a pair where it can.
+        even = [c for c in passed if c % 2 == 0] or ([*passed] if edge.kind == "pair" else [])
+        middle = min(even, key=lambda c: abs(2 * c - at[a] - at[b])) if even and edge.kind != "loading" else -1
         chain = [cell_of[a], *range(len(cells), len(cells) + len(passed)), cell_of[b]]
         cells += [Cell(c, None, edge.label if c == middle else "") for c in passed]
         lines |= dict.fromkeys(pairwise(chain), e)
-    columns: list[list[int]] = [[] for _ in range(max(at.values()) + 1)]
+    columns: list[list[int]] = [[] for _ in range(max((*at.values(), *hubs.values())) + 1)]
     for c, cell in enumerate(cells):
         columns[cell.column].append(c)
     order = ordered(columns, list(lines), effort, start.columns if start else None)
     return Plan(cells, _alike_as_given(order, list(lines), cells), lines)
+
+
+def _hubs(graph: Graph, at: Mapping[str, int]) -> dict[int, int]:
+    """For each pair of indicators in one column, the column of its label: the next one away from their latent."""
+    home = {item.id: at[block.node.id] for block in graph.blocks for item in block.items}
+    return {
+        e: at[edge.source] + (1 if home.get(edge.source, -1) < at[edge.source] else -1)
+        for e, edge in enumerate(graph.edges)
+        if edge.kind == "pair" and at[edge.source] == at[edge.target]
+    }
 
 
 def _alike_as_given(columns: list[list[int]], lines: Sequence[Line], cells: Sequence[Cell]) -> list[list[int]]:
@@ -240,8 +293,9 @@ def _layers(
     arcs: Sequence[tuple[str, str]],
     links: Sequence[tuple[str, str]],
     side: Mapping[str, str],
-) -> dict[str, int]:
-    """Layers with every cause before its effects and the least total length.
+    tiers: Sequence[_Tier] = (),
+) -> dict[str, int] | None:
+    """Layers with every cause before its effects and the least total length; None where tiers do not allow any.
 
     ``links`` pull two together that have no order. Constraints are differences, so the solution is in whole numbers.
 
@@ -255,6 +309,9 @@ def _layers(
     right = [name for name in names if side.get(name) == "right"]
     middle = [name for name in names if not side.get(name)]
     arcs += [(a, b) for a in left for b in middle] + [(a, b) for a in middle for b in right]
+    arcs += [
+        (above, name) for tier in tiers for above in tier.above for name in tier.names if (above, name) not in arcs
+    ]
     rows, limits, cost = [], [], np.zeros(n + len(links))
     for a, b in arcs:
         row = np.zeros(n + len(links))
@@ -270,8 +327,16 @@ def _layers(
             row[index[a]], row[index[b]], row[n + k] = sign, -sign, -1.0
             rows.append(row)
             limits.append(0.0)
+    for a, b in (pair for tier in tiers for pair in pairwise(tier.names)):
+        for sign in (1.0, -1.0):
+            row = np.zeros(n + len(links))
+            row[index[a]], row[index[b]] = sign, -sign
+            rows.append(row)
+            limits.append(0.0)
     if not rows:
         return dict.fromkeys(names, 0)
     solved = linprog(cost, A_ub=np.array(rows), b_ub=limits, bounds=[(0.0, None)] * len(cost), method="highs-ds")
+    if solved.x is None:
+        return None
     least = min(round(v) for v in solved.x[:n])
     return {name: round(solved.x[index[name]]) - least for name in names}

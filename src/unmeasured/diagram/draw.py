@@ -6,9 +6,7 @@ ending of the name, and a notebook shows it by itself.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import BytesIO, StringIO
 from typing import Any
 
@@ -16,7 +14,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.patches import Ellipse, FancyArrowPatch, FancyBboxPatch, Patch, PathPatch, Polygon, Rectangle
+from matplotlib.patches import Ellipse, FancyBboxPatch, Patch, PathPatch, Polygon, Rectangle
 from matplotlib.path import Path
 
 from unmeasured.diagram.picture import (
@@ -28,10 +26,8 @@ from unmeasured.diagram.picture import (
     Key,
     Node,
     Picture,
-    Point,
-    arrow_head,
+    arrow_heads,
     bends,
-    coefficient,
     label_size,
 )
 from unmeasured.diagram.style import Paint, Style, edge_paint, node_paint
@@ -40,8 +36,7 @@ from unmeasured.errors import UnmeasuredError
 _POINTS_PER_INCH = 72.0
 _FACE = "DejaVu Sans"  # the one font that comes with matplotlib
 _DASHES = (0, (4, 2.2))
-# How far an arc of a residual pair bends outwards: at least so many points, and this part of its length.
-_ARC_LEAST, _ARC_SHARE = 18.0, 0.25
+_DOTS = (0, (1.1, 1.7))
 
 
 class Drawing(Figure):
@@ -66,7 +61,6 @@ def draw(
     *,
     style: Style = "colour",
     width: float | None = None,
-    pairs: Sequence[tuple[str, str, float]] = (),
 ) -> Drawing:
     """Draw a picture.
 
@@ -76,20 +70,15 @@ def draw(
         Colours that colour-blind readers tell apart, or black and white.
     width : float, optional
         Of the figure, in inches; letters and lines shrink or grow with it. Left out: letters of 10 points.
-    pairs : sequence of (str, str, float)
-        Residual pairs to draw as dotted arcs with two heads: two observed variables and their residual correlation.
     """
     if style not in ("colour", "print"):
         raise UnmeasuredError(f"style must be 'colour' or 'print'; got {style!r}.")
-    drawn = {node.id for node in picture.nodes}
-    arcs = [_arc(picture, a, b, r) for a, b, r in pairs if {a, b} <= drawn]
-    left, right, top, bottom = _edges_of_sheet(picture, arcs)
-    scale = 1.0 if width is None else width * _POINTS_PER_INCH / (right - left)
-    size = (right - left) * scale / _POINTS_PER_INCH, (bottom - top) * scale / _POINTS_PER_INCH
+    scale = 1.0 if width is None else width * _POINTS_PER_INCH / picture.width
+    size = picture.width * scale / _POINTS_PER_INCH, picture.height * scale / _POINTS_PER_INCH
     figure = Drawing(figsize=size)
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    axes.set(xlim=(left, right), ylim=(bottom, top))
+    axes.set(xlim=(0.0, picture.width), ylim=(picture.height, 0.0))
     axes.set_axis_off()
     # Rims of groups below, then lines, then nodes, then figures on the lines.
     for node in sorted(picture.nodes, key=lambda n: n.kind != "group"):
@@ -101,77 +90,7 @@ def draw(
     for k, line in enumerate(picture.remark):
         y = picture.remark_y + LABEL_FONT * LINE * k
         _text(axes, 14.0, y, line, LABEL_FONT * scale, ha="left", zorder=4)
-    for arc in arcs:
-        _draw_arc(axes, arc, scale)
-    if arcs:
-        words = "Dotted arcs: residual correlations of items (similar wording or method)."
-        _text(axes, 14.0, bottom - LABEL_FONT * LINE, words, LABEL_FONT * scale, ha="left", zorder=4)
     return figure
-
-
-@dataclass(frozen=True)
-class _Arc:
-    """A residual pair: where it begins, what it bends towards, where it ends, and its label."""
-
-    begin: Point
-    towards: Point
-    end: Point
-    label: str
-
-    @property
-    def middle(self) -> Point:
-        (x0, y0), (x1, y1), (x2, y2) = self.begin, self.towards, self.end
-        return (x0 + 2 * x1 + x2) / 4, (y0 + 2 * y1 + y2) / 4
-
-
-def _arc(picture: Picture, a: str, b: str, r: float) -> _Arc:
-    """From the outer side of one item to that of the other, away from their latents.
-
-    Where the two look different ways it is a straight line between their inner sides.
-    """
-    across = picture.flow == "right"
-    ways = [_outward(picture, name, across) for name in (a, b)]
-    side = 1.0 if ways[0] == ways[1] else -1.0
-    ends = []
-    for name, way in zip((a, b), ways, strict=True):
-        item = picture.node(name)
-        dx, dy = (way * item.width / 2, 0.0) if across else (0.0, way * item.height / 2)
-        ends.append((item.x + side * dx, item.y + side * dy))
-    (x0, y0), (x1, y1) = ends
-    towards = (x0 + x1) / 2, (y0 + y1) / 2
-    if side > 0:
-        outer, far = max if ways[0] > 0 else min, _ARC_LEAST + _ARC_SHARE * math.hypot(x1 - x0, y1 - y0)
-        reach = ways[0] * far
-        towards = (outer(x0, x1) + reach, towards[1]) if across else (towards[0], outer(y0, y1) + reach)
-    return _Arc((x0, y0), towards, (x1, y1), coefficient(r))
-
-
-def _outward(picture: Picture, name: str, across: bool) -> float:
-    """Which way an item lies from its latent: 1 or -1 along the drawing."""
-    item = picture.node(name)
-    home = picture.node(item.home) if item.home else item
-    return 1.0 if (item.x - home.x if across else item.y - home.y) >= 0 else -1.0
-
-
-def _edges_of_sheet(picture: Picture, arcs: Sequence[_Arc]) -> tuple[float, float, float, float]:
-    """Left, right, top and bottom, with space for the arcs, their labels and the line that explains them."""
-    if not arcs:
-        return 0.0, picture.width, 0.0, picture.height
-    xs, ys = zip(*(arc.middle for arc in arcs), strict=True)
-    margin = 16.0
-    bottom = max(picture.height, max(ys) + margin) + 2.0 * LABEL_FONT * LINE
-    return min(0.0, min(xs) - margin), max(picture.width, max(xs) + margin), min(0.0, min(ys) - margin), bottom
-
-
-def _draw_arc(axes: Axes, arc: _Arc, scale: float) -> None:
-    path = Path([arc.begin, arc.towards, arc.end], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
-    look: dict[str, Any] = {"linewidth": 0.9 * scale, "linestyle": (0, (1.2, 1.8)), "color": "#555555", "zorder": 2}
-    axes.add_patch(
-        FancyArrowPatch(path=path, arrowstyle="<|-|>", mutation_scale=6.0 * scale, shrinkA=0.0, shrinkB=0.0, **look)
-    )
-    (x, y), (wide, tall) = arc.middle, label_size(arc.label)
-    axes.add_patch(Rectangle((x - wide / 2, y - tall / 2), wide, tall, facecolor="white", linewidth=0.0, zorder=4))
-    _text(axes, x, y, arc.label, LABEL_FONT * scale, ha="center", zorder=5)
 
 
 def _draw_node(axes: Axes, node: Node, paint: Paint, scale: float) -> None:
@@ -207,18 +126,16 @@ def _shape(node: Node, look: dict[str, Any]) -> Patch:
 
 
 def _draw_edge(axes: Axes, edge: Edge, flow: Flow, paint: Paint, scale: float) -> None:
-    head = arrow_head(edge.points, flow, paint.width) if edge.directed else None
+    heads, route = arrow_heads(edge, flow, paint.width)
     look: dict[str, Any] = {"color": paint.stroke, "zorder": 2}
-    # The line ends where the head begins: under it, a thick or dashed line would show.
-    route = [*edge.points[:-1], head.foot] if head else edge.points
     pieces = bends(route, flow)
     path = Path(
         [route[0], *(point for piece in pieces for point in piece[1:])],
         [Path.MOVETO, *(Path.CURVE4 for piece in pieces for _ in piece[1:])],
     )
-    dashes = _DASHES if paint.dashed else "solid"
+    dashes = _DOTS if paint.dotted else _DASHES if paint.dashed else "solid"
     axes.add_patch(PathPatch(path, fill=False, linewidth=paint.width * scale, linestyle=dashes, **look))
-    if head:
+    for head in heads:
         axes.add_patch(Polygon(head.corners, closed=True, linewidth=0.0, **look))
     if edge.label:
         (x, y), (wide, tall) = edge.label_at, label_size(edge.label)
@@ -232,12 +149,13 @@ def _draw_key(axes: Axes, key: Key, style: Style, scale: float) -> None:
     """An entry of the legend: a sample of 20 points, and its words."""
     x, y = key.x + 10.0, key.y
     if key.sample in ("latent", "observed", "shared", "group"):
-        kind: Any = "observed" if key.sample == "shared" else key.sample
-        node = Node(key.text, kind, (), 20.0, 11.0, x, y, shared=key.sample == "shared")
+        shape: Any = "observed" if key.sample == "shared" else key.sample
+        node = Node(key.text, shape, (), 20.0, 11.0, x, y, shared=key.sample == "shared")
         _draw_node(axes, node, node_paint(node, style), scale)
     else:
         width = 0.8 if key.sample != "strong" else 1.0
-        edge = Edge("", "", "path", key.sample in ("arrow", "strong"), "", width, key.sample == "negative")
+        kind: Any = "pair" if key.sample == "pair" else "path"
+        edge = Edge("", "", kind, key.sample in ("arrow", "strong"), "", width, key.sample == "negative")
         edge = replace(edge, strength=0.9 if key.sample == "strong" else 0.25, points=((x - 10.0, y), (x + 10.0, y)))
         _draw_edge(axes, edge, "right", edge_paint(edge, style), scale)
     _text(axes, key.x + 26.0, y, key.text, LABEL_FONT * scale, ha="left", zorder=4)

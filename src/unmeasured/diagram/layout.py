@@ -53,6 +53,7 @@ _RIM = 9.0  # from the frame of a group to its latents
 _COMPONENTS = 26.0  # between parts that no line joins
 _SHEET = (1000.0, 1150.0)  # what a page shows without scrolling or shrinking
 _LEGEND_ROW = 17.0
+_LEAST_SCALE = 0.7  # letters of 10 points are hard to read below seven
 # Cells whose places are found by a linear program, which takes a second for so many and grows faster than they do; of
 # more, sweeps over the columns, so many.
 _MOST_BY_LINEAR_PROGRAM, _SWEEPS = 2500, 12
@@ -83,11 +84,13 @@ def layout(
     """
     sheet = sheet or _SHEET
     flows: Iterable[Flow] = (flow,) if flow else ("right", "down")
-    if any(node.side for node in loose):
-        flows = ("right",)
     plans = [(graph, planned(graph)) for graph in components(blocks, loose, edges)]
     pictures = [_drawn(plans, blocks, loose, edges, keys, remark, sheet, f) for f in flows]
-    return max(pictures, key=lambda p: min(1.0, sheet[0] / p.width, sheet[1] / p.height))
+    scales = [min(1.0, sheet[0] / p.width, sheet[1] / p.height) for p in pictures]
+    # Covariates stand at the left and outcomes at the right unless that cannot be read on a narrow sheet.
+    if any(node.side for node in loose) and (sheet == _SHEET or scales[0] >= _LEAST_SCALE):
+        return pictures[0]
+    return pictures[scales.index(max(scales))]
 
 
 def _drawn(
@@ -301,8 +304,11 @@ class _Part:
         for (a, b), e in self.lines.items():
             cells = self.cells[a], self.cells[b]
             bare = sum(cell.node is None for cell in cells)
-            weight = (1.0, 1.5 if self.graph.edges[e].kind == "path" else 2.5, 8.0)[bare]
-            if bare == 1 and any(c.label for c in cells) and any(c.node and c.node.kind == "observed" for c in cells):
+            kind = self.graph.edges[e].kind
+            weight = (1.0, 2.5 if kind == "loading" else 1.5, 8.0)[bare]
+            if kind == "pair":
+                weight = 1.0
+            elif bare == 1 and any(c.label for c in cells) and any(c.node and c.node.kind == "observed" for c in cells):
                 weight = 40.0
             yield weight, {a: 1.0, b: -1.0}
 
@@ -391,14 +397,21 @@ class _Part:
         for e, chain in chains.items():
             edge, points = self.graph.edges[e], []
             label_at = (0.0, 0.0)
-            for c in chain:
+            for k, c in enumerate(chain):
                 cell, at, across = self.cells[c], self.along[c], self.across[c]
-                if cell.node is not None:
-                    points.append(self._point(*ports[e, c], x, y))
-                    continue
                 half = halves[cell.column]
-                sign = 1.0 if self.along[chain[-1]] > self.along[chain[0]] else -1.0
-                points += [self._point(at + s * sign * half, across, x, y) for s in ((-1.0, 1.0) if half else (0.0,))]
+                if cell.node is not None:
+                    (px, py), other = ports[e, c], chain[k + 1] if k == 0 else chain[k - 1]
+                    # Straight on to where the column ends where others in it are wider than this node.
+                    stub = at + math.copysign(half, self.along[other] - at), py
+                    route = [(px, py), *([stub] if self.sizes[c][0] / 2 < half - 0.5 else [])]
+                    points += [self._point(*point, x, y) for point in (route if k == 0 else route[::-1])]
+                    continue
+                before, after = (self.along[chain[k + step]] for step in (-1, 1))
+                sign = 1.0 if at > before else -1.0
+                # Where both neighbours are on one side, the line goes up to its label and back.
+                ends = (-1.0, 0.0, -1.0) if (after > at) == (before > at) else (-1.0, 1.0) if half else (0.0,)
+                points += [self._point(at + s * sign * half, across, x, y) for s in ends]
                 if cell.label:
                     label_at = self._point(at, across, x, y)
             result.append(replace(edge, points=tuple(points), label_at=label_at))
@@ -406,14 +419,18 @@ class _Part:
 
     def _chains(self) -> dict[int, list[int]]:
         """The cells of each edge, from its source to its target."""
-        found: dict[int, list[int]] = {}
-        for line, e in self.lines.items():
-            found.setdefault(e, []).extend(line)
+        where = {cell.node.id: c for c, cell in enumerate(self.cells) if cell.node is not None}
+        beside: dict[int, dict[int, list[int]]] = {}
+        for (a, b), e in self.lines.items():
+            of_edge = beside.setdefault(e, {})
+            of_edge.setdefault(a, []).append(b)
+            of_edge.setdefault(b, []).append(a)
         chains = {}
-        for e, cells in found.items():
-            chain = sorted(set(cells), key=lambda c: self.cells[c].column)
-            node = self.cells[chain[0]].node
-            chains[e] = chain if node is not None and node.id == self.graph.edges[e].source else chain[::-1]
+        for e, neighbours in beside.items():
+            chain = [where[self.graph.edges[e].source]]
+            while following := [c for c in neighbours[chain[-1]] if c not in chain[-2:]]:
+                chain.append(following[0])
+            chains[e] = chain
         return chains
 
     def _ports(self, chains: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], Point]:

@@ -6,6 +6,7 @@ The conventions are those of the field::
       [observed]   a box                      ───  an edge whose direction is not identified
      {(L1) (L2)}   a group of latents that    - -  a negative coefficient
                    only rotation sets apart   thicker: stronger
+                                              ◄∙∙►  a residual correlation of two observed variables
 
 Everything is in points, x to the right and y downwards. A page and a picture file draw the same values. The route of an
 edge is a list of points; between two of them runs an S-shaped curve that leaves and arrives along the direction of the
@@ -25,7 +26,7 @@ from itertools import pairwise
 from typing import Literal
 
 NodeKind = Literal["latent", "observed", "group"]
-EdgeKind = Literal["loading", "path"]
+EdgeKind = Literal["loading", "path", "pair"]
 View = Literal["auto", "full", "latents"]
 Flow = Literal["right", "down"]
 
@@ -63,7 +64,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An arrow, or a line where the direction is not identified."""
+    """An arrow, a line where the direction is not identified, or a residual pair with a head at both ends."""
 
     source: str
     target: str
@@ -83,7 +84,7 @@ class Edge:
 class Key:
     """An entry of the legend: a small sample and what it means, its left end at ``x``."""
 
-    sample: Literal["latent", "observed", "shared", "group", "arrow", "line", "negative", "strong"]
+    sample: Literal["latent", "observed", "shared", "group", "arrow", "line", "negative", "strong", "pair"]
     text: str
     x: float
     y: float
@@ -176,12 +177,15 @@ def wrapped_item(text: str) -> tuple[str, ...]:
 
 
 def cut(text: str, longest: int = 40) -> str:
-    """A text for the margin of a chart: whole if it is not too long, else its beginning.
+    """A text for the margin of a chart: whole if it is not too long, else its first words.
 
     >>> cut("tired"), cut("How often do you feel tired?", 12)
-    ('tired', 'How often d…')
+    ('tired', 'How often…')
     """
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    if len(text) <= longest:
+        return text
+    start = re.match(rf".{{1,{longest - 1}}}(?<=[\w?!)])(?!\w)", text)  # up to the end of a word
+    return f"{start[0] if start else text[: longest - 1]}…"
 
 
 def coefficient(value: float) -> str:
@@ -250,3 +254,18 @@ def arrow_head(points: Sequence[Point], flow: Flow, width: float) -> Head:
     bx, by = x - length * dx, y - length * dy
     foot = x - 0.8 * length * dx, y - 0.8 * length * dy
     return Head(foot, ((x, y), (bx - half * dy, by + half * dx), (bx + half * dy, by - half * dx)))
+
+
+def arrow_heads(edge: Edge, flow: Flow, width: float) -> tuple[list[Head], list[Point]]:
+    """The heads of an edge with a line of that width, and its route without the parts under them.
+
+    A cause has one, a residual pair two, and an edge whose direction is not identified none.
+    """
+    route, heads = list(edge.points), []
+    if edge.directed or edge.kind == "pair":
+        heads.append(arrow_head(edge.points, flow, width))
+        route[-1] = heads[-1].foot
+    if edge.kind == "pair":
+        heads.append(arrow_head(edge.points[::-1], flow, width))
+        route[0] = heads[-1].foot
+    return heads, route

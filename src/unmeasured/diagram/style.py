@@ -17,6 +17,7 @@ PALETTE = (
     "#8E78FF", "#5B2C00", "#8007ED",
 )  # fmt: skip
 _INK, _NEGATIVE, _SHARED = "#222222", "#B23A00", "#ECECEC"
+_SOFT, _SOFT_DARK = "#555555", "#B4B8C0"
 _DARK, _LIGHT, _DARK_NEGATIVE, _DARK_SHARED = "#16181D", "#E4E4E4", "#FF9A66", "#33363D"
 
 
@@ -28,6 +29,7 @@ class Paint:
     fill: str = "none"
     width: float = 1.0
     dashed: bool = False
+    dotted: bool = False
 
 
 def node_paint(node: Node, style: Look) -> Paint:
@@ -54,7 +56,9 @@ def _dark_node(node: Node) -> Paint:
 
 
 def edge_paint(edge: Edge, style: Look) -> Paint:
-    """Width says how strong, dashes that it is negative; loadings have the colour of their group."""
+    """Width says how strong, dashes that it is negative; loadings have the colour of their group, pairs are dotted."""
+    if edge.kind == "pair":
+        return Paint(_SOFT_DARK if style == "dark" else _SOFT, width=1.1, dotted=True)
     width = 0.7 + 2.4 * min(edge.strength, 1.0)
     if style == "print":
         return Paint(_INK if edge.kind == "path" else "#555555", width=width, dashed=edge.negative)

@@ -161,7 +161,7 @@ def _search(run: Run) -> Iterator[str]:
                 f"Direct effects of covariates on indicators (differential item functioning) were found by score tests "
                 f"with an extended penalty: {', '.join(direct)}."
             )
-    if run.about.group_steps:
+    if run.shared is not None:
         by = f" ({run.about.groups})" if run.about.groups else ""
         yield (
             f"One structure was searched for several groups of persons{by}, each with parameters of its own. Whether "

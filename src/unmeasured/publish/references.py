@@ -248,7 +248,7 @@ def cited(run: Run) -> tuple[Reference, ...]:
         found.append(EFFECTS)
     if run.comparison is not None:
         found.append(NESTING)
-    if run.about.group_steps:
+    if run.shared is not None:
         found.append(INVARIANCE)
     return tuple(sorted(found, key=lambda work: work.listed_as.casefold()))
 

@@ -106,7 +106,7 @@ def _from_rows(run: Run) -> bool:
 
 def _has_groups(run: Run) -> bool:
     """Whether several groups of people were searched, whose estimates are of covariances within groups."""
-    return bool(run.about.groups or run.about.group_steps)
+    return bool(run.about.groups or run.shared is not None)
 
 
 def _head(run: Run) -> Iterator[str]:
@@ -272,12 +272,12 @@ def _groups(run: Run, options: list[str]) -> Iterator[str]:
         return
     missing = ['missing = "fiml"'] if run.about.missing else []
     ours = ""
-    if run.about.group_steps:
+    if run.shared is not None:
         lines = "\n".join(
             " ".join(
                 [str(step["step"]), *(f"{step[key]:.6f}" for key in ("chi2", "df", "pvalue", "rmsea", "cfi", "bic"))]
             )
-            for step in run.about.group_steps
+            for step in run.shared.steps
         )
         ours = (
             '  ours <- read.table(header = TRUE, row.names = 1, text = "\n'

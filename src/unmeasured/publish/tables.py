@@ -515,9 +515,9 @@ _STEPS = {
 
 def _groups(run: Run) -> Iterator[Table]:
     """What groups of people share, step by step."""
-    steps = run.about.group_steps
-    if not steps:
+    if run.shared is None:
         return
+    steps = run.shared.steps
     columns = (
         Column("Model", align="left"),
         *(Column(head, "Fit") for head in ("χ²", _DF, _P, "CFI", "RMSEA", "BIC")),

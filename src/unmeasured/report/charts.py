@@ -60,10 +60,23 @@ def heat_map(result: Result) -> str:
         foot = _CELL * len(names) + 6
         if i < len(names) - 1:
             cells.append(f'<text transform="translate({x:.0f},{foot}) rotate(90)">{escape(cut(name))}</text>')
-    legend = _legend(left + _CELL * len(names) + 8, limit)
+    legend, said = _legend(left + _CELL * len(names) + 8, limit), escape(_residuals_in_words(result))
     return (
-        f'<svg class="chart" role="img" aria-label="Residual correlations" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'<svg class="chart" role="img" aria-label="{said}" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}" font-size="{_LABEL}">{"".join(cells)}{legend}</svg>'
+    )
+
+
+def _residuals_in_words(result: Result) -> str:
+    """What the heat map shows, for those who do not see it."""
+    residual = np.abs(residual_correlations(result)[np.tril_indices(len(result.sem.sample.names), -1)])
+    pairs = largest_residuals(result, 1)
+    if not pairs:
+        return "Residual correlations: there is only one variable."
+    (a, b, value), beyond = pairs[0], int((residual > _SMALL).sum())
+    return (
+        f"Residual correlations: {beyond} of {len(residual)} are beyond {coefficient(_SMALL)}; the largest is "
+        f"{coefficient(value)}, of {a} and {b}."
     )
 
 
@@ -128,13 +141,16 @@ def _chart(steps: Sequence[Step], width: float = 560.0, height: float = 170.0) -
         if math.isfinite(step.score_after)
     )
     digits = 1 if span > 1 else 4
+    way = [value for _, value in _way(steps)]
+    said = f"Score by step: from {way[0]:.{digits}f} to {way[-1]:.{digits}f} in {len(steps)} steps, "
+    said += f"{sum(step.accepted for step in steps)} of them accepted."
     marks = "".join(
         f'<text x="{left - 6:.0f}" y="{y(value) + 3:.0f}" text-anchor="end">{value:.{digits}f}</text>'
         f'<line x1="{left:.0f}" x2="{right:.0f}" y1="{y(value):.1f}" y2="{y(value):.1f}" class="grid"/>'
         for value in (low, low + span / 2, low + span)
     )
     return (
-        f'<svg class="chart" role="img" aria-label="Score by step" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'<svg class="chart" role="img" aria-label="{said}" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" font-size="10">{marks}<polyline points="{line}" class="way"/>{dots}'
         f'<text x="{(left + right) / 2:.0f}" y="{height - 6:.0f}" text-anchor="middle">'
         f"step 1 to {len(steps)}; larger is better</text></svg>"

@@ -42,6 +42,7 @@ from unmeasured.errors import UnmeasuredError
 from unmeasured.remarks import Remark, Severity, by_consequence, distrust, severity_of
 from unmeasured.replicates.result import Stability
 from unmeasured.report.charts import heat_map, largest_residuals, step_charts
+from unmeasured.report.groups import groups_section
 from unmeasured.report.lead import lead
 from unmeasured.report.run import Comparison, Run
 from unmeasured.report.stability import stability_section
@@ -69,9 +70,10 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
     result, about = run.result, run.about
     steps, charts = list(run.trace), step_charts(run.trace)
     serious, remarks = _remarks(run)
+    marked = frozenset(run.shared.marked if run.shared else ())
     return _template().render(
         title=about.title or about.data or "Latent variables found",
-        lead=lead(result, _n_in_words(run), stability),
+        lead=lead(result, _n_in_words(run), stability, run.shared),
         distrust=serious,
         about=about,
         facts=_facts(run),
@@ -92,6 +94,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         reliability=_reliability(result),
         comparison=_comparison(run.comparison) if run.comparison else None,
         exact=_exact(run.exact, result) if run.exact else None,
+        people=groups_section(run.shared) if run.shared else None,
         heat_map=Markup(heat_map(result)),
         largest=[(a, b, _signed(value)) for a, b, value in largest_residuals(result)],
         indices_of_change=_changes(result),
@@ -109,7 +112,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         lavaan=result.to_lavaan(),
         paper=_PAPER,
         # "<" would let a name such as "</script>" end the element it stands in.
-        diagram=Markup(json.dumps(diagram_data(result, stability), ensure_ascii=False).replace("<", "\\u003c")),
+        diagram=Markup(json.dumps(diagram_data(result, stability, marked), ensure_ascii=False).replace("<", "\\u003c")),
         style=Markup(page_file("page.css")),
         script=Markup(page_file("diagram.js") + page_file("page.js")),
     )
@@ -217,13 +220,14 @@ def _card(result: Result, group: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _loadings(run: Run) -> list[list[Cell]]:
-    result = run.result
+    result, labels = run.result, run.result.sem.sample.labels
     rows = []
     for row in result.loadings.to_dict(orient="records"):
         mark = " (set)" if row["fixed"] else ""
         cells = [_number(row["std"], mark=mark), *(_number(row[key]) for key in ("std_se", "est", "se"))]
         r2 = _number(float(result.r2[row["indicator"]]), 2)
-        rows.append([_word(row["latent"]), _word(row["indicator"]), *cells, _probability(row["pvalue"]), r2])
+        indicator = _word(_with_label(row["indicator"], labels))
+        rows.append([_word(row["latent"]), indicator, *cells, _probability(row["pvalue"]), r2])
     return rows
 
 
@@ -249,27 +253,35 @@ def _paths(run: Run, stability: Stability | None) -> list[list[Cell]]:
 
 
 def _pairs(result: Result) -> list[list[Cell]]:
+    labels = result.sem.sample.labels
     return [
-        [_word(row["item_1"]), _word(row["item_2"]), *(_number(row[key]) for key in ("std", "std_se", "est", "se"))]
+        [
+            *(_word(_with_label(row[key], labels)) for key in ("item_1", "item_2")),
+            *(_number(row[key]) for key in ("std", "std_se", "est", "se")),
+        ]
         for row in result.local_dependence.to_dict(orient="records")
     ]
 
 
+def _with_label(name: str, labels: Mapping[str, str]) -> str:
+    """A variable with what its file says of it, where it says something."""
+    return f"{name} ({labels[name]})" if labels.get(name) else name
+
+
 def _levels(result: Result) -> dict[str, Any] | None:
-    """Which latent an item belongs to at each level, the level to read first marked."""
+    """Which latent items belong to at each level, those with the same answer together; the first to read is marked."""
     levels: Sequence[pd.Series] = getattr(result, "levels", None) or ()
     if len(levels) < 2:
         return None
     first = int(getattr(result, "headline", 0))
-    heads = [
-        f"level {k + 1}: {level.nunique()} latents{' (read first)' * (k == first)}" for k, level in enumerate(levels)
-    ]
-    rows = [[_word(x), *(_word(str(level.get(x, ""))) for level in levels)] for x in result.graph.variables.indicators]
-    words = (
-        f"The items form {len(levels)} levels of latents, the lowest first. Level {first + 1} is to be read first: "
-        "the diagram and the sentences above lead with it."
-    )
-    return {"heads": ["item", *heads], "rows": rows, "left": list(range(len(levels) + 1)), "words": words}
+    counts = [level.nunique() for level in levels]
+    heads = [f"{n} latent{'s' * (n != 1)}{' (shown above)' * (k == first)}" for k, n in enumerate(counts)]
+    together: dict[tuple[str, ...], list[str]] = {}
+    for x in result.graph.variables.indicators:
+        together.setdefault(tuple(str(level.get(x, "")) for level in levels), []).append(x)
+    rows = [[_word(", ".join(items)), *map(_word, names)] for names, items in together.items()]
+    words = f"The items can be read at {len(levels)} levels, from many latents to few."
+    return {"heads": ["items", *heads], "rows": rows, "left": list(range(len(levels) + 1)), "words": words}
 
 
 def _effects(result: Result) -> dict[str, Any] | None:
@@ -288,10 +300,33 @@ def _effects(result: Result) -> dict[str, Any] | None:
 
 
 def _changes(result: Result) -> dict[str, Any] | None:
-    """The largest modification indices."""
+    """The largest modification indices, in words."""
     if len(result.graph.observed) > _MOST_VARIABLES:
         return None
-    return _table_of(result.what_the_model_misses().head(_MOST_CHANGES))
+    found = result.what_the_model_misses().head(_MOST_CHANGES)
+    if not len(found):
+        return None
+    latents = set(result.graph.latents)
+    rows = [
+        [_word(_change(row["lhs"], row["op"], row["rhs"], latents)), *(_number(row[key], 2) for key in _CHANGES)]
+        for row in found.to_dict(orient="records")
+    ]
+    return {"heads": ["if this were added", *_CHANGES.values()], "rows": rows, "left": [0]}
+
+
+_CHANGES = {"mi": "chi-square would fall by", "epc": "estimate", "sepc.all": "standardised"}
+
+
+def _change(a: str, op: str, b: str, latents: set[str]) -> str:
+    """What could be added to a model, in words.
+
+    >>> [_change(*row, {"L"}) for row in (("L", "=~", "x"), ("y", "~", "L"), ("x", "~~", "y"))]
+    ['loading L → x', 'path L → y', 'residual correlation x – y']
+    """
+    if op == "~~":
+        kind = "correlation" if {a, b} & latents else "residual correlation"
+        return f"{kind} {a} – {b}"
+    return f"loading {a} → {b}" if op == "=~" else f"path {b} → {a}"
 
 
 def _reliability(result: Result) -> dict[str, Any] | None:
@@ -380,21 +415,28 @@ def _views(result: Result) -> list[tuple[View, str]]:
     return [(view, words[view]) for view in order if view == "full" or result.graph.latents]
 
 
-def diagram_data(result: Result, stability: Stability | None = None) -> dict[str, Any]:
-    """The views of a result for the script of the page, the one to begin with first."""
+def diagram_data(
+    result: Result, stability: Stability | None = None, marked: frozenset[tuple[str, str]] = frozenset()
+) -> dict[str, Any]:
+    """The views of a result for the script of the page, the one to begin with first.
+
+    ``marked``: edges that differ between groups of people.
+    """
     often = _frequencies(result, stability) if stability is not None else {}
     data: dict[str, Any] = {}
     for view, _ in _views(result):
-        everything = picture_of(result, view, min_loading=0.0)
-        picture = picture_of(result, view)
+        everything = picture_of(result, view, min_loading=0.0, marked=marked)
+        picture = picture_of(result, view, marked=marked)
         whole = len(picture.edges) == len(everything.edges)
         data[view] = view_data(picture, often) | {
             "least": 0.0 if whole else 0.3,
             "total": len(everything.edges),
             "all": None if whole else view_data(everything, often) | {"least": 0.0},
         }
+    if len(result.local_dependence):
+        data["full"]["pairs"] = view_data(picture_of(result, "full", min_loading=0.0, pairs=True, marked=marked), often)
     if result.graph.latents:  # for narrow screens
-        narrow = picture_of(result, "latents", width=_NARROW)
+        narrow = picture_of(result, "latents", width=_NARROW, marked=marked)
         total = {"least": 0.0, "total": len(narrow.edges), "all": None}
         data["latents"]["narrow"] = view_data(narrow, often) | total
     return data
@@ -436,10 +478,11 @@ def _looks(paint: Any, thing: Node | Edge) -> dict[str, dict[str, Any]]:
 def _key_looks(key: Key) -> dict[str, dict[str, Any]]:
     """How the sample of an entry of the legend looks."""
     if key.sample in ("latent", "observed", "shared", "group"):
-        kind: Any = "observed" if key.sample == "shared" else key.sample
-        return _looks(node_paint, Node("", kind, (), 20.0, 11.0, shared=key.sample == "shared"))
+        shape: Any = "observed" if key.sample == "shared" else key.sample
+        return _looks(node_paint, Node("", shape, (), 20.0, 11.0, shared=key.sample == "shared"))
     strength = 0.9 if key.sample == "strong" else 0.25
-    edge = Edge("", "", "path", True, "", strength)
+    kind: Any = "pair" if key.sample == "pair" else "path"
+    edge = Edge("", "", kind, True, "", strength)
     return _looks(edge_paint, replace(edge, negative=key.sample == "negative"))
 
 

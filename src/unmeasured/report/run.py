@@ -22,7 +22,7 @@ from unmeasured.answer.result import Result
 from unmeasured.data.sample import Sample
 from unmeasured.errors import SearchStopped, UnmeasuredError
 from unmeasured.files import parsed_json
-from unmeasured.measurement_invariance import Invariance
+from unmeasured.report.groups import Shared
 from unmeasured.search.base import Search
 from unmeasured.search.trace import Step, Trace
 
@@ -48,12 +48,10 @@ class About:
     reversed_items: Mapping[str, float] = field(default_factory=dict)  # the sum of the ends of the scale of each
     tolerance: float | None = None  # misfit that was tolerated, as an RMSEA
     groups: str = ""  # the column of groups of people
-    group_steps: tuple[Mapping[str, Any], ...] = ()  # what groups share: the steps of unmeasured.invariance
 
     def with_rows(self, sample: Sample) -> About:
         """The same with the number of the rows of a sample and what is missing in them."""
-        # With groups of people the estimates are of covariances within groups, not of the rows.
-        return replace(self, rows=None if sample.groups else sample.n_rows, missing=sample.share_missing)
+        return replace(self, rows=sample.n_rows, missing=sample.share_missing)
 
 
 @dataclass(frozen=True)
@@ -80,16 +78,23 @@ class Run:
     trace: Trace = Trace()  # noqa: RUF009 (an empty tuple)
     comparison: Comparison | None = None
     exact: Result | None = None  # what the exact criterion finds, where misfit was tolerated and the answers differ
+    shared: Shared | None = None  # what groups of people share, where there are groups
+
+    def rename(self, names: Mapping[str, str]) -> Run:
+        """The same run with other names for latents, everywhere."""
+        shared = None if self.shared is None else self.shared.renamed(names)
+        return replace(self, result=self.result.rename(names), shared=shared)
 
     def to_json(self) -> str:
         """The result as JSON, and the rest under "run"."""
         record = json.loads(self.result.to_json())
         compared = asdict(self.comparison) if self.comparison else None
         record["run"] = {
-            "about": {**asdict(self.about), "group_steps": [_plain(step) for step in self.about.group_steps]},
+            "about": asdict(self.about),
             "trace": [_plain(asdict(step)) for step in self.trace],
             "comparison": compared and {key: [_plain(row) for row in rows] for key, rows in compared.items()},
             "exact": None if self.exact is None else json.loads(self.exact.to_json()),
+            "groups": None if self.shared is None else self.shared.record(),
         }
         return json.dumps(record, ensure_ascii=False, allow_nan=False)
 
@@ -173,17 +178,18 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, float) and (value != value or abs(value) == float("inf")) else value
 
 
-def _read(kept: Mapping[str, Any]) -> tuple[About, Trace, Comparison | None, Result | None]:
+def _read(kept: Mapping[str, Any]) -> tuple[About, Trace, Comparison | None, Result | None, Shared | None]:
     about = _about(kept["about"])
     other = kept.get("exact")  # unknown to earlier versions
     exact = None if other is None else Result.from_json(json.dumps(other))
+    shared = None if kept.get("groups") is None else Shared.from_record(kept["groups"])  # likewise
     trace = Trace(_step(step) for step in kept["trace"])
     compared = kept["comparison"]
     if compared is None:
-        return about, trace, None, exact
+        return about, trace, None, exact, shared
     numbers = ("chi2", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic")
     rows, tests = ([{**row, **_numbers(row, numbers)} for row in compared[key]] for key in ("rows", "tests"))
-    return about, trace, Comparison(tuple(rows), tuple(tests), _strings(compared["notes"])), exact
+    return about, trace, Comparison(tuple(rows), tuple(tests), _strings(compared["notes"])), exact, shared
 
 
 def _about(kept: Mapping[str, Any]) -> About:
@@ -200,25 +206,8 @@ def _about(kept: Mapping[str, Any]) -> About:
         reversed_items={checked_type(str, k): float(v) for k, v in kept.get("reversed_items", {}).items()},  # likewise
         tolerance=None if kept.get("tolerance") is None else float(kept["tolerance"]),  # likewise
         groups=checked_type(str, kept.get("groups", "")),  # likewise
-        group_steps=tuple(_group_step(step) for step in kept.get("group_steps", ())),  # likewise
         versions=dict(zip(_strings(versions), _strings(versions.values()), strict=True)),
     )
-
-
-_STEP_NUMBERS = ("chi2", "df", "pvalue", "rmsea", "cfi", "bic", "d_chi2", "d_df", "d_pvalue")
-
-
-def group_steps(shared: Invariance) -> tuple[Mapping[str, Any], ...]:
-    """The steps of a comparison of groups, as a run keeps them."""
-    table = shared.table.reset_index()
-    return tuple(
-        {"step": str(row["step"]), **{key: float(row[key]) for key in _STEP_NUMBERS}}
-        for row in table.to_dict("records")
-    )
-
-
-def _group_step(kept: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"step": checked_type(str, kept["step"]), **{key: float(kept[key]) for key in _STEP_NUMBERS}}
 
 
 def _step(kept: Mapping[str, Any]) -> Step:

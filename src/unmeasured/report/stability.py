@@ -12,6 +12,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from unmeasured.answer.result import Result
+from unmeasured.arrays import Floats
 from unmeasured.diagram.picture import cut, text_width
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs.outline import group_name
@@ -97,10 +98,25 @@ def _heat_map(stable: Stability) -> str:
         # Names below the columns run downwards, so that they never meet.
         foot = f"translate({left + i * _CELL + 4:.0f},{_CELL * len(names) + 6}) rotate(90)"
         cells.append(f'<text transform="{foot}">{escape(cut(name))}</text>' if i < len(names) - 1 else "")
+    said = _together_in_words(stable, names, table)
     return (
-        f'<svg class="chart" role="img" aria-label="Items that travel together" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'<svg class="chart" role="img" aria-label="{escape(said)}" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}" font-size="{_LABEL}">{"".join(cells)}</svg>'
     )
+
+
+def _together_in_words(stable: Stability, names: list[str], table: Floats) -> str:
+    """What the heat map shows, for those who do not see it."""
+    edges = set(stable.graph.directed_edges)
+    of = [{group for group in stable.graph.groups if (group[0], name) in edges} for name in names]
+    i, j = np.tril_indices(len(names), -1)
+    same = np.array([bool(of[a] & of[b]) for a, b in zip(i, j)], dtype=bool)
+    parts = [
+        f"{what} share one in {table[i, j][which].mean():.0%} of the replicates on average"
+        for what, which in (("items of one group", same), ("items of different groups", ~same))
+        if which.any()
+    ]
+    return f"How often items share a group: {'; '.join(parts)}."
 
 
 def _shade(part: float) -> str:

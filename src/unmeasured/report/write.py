@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from typing import Any
 from unmeasured.answer.result import Result
 from unmeasured.files import csv_text, write_folder
 from unmeasured.replicates.result import Stability
+from unmeasured.report.groups import Shared
 from unmeasured.report.html import html_page
 from unmeasured.report.run import About, Run, run_of
 from unmeasured.search.base import Search
+from unmeasured.search.lges import LGES
 
 PAGE, STABILITY = "report.html", "stability.json"
 # Of diagram.png; a very large one is drawn with fewer to the inch, since to write hundreds of millions takes minutes.
@@ -68,7 +71,10 @@ def write_report(
     """
     about = About(title=title, data=data, source=source, command=command, seconds=seconds)
     other = exact.result_ if isinstance(exact, Search) else exact
-    return write_run(run_of(found, about=about, published=published, exact=other), folder, stability=stability)
+    run = run_of(found, about=about, published=published, exact=other)
+    if isinstance(found, LGES) and found.sample_.groups and run.result.graph.latents:
+        run = replace(run, shared=Shared.of(found.invariance_))
+    return write_run(run, folder, stability=stability)
 
 
 def answer_seconds(n_observed: int) -> float:
@@ -119,7 +125,7 @@ def write_run(
     if stability is not None:
         contents |= {"stability.csv": csv_text(stability.edges), STABILITY: stability.to_json()}
     if with_page:
-        drawing, png = result.plot(), BytesIO()
+        drawing, png = result.plot(marked=run.shared.marked if run.shared else ()), BytesIO()
         width, height = drawing.get_size_inches()
         drawing.savefig(png, format="png", dpi=min(_DPI, math.sqrt(_MOST_PIXELS / (width * height))))
         contents |= {"diagram.svg": drawing.to_svg(), "diagram.png": png.getvalue(), PAGE: html_page(run, stability)}

@@ -30,6 +30,7 @@ from itertools import count
 from typing import Generic, Protocol, TypeVar
 
 from unmeasured.errors import Stopped
+from unmeasured.search import watch
 from unmeasured.search.trace import Recorder
 from unmeasured.sem.solve import Check, never
 
@@ -104,6 +105,8 @@ def climb(
     >>> climb(Number(0), [more(3), more(1)], least_rise=0.0)
     7
     """
+    if log is not None:
+        watch.show(here, log.recorder.score)
     try:
         for _ in count() if most is None else range(most):
             check()
@@ -114,6 +117,7 @@ def climb(
                 before, after = here.value, proposal.to.value
                 reason = proposal.reason or f"the score rises by {after - before:.2f}, more than {least_rise:g}"
                 log.recorder.write(log.phase, proposal.what, before, after, reason, tolerance=least_rise)
+                watch.show(proposal.to, log.recorder.score)
             here = proposal.to
     except Stopped:
         if not keeps_when_stopped:

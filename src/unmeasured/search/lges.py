@@ -296,10 +296,8 @@ class LGES(Search):
             checked["hierarchy"] = pairs = False
         tolerance = checked_tolerance(self.tolerance)
         is_exact = self.criterion == "delta" or math.isinf(sample.n) or tolerance == 0.0
-        # A move that only watches the search, as the application's does, is no wish for a model of one's own.
-        own = [move for move in moves if not getattr(move, "only_watches", False)]
         about_items = known.about_groups if known else None
-        is_exact |= tolerance is None and bool(about_items or own)
+        is_exact |= tolerance is None and bool(about_items or moves)
         # Threads of BLAS round differently from run to run, which can lead a search elsewhere; the matrices are small.
         with _libraries().limit(limits=1, user_api="blas"):
 
@@ -317,7 +315,7 @@ class LGES(Search):
                     bool(pairs),
                     checked["hierarchy"],
                 )
-                if known or own:
+                if known or moves:
                     return within.searched(lambda data: _exactly(data, known, is_compared, checked))
                 return discover_within(within, tolerance is None, lambda data: _exactly(data, None, None, checked))
 

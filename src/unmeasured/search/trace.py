@@ -58,7 +58,7 @@ class Recorder:
     """Writes the steps of one phase, each with the fits its score has made since the last one."""
 
     def __init__(self, steps: list[Step], score: Counting) -> None:
-        self._steps, self._score = steps, score
+        self._steps, self.score = steps, score
         self._fitted, self._remembered = score.n_fitted, score.n_remembered
 
     def write(
@@ -74,8 +74,8 @@ class Recorder:
         n_bounded: int = 0,
     ) -> None:
         """Write a step."""
-        fitted, remembered = self._score.n_fitted - self._fitted, self._score.n_remembered - self._remembered
-        self._fitted, self._remembered = self._score.n_fitted, self._score.n_remembered
+        fitted, remembered = self.score.n_fitted - self._fitted, self.score.n_remembered - self._remembered
+        self._fitted, self._remembered = self.score.n_fitted, self.score.n_remembered
         n_candidates = n_bounded + fitted + remembered
         self._steps.append(
             Step(phase, what, n_candidates, n_bounded, fitted, remembered, before, after, tolerance, accepted, reason)

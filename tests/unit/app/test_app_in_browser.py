@@ -7,6 +7,7 @@ import time
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import unmeasured as um
@@ -14,6 +15,7 @@ from browser import Browser, find, wait_for
 
 pytest.importorskip("starlette", reason="the application needs its extra: pip install 'unmeasured[app]'")
 pytest.importorskip("uvicorn", reason="the application needs its extra: pip install 'unmeasured[app]'")
+from unmeasured.app.exports import KINDS
 from unmeasured.app.server import Server
 from unmeasured.search.warm import compile_kernels
 
@@ -55,16 +57,19 @@ def browser(shared_browser, served):
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
-    """An SPSS file with labels, missing values and a column whose name is an attack."""
+    """An SPSS file with labels, missing values, an age, an outcome, and two attacks: a label and a group's name."""
     pyreadstat = pytest.importorskip("pyreadstat", reason="SPSS files need pyreadstat")
-    edges = [("A", "B"), *[("A", f"q{i}") for i in range(4)], *[("B", f"q{i}") for i in range(4, 8)]]
-    dag = um.DAG.from_edges(edges, latents=["A", "B"])
-    rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng=1), 400, rng=2)
     rng = np.random.default_rng(3)
-    rows = rows.mask(rng.random(rows.shape) < 0.05)
-    rows["q0"] = rows["q0"].where(rng.random(400) > 0.03, 99.0)
+    age = rng.uniform(18, 70, 500)
+    A = 0.03 * (age - 44) + rng.normal(size=500)
+    B = 0.6 * A + 0.8 * rng.normal(size=500)
+    items = np.column_stack([A, -A, A, A, B, B, B, B]) + 0.7 * rng.normal(size=(500, 8))
+    rows = pd.DataFrame(items, columns=[f"q{i}" for i in range(8)]).mask(rng.random((500, 8)) < 0.05)
+    rows = rows.assign(age=age, days=0.5 * B + rng.normal(size=500))
+    rows["q0"] = rows["q0"].where(rng.random(500) > 0.03, 99.0)
+    rows["country"] = np.where(np.arange(500) % 2, "north", EVIL)
     path = tmp_path_factory.mktemp("files") / "answers.sav"
-    labels = {name: f"Question {EVIL if name == 'q3' else name}" for name in rows.columns}
+    labels = [f"Question {EVIL if name == 'q3' else name}" for name in rows.columns]
     pyreadstat.write_sav(rows, path, column_labels=labels)
     return path
 
@@ -86,6 +91,18 @@ def choose(browser, selector, value):
         f"(e => {{ e.value = '{value}'; e.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
         f"(document.querySelector('{selector}'))"
     )
+
+
+def dragged(browser, selector, onto):
+    """Drag by the mouse from the middle of an element to the middle of another."""
+    fx, fy = browser.centre(selector)
+    x, y = browser.run(
+        f"(b => [b.x + b.width / 2, b.y + b.height - 8])(document.querySelector('{onto}').getBoundingClientRect())"
+    )
+    browser.mouse("mouseMoved", fx, fy)
+    browser.mouse("mousePressed", fx, fy)
+    browser.mouse("mouseMoved", x, y, held=True)
+    browser.mouse("mouseReleased", x, y)
 
 
 def opened(browser, name):
@@ -119,36 +136,50 @@ def test_the_whole_way_from_a_file_to_an_edited_model_and_back(browser, served, 
     wait_for(lambda: "are not read here" in text(browser, "#message"))
     # SPSS with missing values; labels beside the items, a script in one of them is text.
     browser.give_file("#file", answers)
-    wait_for(lambda: shown(browser, "columns") and count(browser, "#column-table tbody tr") == 8, 120)
+    wait_for(lambda: shown(browser, "columns") and count(browser, "#column-table tbody tr") == 11, 120)
     assert browser.run("document.getElementById('message').hidden")
     assert EVIL in text(browser, "#column-table")
     assert count(browser, "img") == 0
     wait_for(lambda: count(browser, "#findings li") > 3, 120)
-    # A code of missing values, and an item that is reversed.
+    # A code of missing values, an item that is reversed, one that is taken as continuous, and what is no item.
     choose(browser, "#codes-0", "99")
     browser.click("#is_reversed-1")
+    choose(browser, "#kind-2", "continuous")
+    for k, role in ((8, "covariate"), (9, "outcome"), (10, "group")):
+        choose(browser, f"#role-{k}", role)
     (project,) = (
         session.project for session in served._sessions.open.values() if session.project.name == "answers.sav"
     )
-    wait_for(lambda: (project.columns[0].codes, project.columns[1].is_reversed) == ([99.0], True))
-    wait_for(lambda: browser.run("document.getElementById('is_reversed-1').checked"))
-    # Knowledge: two items dragged into a group, a third put there from its list.
+    wait_for(lambda: [column.role for column in project.columns[8:]] == ["covariate", "outcome", "group"])
+    assert (project.columns[0].codes, project.columns[1].is_reversed) == ([99.0], True)
+    assert project.columns[2].kind == "continuous"
+    wait_for(lambda: "2 groups of people" in text(browser, "#findings"), 60)
+    assert "Reversed" in text(browser, "#findings")
+    # Knowledge: two items dragged into a group, a third put there from its list; the group dragged into a tier.
     browser.click('[data-go="known"]')
     wait_for(lambda: count(browser, "#loose .chip") == 8)
     browser.click("#new-group")
     for item in ("q0", "q1"):
-        x, y = browser.centre(".box")
-        fx, fy = browser.centre(f'.chip[data-item="{item}"] span')
-        browser.mouse("mouseMoved", fx, fy)
-        browser.mouse("mousePressed", fx, fy)
-        browser.mouse("mouseMoved", x, y + 20, held=True)
-        browser.mouse("mouseReleased", x, y + 20)
+        dragged(browser, f'.chip[data-item="{item}"] span', ".box.drop-target")
         wait_for(lambda item=item: count(browser, f'.box .chip[data-item="{item}"]') == 1)
     choose(browser, '.chip[data-item="q2"] select', "group 1")
     wait_for(lambda: count(browser, ".box .chip") == 3)
+    dragged(browser, '[data-member="group 1"] .handle', '.tier[data-tier="1"]')
+    wait_for(lambda: project.knowledge.get("tiers") == [["group 1"]])
+    choose(browser, '[data-member="days"] .row select', "2")
+    wait_for(lambda: project.knowledge.get("tiers") == [["group 1"], ["days"]])
     searched(browser)
-    assert "2 latent variables" in text(browser, "#lead")
+    wait_for(lambda: "2 latent variables" in text(browser, "#lead"))
     assert "group 1" in text(browser, "#lead")
+    # Each part of the result.
+    wait_for(lambda: count(browser, "#diagram ellipse") >= 2)
+    for part, words in (("loadings", "q7"), ("levels", "group 1"), ("effects", "an outcome"), ("fit", "RMSEA"),
+                        ("groups", "What the groups share")):  # fmt: skip
+        browser.click(f"#tab-{part}")
+        wait_for(lambda words=words: words in text(browser, "#part-tables"), 60)
+    assert EVIL in text(browser, "#part-tables")  # a group
+    assert count(browser, "img") == 0
+    browser.click("#tab-report")
     wait_for(lambda: "What measures what" in (in_report(browser, "document.body.textContent") or ""), 60)
     wait_for(lambda: EVIL in (in_report(browser, "document.body.textContent") or ""))
     wait_for(lambda: in_report(browser, "String(document.querySelectorAll('img').length)") == "0")
@@ -166,21 +197,26 @@ def test_the_whole_way_from_a_file_to_an_edited_model_and_back(browser, served, 
     chi2 = "[...document.querySelectorAll('#beside [data-index=chi2] td')].map((c) => c.textContent)"
     assert browser.run(chi2)[1] != browser.run(chi2)[2]
     browser.click("#undo")
-    wait_for(lambda: count(browser, "#changes li") == 0)
+    wait_for(lambda: "added" not in text(browser, "#changes"))
     browser.click("#redo")
-    wait_for(lambda: count(browser, "#changes li") == 1)
+    wait_for(lambda: "added" in text(browser, "#changes"))
     # A reload keeps all of it.
     browser.reload()
     assert shown(browser, "edit")
     wait_for(lambda: "added: Tired → q7" in text(browser, "#changes"))
     # Export: the project, opened again in a new page.
     browser.click('[data-step="export"]')
-    wait_for(lambda: count(browser, "#exports a") == 12)
+    wait_for(lambda: count(browser, "#exports button") == len(KINDS))
+    assert "as you edited it" in text(browser, "#export-of")
+    browser.click('[data-export="lavaan"]')
+    model = browser.downloads / "model.lav"
+    wait_for(lambda: model.exists() and model.stat().st_size)
+    assert "q7" in next(line for line in model.read_text().splitlines() if line.startswith("Tired =~"))
     browser.click('[data-export="project"]')
     saved = browser.downloads / "project.unmeasured"
     wait_for(lambda: saved.exists() and saved.stat().st_size)
     with zipfile.ZipFile(io.BytesIO(saved.read_bytes())) as archive:
-        assert set(archive.namelist()) == {"project.json", "data", "result.json"}
+        assert set(archive.namelist()) == {"project.json", "data", "result.json", "groups.json"}
     browser.run("sessionStorage.clear()")
     browser.run("location.hash = ''")
     browser.reload()
@@ -198,7 +234,7 @@ def test_a_search_is_stopped_in_the_middle_after_a_reload_and_keeps_the_best(bro
     wait_for(lambda: browser.run("document.getElementById('tolerance').value") == "0")
     browser.click("#start")
     wait_for(lambda: shown(browser, "growing"), 120)
-    assert count(browser, "#growing-diagram ellipse") >= 1
+    wait_for(lambda: count(browser, "#growing-diagram ellipse") > 1 and count(browser, "#growing-diagram .edge"), 120)
     browser.reload()
     assert shown(browser, "search")
     wait_for(lambda: not browser.run("document.getElementById('stop').hidden"))
@@ -207,7 +243,8 @@ def test_a_search_is_stopped_in_the_middle_after_a_reload_and_keeps_the_best(bro
     wait_for(lambda: shown(browser, "result") or "Stopped" in text(browser, "#progress"), 120)
     assert time.monotonic() - begun < 120
     assert shown(browser, "result")
-    wait_for(lambda: "best" in (in_report(browser, "document.body.textContent") or ""), 60)
+    assert "best model found so far" in text(browser, "#stopped")
+    wait_for(lambda: count(browser, "#diagram ellipse") >= 1, 60)
 
 
 def test_a_matrix_by_the_keyboard_alone_on_a_narrow_dark_screen(browser, served):
@@ -234,9 +271,13 @@ def test_a_matrix_by_the_keyboard_alone_on_a_narrow_dark_screen(browser, served)
     assert sum(map(int, sheet[4:-1].split(","))) < 120 < sum(map(int, ink[4:-1].split(",")))
     # Stability goes on in the background of the result.
     browser.run("document.getElementById('replicates').value = 3")
+    go_to(browser, "tab-diagram")
+    for _ in range(5):  # past the groups of people, which there are none of
+        browser.key("ArrowRight", 39)
+    wait_for(lambda: browser.run("document.activeElement.id") == "tab-stability")
     go_to(browser, "start-stability")
     browser.key("Enter", 13, "\r")
-    wait_for(lambda: "3 replicates" in (in_report(browser, "document.body.textContent") or ""), 120)
+    wait_for(lambda: "3 replicates" in text(browser, "#part-tables"), 120)
     go_to(browser, "", "document.activeElement.dataset.step === 'edit'")
     browser.key("Enter", 13, "\r")
     wait_for(lambda: count(browser, "#beside tbody tr") == 9)

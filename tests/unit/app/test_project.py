@@ -14,21 +14,26 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
-from unmeasured.app.exports import article, export
+from unmeasured.app import jobs
+from unmeasured.app.exports import KINDS, article, export
 from unmeasured.app.project import Project
+from unmeasured.app.results import panel
+from unmeasured.app.sketch import sketch
+from unmeasured.report.run import Run
+from unmeasured.search.watch import watched
 
 
 @pytest.fixture(scope="module")
 def searched():
     data = um.datasets.load("multitasking")
-    return um.LGES().fit_cov(data.frame(), data.n_samples).result_.rename().to_json()
+    return Run(um.LGES().fit_cov(data.frame(), data.n_samples).result_.rename()).to_json()
 
 
 @pytest.fixture
 def project(tmp_path, searched):
     made = Project(tmp_path)
     made.open_dataset("multitasking")
-    made.found(searched, [], 1.0)
+    made.found(searched)
     return made
 
 
@@ -55,7 +60,9 @@ def test_missing_codes_and_reversed_items(tmp_path):
     rows = table()
     made.open_file("answers.csv", rows.to_csv(index=False).encode())
     made.choose([{"name": "q1", "codes": ["99"]}, {"name": "q2", "is_reversed": True}], {})
-    used = made.rows()
+    used, about = made.rows()
+    assert about.na == (99.0,)
+    assert about.reversed_items == {"q2": 6.0}
     assert used["q1"].isna().sum() == 10
     assert (used["q2"] == 6 - rows["q2"]).all()
     assert list(used.columns) == ["q1", "q2", "q3", "q4"]
@@ -82,7 +89,7 @@ def test_an_edit_is_fitted_and_can_be_undone(project):
     dag = um.DAG.from_edges(project.models[1].edges, latents=project.models[1].latents)
     assert state["now"]["chi2"] == pytest.approx(um.fit(dag, project.sample()).chi2, rel=1e-6)
     assert state["now"]["chi2"] < found
-    assert state["added"] == [["Error", "AverageQus_Par1"]]
+    assert state["added"] == ["Error → AverageQus_Par1"]
     project.move(-1)
     assert project.state()["edit"]["now"]["chi2"] == found
     project.move(1)
@@ -114,8 +121,11 @@ def test_a_project_comes_back_from_its_file(project, tmp_path):
     project.know({"groups": {"fast": ["Speed_Number", "Speed_Letter"]}})
     assert project.run is None  # what was found without it is gone
     project.know({})
-    project.found(um.LGES().fit(project.sample()).result_.to_json(), [], 1.0)
+    project.found(Run(um.LGES().fit(project.sample()).result_).to_json())
     project.edit({"kind": "rename", "source": "L1", "name": "Questions"})
+    assert "Questions" in project.current().graph.latents
+    assert not project.is_edited
+    project.edit({"kind": "add", "source": "Error_Letter", "target": "Speed_Letter"})
     saved = project.save()
     (tmp_path / "other").mkdir()
     other = Project(tmp_path / "other")
@@ -125,9 +135,9 @@ def test_a_project_comes_back_from_its_file(project, tmp_path):
 
 
 def test_every_export_is_what_its_name_says(project):
-    made = {kind: export(project, kind) for kind in
-            ("report", "lavaan", "r", "json", "csv", "latex", "word", "methods", "svg", "pdf", "png",
-             "project")}  # fmt: skip
+    made = {kind: export(project, kind) for kind in KINDS}
+    assert made["xlsx"][2][:2] == b"PK"
+    assert b"@" in made["bibtex"][2]
     assert made["report"][2].startswith(b"<!DOCTYPE html>")
     assert um.Result.from_json(made["json"][2].decode()).graph == project.result.graph
     assert made["pdf"][2].startswith(b"%PDF")
@@ -150,7 +160,7 @@ def test_formulas_in_names_are_harmless_in_tables(tmp_path):
     rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng=1), 300, rng=2)
     made = Project(tmp_path)
     made.open_file("a.csv", rows.to_csv(index=False).encode())
-    made.found(um.Result(dag.cpdag(), um.fit(dag, made.sample())).to_json(), [], 1.0)
+    made.found(Run(um.Result(dag.cpdag(), um.fit(dag, made.sample()))).to_json())
     with zipfile.ZipFile(io.BytesIO(export(made, "csv")[2])) as archive:
         assert "'=cmd()" in archive.read("loadings.csv").decode()
 
@@ -161,16 +171,21 @@ def has_lavaan():
     return subprocess.run(["Rscript", "-e", "library(lavaan)"], capture_output=True, check=False).returncode == 0
 
 
-def test_the_r_script_fits_the_same_model_in_lavaan(project, tmp_path):
+def test_the_r_script_of_an_edited_model_fits_it_in_lavaan(project, tmp_path):
     if not has_lavaan():
         pytest.skip("there is no R with lavaan on this machine")
+    found = project.result.sem.chi2
+    project.edit({"kind": "remove", "source": "Speed", "target": "AverageQus_Par1"})
+    project.edit({"kind": "add", "source": "Error_Letter", "target": "Speed_Letter"})
+    edited = project.current().sem.chi2
+    assert abs(edited - found) > 1.0
     script = article(project).to_r() + 'cat("chi2", fitMeasures(fit, "chisq"), "\\n")\n'
     (tmp_path / "model.R").write_text(script)
     answer = subprocess.run(
         ["Rscript", str(tmp_path / "model.R")], capture_output=True, text=True, check=True, timeout=120
     )
     chi2 = float(answer.stdout.rsplit("chi2 ", 1)[1].split()[0])
-    assert chi2 == pytest.approx(project.result.sem.chi2, abs=0.01)
+    assert chi2 == pytest.approx(edited, abs=0.01)
 
 
 def test_a_file_that_is_refused_leaves_the_open_project_as_it_was(tmp_path):
@@ -206,3 +221,193 @@ def test_a_project_that_cannot_be_unpacked_and_numbers_beyond_arithmetic_are_sen
     monkeypatch.setattr(zipfile.ZipFile, "read", broken)
     with pytest.raises(um.DataError, match="no project that was saved here"):
         project.open_file("mine.unmeasured", saved)
+
+
+def people():
+    """Two countries with opposite paths, an age that acts on one latent, an effect, and a covariance of residuals."""
+    rng = np.random.default_rng(5)
+    parts = []
+    for country, path in ((1, 0.6), (2, -0.5)):
+        age = rng.uniform(18, 70, 300)
+        work = 0.03 * (age - 40) + rng.normal(size=300)
+        home = path * work + 0.8 * rng.normal(size=300)
+        items = np.column_stack([work] * 3 + [home] * 3) + 0.6 * rng.normal(size=(300, 6))
+        part = pd.DataFrame(items, columns=["w1", "w2", "w3", "h1", "h2", "h3"])
+        part = part.assign(age=age, days=0.6 * home + rng.normal(size=300), country=country)
+        parts.append(part.assign(q=rng.integers(1, 6, 300)))
+    return pd.concat(parts, ignore_index=True)
+
+
+class Line:
+    """What a process that searches sends."""
+
+    def __init__(self):
+        self.sent = []
+
+    def send(self, message):
+        self.sent.append(message)
+
+
+def test_covariates_outcomes_and_groups_go_from_the_columns_into_the_search_and_its_tables(tmp_path):
+    made = Project(tmp_path)
+    made.open_file("people.csv", people().to_csv(index=False).encode())
+    made.choose_many("*", {"role": "item"})
+    made.choose(
+        [
+            {"name": "age", "role": "covariate"},
+            {"name": "days", "role": "outcome"},
+            {"name": "q", "role": "group"},
+            {"name": "country", "role": "group"},  # one column names the groups: the last
+        ],
+        {},
+    )
+    assert made.grouped_by == "country"
+    assert made.named("omit") == ["q"]
+    made.know({"groups": {"Work": ["w1", "w2"]}, "tiers": [["age"], ["Work"], ["days"]]})
+    sample, options = made.sample(), made.search_options()
+    assert (sample.covariates, sample.outcomes) == (("age",), ("days",))
+    assert set(sample.groups) == {"1", "2"}
+    assert "2 groups of people: 1 300, 2 300 rows." in [f["text"] for f in made.check()["findings"]]
+    line = Line()
+    jobs._search({"sample": sample, "options": options, "about": made.about()}, line, {})
+    made.found(line.sent[-1]["run"], line.sent[-1]["people"])
+    assert made.state()["result"]["has_groups"]
+    tables = {table["title"]: table for table in panel(made, "groups")["tables"]}
+    (path,) = [
+        [cell[0] for cell in row] for row in tables["Paths of each group"]["rows"]
+        if {row[0][0], row[1][0]} <= set(made.result.graph.latents)
+    ]  # fmt: skip
+    assert path[-1] == "≠"
+    assert (path[2][0] == "−") != (path[3][0] == "−")
+    assert any("≠" in edge["label"] for edge in made.diagram()["full"]["edges"])
+    # An edit keeps the roles: chi-square is that of the same model as text.
+    latent = made.result.graph.latents[0]
+    before = made.current().sem
+    made.edit({"kind": "add", "source": latent, "target": "h1"})
+    made.edit({"kind": "add", "source": "w1", "target": "h2"})
+    now = made.current()
+    assert (now.graph.variables.covariates, now.graph.variables.outcomes) == (("age",), ("days",))
+    assert now.sem.df == before.df - 2
+    assert now.sem.chi2 == pytest.approx(um.fit(now.to_lavaan(), now.sem.sample).chi2, abs=0.01)
+    for action, words in (
+        ({"kind": "add", "source": latent, "target": "age"}, "a covariate, which nothing causes"),
+        ({"kind": "add", "source": "w1", "target": latent}, "items cause nothing"),
+        ({"kind": "add", "source": "days", "target": latent}, "an outcome"),
+        ({"kind": "add", "source": "h2", "target": "w1"}, "covary already"),
+    ):
+        with pytest.raises(um.GraphError, match=words):
+            made.edit(action)
+    report = made.report()
+    assert "added w1 ↔ h2" in report.replace("h2 ↔ w1", "w1 ↔ h2")
+    assert "Beside other models" in report  # the model found
+    assert "Undo the edits" in panel(made, "groups")["sentences"][0]
+    # A column that is an item no more is known no more.
+    made.choose([{"name": "w1", "role": "omit"}, {"name": "age", "role": "omit"}], {})
+    assert made.knowledge == {"groups": {"Work": ["w2"]}, "tiers": [["Work"], ["days"]]}
+    assert made.run is None
+
+
+def test_the_best_model_so_far_is_shown_with_its_paths_and_watching_changes_nothing(project, monkeypatch):
+    monkeypatch.setattr(jobs, "_PER_SECOND", 1e9)
+    line = Line()
+    with watched(jobs._Watch(line)):
+        search = um.LGES().fit(project.sample())
+    assert search.graph_.groups == um.LGES().fit(project.sample()).graph_.groups
+    assert search.result_.to_json() == um.LGES().fit(project.sample()).result_.to_json()
+    last = line.sent[-1]
+    shown = {frozenset(items) for items in last["items"]}
+    assert shown == {frozenset(items) for items in search.result_.indicators.values()}
+    assert {frozenset(edge[:2]) for edge in last["edges"]} == {frozenset(p) for p in ((0, 1), (0, 2), (1, 2))}
+    drawn = sketch(last["items"], last["sizes"], last["edges"])["model"]
+    assert (len(drawn["nodes"]), len(drawn["edges"])) == (3, 3)
+
+
+def test_a_kind_that_is_said_is_the_kind_that_is_taken(tmp_path):
+    rows = table().drop(columns=["name", "same"]).iloc[10:]
+    made = Project(tmp_path)
+    made.open_file("answers.csv", rows.to_csv(index=False).encode())
+    assert set(made.check()["kinds"].values()) == {"ordinal"}
+    made.choose([{"name": "q1", "kind": "continuous"}], {})
+    assert made.check()["kinds"] == {"q1": "continuous", "q2": "ordinal", "q3": "ordinal", "q4": "ordinal"}
+    # And again in replicates of the rows.
+    again = um.as_sample(made.sample().frame, cor=made.sample().cor)
+    assert again.kinds == made.sample().kinds
+    made.choose_many("q1:q2", {"kind": "ordinal"})
+    assert [column.kind for column in made.columns] == ["ordinal", "ordinal", "auto", "auto"]
+    for wrong in ({"kind": "nominal"}, {"role": "king"}):
+        with pytest.raises(um.DataError, match=r"(is|are) one of"):
+            made.choose_many("", wrong)
+
+
+def test_a_sheet_of_a_workbook_and_parquet_are_read(tmp_path):
+    pytest.importorskip("openpyxl", reason="Excel needs openpyxl")
+    book = io.BytesIO()
+    with pd.ExcelWriter(book) as writer:
+        pd.DataFrame({"a note": ["please read"]}).to_excel(writer, sheet_name="about", index=False)
+        people().to_excel(writer, sheet_name="answers", index=False)
+    made = Project(tmp_path)
+    made.open_file("book.xlsx", book.getvalue())
+    assert made.state()["sheets"] == ["about", "answers"]
+    made.open_sheet("answers")
+    assert len(made.columns) == 10
+    (tmp_path / "other").mkdir()
+    again = Project(tmp_path / "other")
+    again.open_file("mine.unmeasured", made.save())
+    assert again.state() == made.state()
+    with pytest.raises(um.DataError, match="no sheet 'nobody'"):
+        made.open_sheet("nobody")
+    with pytest.raises(um.DataError, match=r"broken\.xlsx"):
+        made.open_file("broken.xlsx", b"PK no workbook")
+    assert len(made.columns) == 10
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    rows = io.BytesIO()
+    people().to_parquet(rows)
+    made.open_file("people.parquet", rows.getvalue())
+    assert (len(made.columns), made.sheets) == (10, [])
+
+
+def test_a_table_as_apa_prints_it_and_a_file_that_is_a_matrix(tmp_path):
+    made = Project(tmp_path)
+    text = "Table 1\nVariable M SD 1 2 3\n1. Joy 3.1 2.0 —\n2. Grief 2.9 1.0 -.40** —\n3. Calm 3.3 3.0 .50** -.20* —"
+    made.open_matrix(text + "\nNote. N = 210. *p < .05.", 210)
+    assert list(made.matrix.columns) == ["Joy", "Grief", "Calm"]
+    assert made.matrix.loc["Joy", "Grief"] == pytest.approx(-0.8)
+    square = um.datasets.load("multitasking").frame().to_csv().encode()
+    with pytest.raises(um.DataError, match="holds a covariance or correlation matrix"):
+        made.open_file("matrix.csv", square)
+    with pytest.raises(um.DataError, match="the first line has no names"):
+        made.open_file("bare.csv", b"1.5,2.7\n3,4\n5,6\n")
+    made.open_file("bare.csv", b"1.5,2.7\n3,4\n5,7\n", has_header=False)
+    assert [column.name for column in made.columns] == ["x1", "x2"]
+
+
+def test_hundreds_of_edits_leave_the_model_found(project, monkeypatch):
+    monkeypatch.setattr("unmeasured.app.project._MOST_UNDONE", 3)
+    for k in range(5):
+        project.edit({"kind": "rename", "source": project.models[project.at].latents[0], "name": f"name {k}"})
+    assert len(project.models) == 4
+    for _ in range(5):
+        project.move(-1)
+    assert project.models[project.at].what == "as found"
+    assert project.current() is project.result
+
+
+def test_replicates_that_were_made_count_when_it_is_stopped(project, monkeypatch):
+    search = um.LGES().fit(project.sample())
+    made = um.stability
+
+    def stopped(search, n, *, records=None, **options):
+        if n > 3:
+            made(search, 3, records=records, random_state=0)
+            raise KeyboardInterrupt
+        return made(search, n, records=records, **options)
+
+    monkeypatch.setattr(um, "stability", stopped)
+    line = Line()
+    task = {"latents": project.result.graph.latents, "replicates": 50, "options": {}, "sample": project.sample()}
+    jobs._stability(task, line, {"search": search})
+    project.stability = um.Stability.from_json(line.sent[-1]["stability"])
+    assert len(project.stability.replicates) == 3
+    project.edit({"kind": "rename", "source": "Speed", "name": "Pace"})
+    assert "Pace" in [row[0][0] for row in panel(project, "stability")["tables"][0]["rows"]]
+    assert "3 replicates" in project.report()

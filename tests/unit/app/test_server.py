@@ -217,6 +217,8 @@ def test_a_project_that_is_none_is_refused_with_a_sentence(served, project, cont
         ("dataset", {"name": "../../etc/passwd"}),
         ("matrix", {"text": "1", "n": "many"}),
         ("search", {}),
+        ("sheet", {"sheet": "../../etc/passwd"}),
+        ("columns/many", {"pattern": "nobody*", "role": "item"}),
     ],
 )
 def test_nonsense_is_answered_with_a_sentence(served, project, path, record):
@@ -224,6 +226,26 @@ def test_nonsense_is_answered_with_a_sentence(served, project, path, record):
     assert status == 400
     assert answer["error"].endswith((".", ")", "?"))
     assert "Traceback" not in answer["error"]
+
+
+def test_parts_and_files_there_are_not_are_sentences(served, project):
+    ask(served, "POST", f"/api/{project}/dataset", {"name": "multitasking"})
+    for path in ("part/passwd", "part/loadings", "diagram", "report", "export/exe", "export/report"):
+        status, answer = ask(served, "GET", f"/api/{project}/{path}")
+        assert status == 400
+        assert "There is no" in answer["error"]
+    assert send(served, "GET", f"/api/{project}/export/..%2f..%2fresult.json")[0].status == 404
+
+
+def test_the_oldest_project_that_no_page_shows_makes_way(served, monkeypatch):
+    monkeypatch.setattr(web, "_MOST_PROJECTS", len(served._sessions.open) + 1)
+    first = next(iter(served._sessions.open), None) or ask(served, "POST", "/api/project", {})[1]["project"]
+    names = [ask(served, "POST", "/api/project", {})[1]["project"] for _ in range(3)]
+    assert first not in served._sessions.open
+    assert names[-1] in served._sessions.open
+    for session in served._sessions.open.values():
+        monkeypatch.setattr(session, "job", {"status": "running"})
+    assert ask(served, "POST", "/api/project", {})[0] == 429
 
 
 def test_bodies_that_are_no_json_are_refused(served, project):

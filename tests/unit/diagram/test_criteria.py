@@ -21,20 +21,30 @@ from unmeasured.diagram.style import PALETTE
 
 DOT = json.loads((Path(__file__).parents[2] / "oracle" / "dot_crossings.json").read_text())
 MODELS = dict(models.everyone())
-# Ten random models in one test: fifty tests of their own would say no more.
-CASES = [*(name for name in MODELS if not name.startswith("random")), *(f"random {k}" for k in range(0, 50, 10))]
+# Random models together in one test: tests of their own would say no more.
+MANY = ("random", "hierarchy", "roles", "pairs")
+CASES = {name: [name] for name in MODELS if not name.startswith(MANY)}
+CASES |= {kind: [name for name in MODELS if name.startswith(f"{kind}_")] for kind in MANY}
 
 
-def named(case):
-    kind, _, first = case.partition(" ")
-    return [f"random_{int(first) + k}" for k in range(10)] if first else [kind]
+def test_the_models_have_what_they_are_there_for():
+    assert len(CASES["random"]) == 50
+    assert {n for name in CASES["hierarchy"] for n in MODELS[name]().graph.levels.values()} == {0, 1, 2}
+    for name in CASES["roles"]:
+        assert len(MODELS[name]().direct_effects) == 2
+    for name in (*CASES["pairs"], "big_five_pairs"):
+        picture = picture_of(MODELS[name](), "full", pairs=True)
+        assert sum(edge.kind == "pair" for edge in picture.edges) == len(MODELS[name]().graph.pairs) > 0
 
 
 @pytest.mark.parametrize("view", ["full", "latents"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_drawing_can_be_read(case, view):
-    for name in named(case):
-        picture = picture_of(MODELS[name](), view, min_loading=0.0)
+    for name in CASES[case]:
+        picture = picture_of(MODELS[name](), view, min_loading=0.0, pairs=True)
+        drawn = {node.id for node in picture.nodes if node.kind != "group"}
+        assert drawn >= set(MODELS[name]().graph.names if view == "full" else MODELS[name]().graph.latents), name
+        assert all(edge.label and len(edge.points) > 1 for edge in picture.edges if edge.kind != "path"), name
         rectangles = [box for _, box in criteria.boxes(picture)] + [box for _, box in criteria.labels(picture)]
         assert criteria.overlapping(rectangles) == [], name
         assert criteria.under_nodes(picture) == [], name
@@ -53,11 +63,12 @@ def test_places_by_sweeps_can_be_read_as_well(monkeypatch):
     def length(picture):
         return sum(np.abs(np.diff(np.array(edge.points), axis=0)).sum() for edge in picture.edges)
 
-    by_program = {name: picture_of(MODELS[name](), "full") for name in [name for name in CASES if name in MODELS][:4]}
+    names = ("teacher_burnout", "big_five_pairs")
+    by_program = {name: picture_of(MODELS[name](), "full", pairs=True) for name in names}
     monkeypatch.setattr("unmeasured.diagram.layout._MOST_BY_LINEAR_PROGRAM", 0)
     for name, best in by_program.items():
         drawing._laid_out.cache_clear()
-        picture = picture_of(MODELS[name](), "full")
+        picture = picture_of(MODELS[name](), "full", pairs=True)
         rectangles = [box for _, box in criteria.boxes(picture)] + [box for _, box in criteria.labels(picture)]
         assert criteria.overlapping(rectangles) == [], name
         assert criteria.strange_labels(picture) == [], name

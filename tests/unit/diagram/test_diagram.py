@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -82,22 +81,35 @@ def test_causes_stand_before_their_effects(view):
     assert all(edge.directed for edge in picture.edges)
 
 
-def test_a_hierarchy_is_drawn_as_tiers():
-    edges = [("g", latent) for latent in "ABC"] + [(latent, f"{latent}{i}") for latent in "ABC" for i in range(3)]
-    dag = um.DAG.from_edges(edges, latents=["g", "A", "B", "C"])
-    rows = um.simulate.sample(um.simulate.paper_parameters(dag, rng=1), 500, rng=2)
-    picture = picture_of(um.Result(dag.cpdag(), um.fit(dag, rows)))
-    along = {node.id: node.x if picture.flow == "right" else node.y for node in picture.nodes}
-    assert len({along[latent] for latent in "ABC"}) == 1
-    assert abs(along["g"] - along["A"]) > 60
+@pytest.mark.parametrize("view", ["full", "latents"])
+def test_a_hierarchy_is_drawn_as_tiers(view):
+    """Latents of a level below stand in one column, behind all of those above, also where items load on two of them."""
+    for result in (models.hierarchy(2), models.hierarchy(4), models.stored("teacher_burnout_traits")):
+        picture, facets = picture_of(result, view), result.graph.facets
+        along = {node.id: node.x if picture.flow == "right" else node.y for node in picture.nodes}
+        below = [[name for name in names if name not in facets] for names in facets.values()]
+        tier = {round(along[name], 3) for names in below for name in names}
+        assert len(tier) == 1
+        assert all(along[name] < min(tier) - 60 for name in facets)
 
 
 def test_covariates_stand_at_the_left_and_outcomes_at_the_right():
     edges = [("age", "A"), ("A", "B"), ("B", "grade"), *[(x, f"{x.lower()}{i}") for x in "AB" for i in range(3)]]
-    dag = um.DAG.from_edges(edges, latents=["A", "B"])
+    # An outcome without causes and a covariate without effects have their sides as well.
+    dag = um.DAG.from_edges(
+        edges,
+        latents=["A", "B"],
+        names=["A", "B", *(f"{x}{i}" for x in "ab" for i in range(3)), "age", "size", "grade", "luck"],
+        covariates=["age", "size"],
+        outcomes=["grade", "luck"],
+    )
     rows = um.simulate.sample(um.simulate.paper_parameters(dag, rng=1), 500, rng=2)
-    result = replace(um.Result(dag.cpdag(), um.fit(dag, rows)), options={"covariates": ["age"], "outcomes": ["grade"]})
+    result = um.Result(dag.cpdag(), um.fit(dag, rows))
     picture = picture_of(result)
+    narrow = picture_of(result, width=250.0)
+    y = {node.id: node.y for node in narrow.nodes}
+    assert narrow.flow == "down"
+    assert y["age"] < min(y["A"], y["B"]) < max(y["A"], y["B"]) < y["grade"]
     x = {node.id: node.x for node in picture.nodes}
     assert picture.flow == "right"
     assert x["age"] < min(x["A"], x["B"])

@@ -6,6 +6,7 @@ import itertools
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from io import BytesIO
 
@@ -16,7 +17,8 @@ import pytest
 import unmeasured as um
 from unmeasured.files import write_text
 from unmeasured.publish.tables import plain, shown, tables_of
-from unmeasured.report.run import About, Run, group_steps, run_of
+from unmeasured.report.groups import Shared
+from unmeasured.report.run import About, Run, run_of
 from unmeasured.search.over_groups import within_groups
 
 HAS_LAVAAN = (
@@ -284,15 +286,15 @@ def in_groups() -> tuple[Run, pd.DataFrame]:
     samples = [um.as_sample(part, **roles) for part in parts]
     result = um.Result(dag.cpdag(), um.fit(dag, within_groups(samples)))
     shared = um.invariance(dag, rows, groups="town")
-    about = About(data="rows.csv", rows=len(rows), groups="town", group_steps=group_steps(shared))
-    return run_of(result, about=about), rows
+    about = About(data="rows.csv", rows=len(rows), groups="town")
+    return replace(run_of(result, about=about), shared=Shared.of(shared)), rows
 
 
 def test_groups_and_covariates_are_in_tables_and_methods(in_groups):
     made = Run.from_json(in_groups[0].to_json())
     tables = {table.key: texts(table) for table in tables_of(made)}
     assert [row[0] for row in tables["direct"]] == ["age → b1"]
-    steps = made.about.group_steps
+    steps = made.shared.steps
     assert [row[1] for row in tables["groups"]] == [f"{step['chi2']:.2f}" for step in steps]
     assert [row[0] for row in tables["groups"]][:2] == ["Same structure", "Equal loadings"]
     text = um.publication(made).to_methods()

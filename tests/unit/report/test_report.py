@@ -196,7 +196,7 @@ def test_what_was_wrong_with_the_page_stays_away(run):
     page = html_page(run)
     for words in ("print(result.check)", "in the table above", "Samples</dt>"):
         assert words not in page
-    assert page.count('aria-label="Score by step"') <= 1
+    assert page.count('aria-label="Score by step') == 1
     assert "prefers-color-scheme: dark" in page
 
 
@@ -238,12 +238,14 @@ def test_levels_effects_and_more_are_shown_where_a_result_has_them(search):
             return SimpleNamespace(table=table, sentences=["L1: reliability is low."])
 
         def what_the_model_misses(self):
-            return pd.DataFrame({"lhs": ["L1"], "op": ["=~"], "rhs": ["Speed_Letter"], "mi": [12.5]})
+            return pd.DataFrame(
+                {"lhs": ["L1"], "op": ["=~"], "rhs": ["Speed_Letter"], "mi": [12.5], "epc": [0.1], "sepc.all": [0.1]}
+            )
 
     fields = {name: getattr(search.result_, name) for name in search.result_.__dataclass_fields__}
     page = html_page(Run(Later(**{**fields, "reading": levels, "headline": 1})))
-    assert "level 2: 1 latents (read first)" in page
-    for words in (">0.00 to 0.42</td>", ">0.625</td>", "L1: reliability is low.", ">12.500</td>"):
+    assert "1 latent (shown above)" in page
+    for words in (">0.00 to 0.42</td>", ">0.625</td>", "L1: reliability is low.", ">12.50</td>"):
         assert words in page, words
     plain = html_page(Run(search.result_))
     assert 'id="levels"' not in plain

@@ -1,15 +1,13 @@
 // The page of the application. What is true is on the server; this draws it and sends what was done.
+import { drawColumns } from "./columns.js";
 import { drawKnown } from "./known.js";
+import { drawResult } from "./result.js";
 import { drawEdit } from "./edit.js";
 
 const $ = (id) => document.getElementById(id);
 const STEPS = ["data", "columns", "known", "search", "result", "edit", "export"];
-const EXPORTS = {
-  report: "The report, one page to send", lavaan: "The model for lavaan", r: "An R script that fits it with lavaan", word: "Tables for Word",
-  latex: "Tables for LaTeX", csv: "Tables as CSV", methods: "A paragraph on methods and limitations", svg: "The diagram as SVG", pdf: "The diagram as PDF", png: "The diagram as PNG",
-  json: "The result as JSON", project: "The whole project, to open again here",
-};
-let project = sessionStorage.getItem("project"), state = {}, growing = null, stream = null, shownReport = "";
+const OPTIONS = ["n_latents", "max_group_size", "penalty", "tolerance", "time_limit"];
+let project = sessionStorage.getItem("project"), state = {}, exportKinds = {}, growing = null, stream = null;
 
 // Talking to the server -------------------------------------------------------------------------------------
 
@@ -49,6 +47,8 @@ const acted = async (mine, path, body, raw) => {
   }
 };
 
+// Ask for something of this project that changes nothing.
+const mine = (path) => ask(`${project}/${path}`);
 const take = (answer) => { state = answer; draw(); };
 
 // Steps -----------------------------------------------------------------------------------------------------
@@ -67,14 +67,16 @@ const draw = () => {
     else button.removeAttribute("aria-current");
   }
   $("project-name").textContent = state.name ? `${state.name}: ${state.columns.length} columns, ${state.is_matrix ? "N =" : "rows:"} ${state.n}` : "";
-  ({ columns: drawColumns, known: () => drawKnown(state, saveKnown), search: drawSearch, result: drawResult, edit: () => drawEdit(state, act), export: drawExport })[now]?.();
-  if (now !== "result") shownReport = "";
+  ({
+    columns: () => drawColumns(state, act, mine), known: () => drawKnown(state, (known) => act("known", known)), search: drawSearch,
+    result: () => { drawResult(state, mine, `api/${project}`); drawJob(); }, edit: () => drawEdit(state, act, project), export: drawExport,
+  })[now]?.();
 };
 
 // Data ------------------------------------------------------------------------------------------------------
 
 const opened = async (done) => { if (await done) go(state.result ? "result" : "columns"); };
-const upload = (file) => opened(act(`file?name=${encodeURIComponent(file.name)}`, file, true));
+const upload = (file) => opened(act(`file?name=${encodeURIComponent(file.name)}&header=${$("no-header").checked ? "no" : "yes"}`, file, true));
 $("file").addEventListener("change", (event) => { if (event.target.files[0]) upload(event.target.files[0]); event.target.value = ""; });
 $("drop").addEventListener("dragover", (event) => { event.preventDefault(); $("drop").classList.add("over"); });
 $("drop").addEventListener("dragleave", () => $("drop").classList.remove("over"));
@@ -85,120 +87,20 @@ $("drop").addEventListener("drop", (event) => {
 });
 $("use-matrix").addEventListener("click", () => opened(act("matrix", { text: $("matrix").value, n: Number($("matrix-n").value) || null })));
 
-// Columns ---------------------------------------------------------------------------------------------------
-
-const cell = (row, content, word = false) => {
-  const td = row.insertCell();
-  if (word) td.className = "word";
-  td.append(content);
-  return td;
-};
-const figure = (value) => (value === null ? "" : Number(value.toPrecision(6)).toString());
-const codes = (text) => text.split(/[,;\s]+/).filter(Boolean);
-let pending = null;
-
-const drawColumns = () => {
-  $("cor").value = state.options.cor;
-  $("missing").value = state.options.missing;
-  $("cor").disabled = $("missing").disabled = state.is_matrix;
-  const body = $("column-table").tBodies[0];
-  // The same columns are updated where they stand: a table made anew would take a click away that is on its way.
-  const same = JSON.stringify([state.name, state.columns.map((c) => [c.name, c.label, c.low, c.high])]);
-  if (body.dataset.of === same) {
-    state.columns.forEach((column, k) => {
-      body.rows[k].classList.toggle("omitted", column.role === "omit");
-      $(`role-${k}`).value = column.role;
-      $(`is_reversed-${k}`).checked = column.is_reversed;
-      $(`is_ordinal-${k}`).checked = column.is_ordinal;
-      $(`is_ordinal-${k}`).disabled = !column.is_number || state.is_matrix || state.options.cor !== "auto";
-      if (document.activeElement !== $(`codes-${k}`)) $(`codes-${k}`).value = column.codes.map(figure).join(", ");
-    });
-    check();
-    return;
-  }
-  body.dataset.of = same;
-  body.replaceChildren();
-  state.columns.forEach((column, k) => {
-    const row = body.insertRow();
-    row.dataset.column = column.name;
-    row.classList.toggle("omitted", column.role === "omit");
-    const name = document.createElement("span");
-    name.textContent = column.name;
-    const first = cell(row, name, true);
-    if (column.label) {
-      const label = document.createElement("div");
-      label.className = "label-text";
-      label.textContent = column.label;
-      first.append(label);
-    }
-    const role = document.createElement("select");
-    role.id = `role-${k}`;
-    role.setAttribute("aria-label", `${column.name} is`);
-    for (const value of column.is_number ? state.roles : ["omit"]) role.add(new Option(value === "omit" ? "left out" : `an ${value}`.replace("an covariate", "a covariate"), value));
-    role.value = column.role;
-    cell(row, role, true);
-    cell(row, column.n_values ? String(column.n_values) : "");
-    cell(row, column.low === null ? "" : `${figure(column.low)} to ${figure(column.high)}`);
-    cell(row, column.n_missing ? String(column.n_missing) : "");
-    const boxes = ["is_ordinal", "is_reversed"].map((flag) => {
-      const box = document.createElement("input");
-      box.type = "checkbox";
-      box.id = `${flag}-${k}`;
-      box.checked = column[flag];
-      box.disabled = !column.is_number || (flag === "is_ordinal" && (state.is_matrix || state.options.cor !== "auto"));
-      box.setAttribute("aria-label", `${column.name} is ${flag === "is_ordinal" ? "ordinal" : "reversed"}`);
-      cell(row, box, true);
-      return box;
-    });
-    const missing = document.createElement("input");
-    missing.className = "small";
-    missing.id = `codes-${k}`;
-    missing.value = column.codes.map(figure).join(", ");
-    missing.disabled = !column.is_number || state.is_matrix;
-    missing.setAttribute("aria-label", `Missing codes of ${column.name}`);
-    cell(row, missing, true);
-    const change = () => saveColumns([{ name: column.name, role: role.value, is_ordinal: boxes[0].checked, is_reversed: boxes[1].checked, codes: codes(missing.value) }]);
-    for (const control of [role, ...boxes, missing]) control.addEventListener("change", change);
-  });
-  check();
-};
-const saveColumns = (columns) => act("columns", { columns, options: { cor: $("cor").value, missing: $("missing").value } });
-for (const id of ["cor", "missing"]) $(id).addEventListener("change", () => saveColumns([]));
-$("set-codes").addEventListener("click", () => {
-  saveColumns(state.columns.filter((c) => c.is_number).map((c) => ({ name: c.name, codes: codes($("all-codes").value) })));
-});
-
-const check = () => {
-  clearTimeout(pending);
-  pending = setTimeout(async () => {
-    const list = document.createElement("ul"), add = (text, good) => {
-      const item = document.createElement("li");
-      item.className = good ? "good" : "bad";
-      item.textContent = text;
-      list.append(item);
-    };
-    try {
-      const found = await ask(`${project}/check`);
-      const bad = found.findings.filter((f) => !f.ok), good = found.findings.filter((f) => f.ok);
-      bad.forEach((f) => add(`${f.topic}: ${f.text}`, false));
-      found.remarks.forEach((remark) => add(remark, false));
-      good.forEach((f) => add(`${f.topic}: ${f.text}`, true));
-    } catch (error) {
-      add(error.message, false);
-    }
-    $("findings").replaceChildren(list);
-  }, 150);
-};
-
 // Search ----------------------------------------------------------------------------------------------------
 
-const saveKnown = (known) => act("known", known);
-
+const counted = (role, one, many) => {
+  const n = state.columns.filter((column) => column.role === role).length;
+  return n ? `${n} ${n === 1 ? one : many}` : "";
+};
 const drawSearch = () => {
-  for (const id of ["max_group_size", "penalty", "tolerance", "time_limit"]) if (document.activeElement !== $(id)) $(id).value = state.options[id] ?? "";
+  for (const id of OPTIONS) if (document.activeElement !== $(id)) $(id).value = state.options[id] ?? "";
+  const parts = [counted("item", "item", "items"), counted("covariate", "covariate", "covariates"), counted("outcome", "outcome", "outcomes")];
+  const by = state.columns.find((column) => column.role === "group"), groups = Object.keys(state.knowledge.groups ?? {}).length;
+  $("plan").textContent = `Searched: ${parts.filter(Boolean).join(", ")}${by ? `, one structure for the groups of ${by.name}` : ""}${groups ? `; known: ${groups} group${groups === 1 ? "" : "s"} of items` : ""}.`;
   drawJob();
 };
-for (const id of ["max_group_size", "penalty", "tolerance", "time_limit"]) {
+for (const id of OPTIONS) {
   $(id).addEventListener("change", () => act("columns", { columns: [], options: { [id]: $(id).value } }));
 }
 $("start").addEventListener("click", () => act("search"));
@@ -234,7 +136,6 @@ const hear = async (job) => {
   if (before?.status !== "running" || job.status !== "done") return;
   take({ ...(await ask(`${project}/state`)), job });
   if (job.task === "search" && step() === "search") go("result");
-  if (job.task === "stability") { shownReport = ""; draw(); }
 };
 // A stream may be cut without a word, as when a machine sleeps; then asking tells.
 setInterval(async () => {
@@ -243,29 +144,39 @@ setInterval(async () => {
   if (answer && answer.job.status !== "running") hear(answer.job);
 }, 5000);
 
-// Result and export -----------------------------------------------------------------------------------------
+// Export ----------------------------------------------------------------------------------------------------
 
-const drawResult = () => {
-  $("lead").textContent = state.result.lead.join(" ");
-  drawJob();
-  const version = JSON.stringify([state.result, state.edit.what, state.edit.now]);
-  if (version !== shownReport) {
-    shownReport = version;
-    $("report-status").textContent = "The report is being made.";
-    $("report").src = `api/${project}/report?${Date.now()}`;
-  }
-};
-$("report").addEventListener("load", () => { $("report-status").textContent = ""; });
 const drawExport = () => {
-  $("exports").replaceChildren(...Object.entries(EXPORTS).map(([kind, words]) => {
-    const item = document.createElement("li"), link = document.createElement("a");
-    link.href = `api/${project}/export/${kind}`;
-    link.download = "";
+  $("export-of").textContent = state.result.is_edited
+    ? "Of the model as you edited it; report and tables have the model found beside it. Undo in Edit leads back to the model found."
+    : "Of the model found.";
+  $("exports").replaceChildren(...Object.entries(exportKinds).map(([kind, words]) => {
+    const item = document.createElement("li"), link = document.createElement("button");
+    link.type = "button";
+    link.className = "link";
     link.dataset.export = kind;
     link.textContent = words;
+    link.addEventListener("click", () => download(kind, link));
     item.append(link);
     return item;
   }));
+};
+// By a request of the page, so that what cannot be made is a sentence here and no file.
+const download = async (kind, link) => {
+  link.disabled = true;
+  try {
+    const answer = await fetch(`api/${project}/export/${kind}`);
+    if (!answer.ok) throw new Error((await answer.json()).error);
+    const name = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition"))[1], file = document.createElement("a");
+    file.href = URL.createObjectURL(await answer.blob());
+    file.download = name;
+    file.click();
+    setTimeout(() => URL.revokeObjectURL(file.href), 10000);
+    say("");
+  } catch (error) {
+    say(error.message);
+  }
+  link.disabled = false;
 };
 
 // Begin -----------------------------------------------------------------------------------------------------
@@ -278,6 +189,7 @@ const begin = async () => {
   try {
     const about = await ask("about");
     $("file").accept = about.files.join(",");
+    exportKinds = about.exports;
     $("datasets").replaceChildren(...Object.entries(about.datasets).map(([name, title]) => {
       const item = document.createElement("li"), button = document.createElement("button");
       button.type = "button";

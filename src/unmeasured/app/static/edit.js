@@ -1,7 +1,7 @@
 // The model to edit: cytoscape draws it, the server fits every change.
 const $ = (id) => document.getElementById(id);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
-let graph = null, state = null, act = null, moved = {};
+let graph = null, state = null, act = null, moved = {}, place = "";
 
 const colour = () => (dark.matches ? { ink: "#e4e4e4", sheet: "#16181d", latent: "#2a2f55", minus: "#ff9a66", picked: "#7cc4ff", added: "#5fce8b" }
   : { ink: "#222", sheet: "#fff", latent: "#e3e0f5", minus: "#b23a00", picked: "#0b6bcb", added: "#117733" });
@@ -15,8 +15,12 @@ const style = () => {
       "curve-style": "bezier", "target-arrow-shape": "triangle", "arrow-scale": 0.7, width: "data(width)", "line-color": c.ink, "target-arrow-color": c.ink } },
     { selector: "edge.routed", style: { "curve-style": "round-segments", "edge-distances": "node-position", "segment-weights": "data(weights)",
       "segment-distances": "data(distances)", "segment-radii": "data(radii)" } },
-    { selector: "edge.minus", style: { "line-style": "dashed", "line-color": c.minus, "target-arrow-color": c.minus } },
-    { selector: "edge.added", style: { "line-color": c.added, "target-arrow-color": c.added } },
+    { selector: "node.covariate", style: { "border-style": "double", "border-width": 3 } },
+    { selector: "node.outcome", style: { "border-style": "dashed" } },
+    { selector: "edge.pair", style: { "curve-style": "unbundled-bezier", "control-point-distances": "data(bulge)", "control-point-weights": 0.5, "line-style": "dotted", "source-arrow-shape": "triangle",
+      "source-arrow-color": c.ink } },
+    { selector: "edge.minus", style: { "line-style": "dashed", "line-color": c.minus, "target-arrow-color": c.minus, "source-arrow-color": c.minus } },
+    { selector: "edge.added", style: { "line-color": c.added, "target-arrow-color": c.added, "source-arrow-color": c.added } },
     { selector: ":selected", style: { "border-color": c.picked, "border-width": 3, "line-color": c.picked, "target-arrow-color": c.picked } },
   ];
 };
@@ -37,7 +41,8 @@ const size = (id, latent) => {
   return latent ? { wide: Math.max(1.25 * wide + 18, 56), tall: 14 * lines + 20 } : { wide: Math.max(wide + 12, 34), tall: 13 * lines + 8 };
 };
 const elements = (edit) => {
-  const added = new Set(edit.added.map((edge) => JSON.stringify(edge))), latents = new Set(edit.latents);
+  const latents = new Set(edit.latents);
+  const kind = (id) => (latents.has(id) ? "latent" : edit.covariates.includes(id) ? "covariate" : edit.outcomes.includes(id) ? "outcome" : "");
   let fresh = 0;
   const place = (id) => {
     if (moved[id]) return moved[id];
@@ -45,15 +50,29 @@ const elements = (edit) => {
     fresh += 1;
     return { x: 60 * fresh, y: -50 };
   };
-  const nodes = [...edit.latents, ...edit.observed].map((id) => ({ data: { id, ...size(id, latents.has(id)) }, classes: latents.has(id) ? "latent" : "", position: { ...place(id) } }));
+  const nodes = [...edit.latents, ...edit.observed].map((id) => ({ data: { id, ...size(id, latents.has(id)) }, classes: kind(id), position: { ...place(id) } }));
   const at = Object.fromEntries(nodes.map((node) => [node.data.id, node.position]));
   const routes = new Map(edit.routes.map((route) => [JSON.stringify([route.source, route.target]), route.points]));
-  const edges = edit.edges.map(({ source, target, std }) => ({
+  const edges = edit.edges.map(({ source, target, std, is_new }) => ({
     data: {
       ...bends(routes.get(JSON.stringify([source, target])), at[source], at[target]), id: JSON.stringify([source, target]), source, target, label: number(std), width: 0.8 + 2.2 * Math.min(Math.abs(std ?? 0), 1) },
-    classes: `${routes.get(JSON.stringify([source, target]))?.length && !moved[source] && !moved[target] ? "routed" : ""} ${std < 0 ? "minus" : ""} ${added.has(JSON.stringify([source, target])) ? "added" : ""}`,
+    classes: `${routes.get(JSON.stringify([source, target]))?.length && !moved[source] && !moved[target] ? "routed" : ""} ${std < 0 ? "minus" : ""} ${is_new ? "added" : ""}`,
   }));
-  return [...nodes, ...edges];
+  // The arc of a pair goes round the items, on the side where their latents are not.
+  const bulge = (source, target) => {
+    const from = at[source], to = at[target], dx = to.x - from.x, dy = to.y - from.y, length = Math.hypot(dx, dy) || 1;
+    const causes = edit.edges.filter((edge) => [source, target].includes(edge.target)).map((edge) => at[edge.source]);
+    const middle = (axis) => (from[axis] + to[axis]) / 2, mean = (axis) => causes.reduce((sum, p) => sum + p[axis], 0) / causes.length;
+    const away = causes.length ? [middle("x") - mean("x"), middle("y") - mean("y")] : [1, 0];
+    const [a, b] = [size(source, false), size(target, false)], isUpright = Math.abs(dx) < Math.abs(dy);
+    const round = isUpright ? Math.max(a.wide, b.wide) : Math.max(a.tall, b.tall);
+    return (-dy * away[0] + dx * away[1] >= 0 ? 1 : -1) * (round + 0.12 * length + 16);
+  };
+  const pairs = edit.pairs.map(({ source, target, std, is_new }) => ({
+    data: { bulge: bulge(source, target), id: JSON.stringify([source, "~~", target]), source, target, label: number(std), width: 0.8 + 2.2 * Math.min(Math.abs(std ?? 0), 1) },
+    classes: `pair ${std < 0 ? "minus" : ""} ${is_new ? "added" : ""}`,
+  }));
+  return [...nodes, ...edges, ...pairs];
 };
 
 const fill = (id, names) => {
@@ -81,7 +100,8 @@ const table = (edit) => {
     return row;
   }));
   $("fit-status").textContent = edit.now.proper ? "" : `The fit is not a proper one: ${edit.status}.`;
-  const changes = [...edit.added.map(([a, b]) => `added: ${a} → ${b}`), ...edit.removed.map(([a, b]) => `removed: ${a} → ${b}`)];
+  const changes = [...edit.added.map((text) => `added: ${text}`), ...edit.removed.map((text) => `removed: ${text}`), ...edit.renamed];
+  if (!changes.length) changes.push("nothing yet");
   $("changes").replaceChildren(...changes.map((text) => { const item = document.createElement("li"); item.textContent = text; return item; }));
 };
 
@@ -91,10 +111,11 @@ const fitted = () => {
   const now = `${graph.width()} ${graph.height()}`;
   if (now !== space) {
     graph.fit(undefined, 14);
-    if (graph.zoom() < 0.8) {
+    const least = graph.width() < 500 ? 0.62 : 0.8;
+    if (graph.zoom() < least) {
       const box = graph.elements().boundingBox();
-      graph.zoom(0.8);
-      graph.pan({ x: graph.width() / 2 - 0.4 * (box.x1 + box.x2), y: 14 - 0.8 * box.y1 });
+      graph.zoom(least);
+      graph.pan({ x: graph.width() / 2 - (least / 2) * (box.x1 + box.x2), y: 14 - least * box.y1 });
     }
   }
   space = now;
@@ -107,9 +128,10 @@ const wired = () => {
   $("redo").addEventListener("click", () => act("redo"));
   $("add-edge").addEventListener("click", () => act("edit", { kind: "add", ...ends() }));
   $("remove-edge").addEventListener("click", () => act("edit", { kind: "remove", ...ends() }));
+  $("reverse-edge").addEventListener("click", () => act("edit", { kind: "reverse", ...ends() }));
   $("rename").addEventListener("click", () => {
     const source = $("edge-source").value, name = $("latent-name").value.trim();
-    if (moved[source]) moved[name] = moved[source];
+    if (moved[source]) { moved[name] = moved[source]; keepPlaces(); }
     named(act("edit", { kind: "rename", source, name }), name);
   });
   $("new-latent").addEventListener("click", () => {
@@ -119,6 +141,8 @@ const wired = () => {
   });
   $("drop-latent").addEventListener("click", () => act("edit", { kind: "drop", source: $("edge-source").value }));
   document.addEventListener("keydown", (event) => {
+    const isTyping = ["INPUT", "SELECT", "TEXTAREA"].includes(document.activeElement?.tagName);
+    if (!$("edit").hidden && event.key === "Delete" && !isTyping && graph?.edges(":selected").length) act("edit", { kind: "remove", ...ends() });
     if ($("edit").hidden || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
     event.preventDefault();
     act(event.shiftKey ? "redo" : "undo");
@@ -128,15 +152,26 @@ const wired = () => {
 };
 let isWired = false;
 
-export const drawEdit = (now, acting) => {
+// Where nodes were dragged to stays through a reload, as all else does.
+const keepPlaces = () => sessionStorage.setItem(place, JSON.stringify(moved));
+
+export const drawEdit = (now, acting, project) => {
   state = now;
   act = acting;
+  const here = `places ${project} ${now.name} ${now.result.indices.bic}`;
+  if (here !== place) {
+    place = here;
+    moved = JSON.parse(sessionStorage.getItem(place) ?? "{}");
+    space = "";
+  }
   const edit = state.edit;
   if (!isWired) { wired(); isWired = true; }
   fill("edge-source", [...edit.latents, ...edit.observed]);
   fill("edge-target", [...edit.observed, ...edit.latents]);
-  $("undo").disabled = !edit.can_undo;
-  $("redo").disabled = !edit.can_redo;
+  for (const name of ["undo", "redo"]) {
+    $(name).disabled = !edit[name];
+    $(name).title = edit[name] ? `${name}: ${edit[name]}` : "";
+  }
   table(edit);
   if (!graph) {
     graph = cytoscape({ container: $("canvas"), style: style(), elements: elements(edit), layout: { name: "preset" }, selectionType: "additive" });
@@ -144,6 +179,7 @@ export const drawEdit = (now, acting) => {
     graph.on("dragfree", "node", (event) => {
       moved[event.target.id()] = { ...event.target.position() };
       event.target.connectedEdges().removeClass("routed");
+      keepPlaces();
     });
   } else {
     graph.elements().remove();

@@ -5,7 +5,7 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
   const FONT = 10, SMALL = 8.5, LINE = 1.2, FACE = '"DejaVu Sans", Verdana, sans-serif';
   const advance = { ".": 0.32, " ": 0.32, "\u2212": 0.84 };
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const state = { view: Object.keys(given)[0], style: "colour", loading: null, path: 0, frequency: 0, zoom: 1, paper: false };
+  const state = { view: Object.keys(given)[0], style: "colour", loading: null, path: 0, frequency: 0, pairs: false, zoom: 1, paper: false };
   let views = structuredClone(given), dragged = null;
 
   const make = (tag, attributes, parent) => {
@@ -21,11 +21,16 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
   // Which edges are shown -----------------------------------------------------------------------------------
 
   const threshold = () => state.loading ?? given[state.view].least;
-  // Below the threshold of the first picture there is one with all edges, laid out for these.
-  const base = () => (given[state.view].all && threshold() < given[state.view].least ? given[state.view].all : given[state.view]);
+  // Below the threshold of the first picture there is one with all edges, laid out for these, and one with pairs as well.
+  const base = () => {
+    const view = given[state.view];
+    if (state.pairs && view.pairs) return view.pairs;
+    return view.all && threshold() < view.least ? view.all : view;
+  };
   const shows = (edge) => {
     // A little slack: half of the replicates is not below one half.
     if (edge.frequency !== undefined && edge.frequency < state.frequency - 1e-9) return false;
+    if (edge.kind === "pair") return true;
     return edge.kind === "path" ? edge.strength >= state.path : edge.main || edge.strength >= threshold();
   };
   const key = (source, target) => JSON.stringify([source, target]);
@@ -45,16 +50,16 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
     return blocks.flatMap((block) => Array(block.count).fill(block.sum / block.weight));
   };
 
-  const relayGrid = (grid, shown, nodes) => {
+  const relayGrid = (grid, shown, nodes, edges) => {
     const lines = grid.lines.filter(([, , source, target]) => shown.has(key(source, target)));
     const used = new Set(lines.flatMap(([a, b]) => [a, b]));
     grid.slots.forEach((slot, k) => { if (slot.node) used.add(k); });
     const columns = grid.columns.map((column) => column.filter((k) => used.has(k)));
     const beside = new Map([...used].map((k) => [k, []]));
-    for (const [a, b] of lines) {
+    for (const [a, b, source, target] of lines) {
       const bare = !grid.slots[a].node + !grid.slots[b].node;
       const labelled = bare === 1 && (grid.slots[a].label || grid.slots[b].label);
-      const weight = labelled ? 12 : [1, 2, 8][bare];
+      const weight = edges.get(key(source, target)).kind === "pair" ? 1 : labelled ? 12 : [1, 2, 8][bare];
       beside.get(a).push([b, weight]);
       beside.get(b).push([a, weight]);
     }
@@ -87,9 +92,9 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
     const shown = new Set(view.edges.filter(shows).map((e) => key(e.source, e.target)));
     if (shown.size === view.edges.length) return;
     const nodes = new Map(view.nodes.map((node) => [node.id, node])), down = view.flow === "down";
-    const parts = fresh.grids.map((grid) => relayGrid(grid, shown, nodes));
-    let y = parts.length ? fresh.grids[0].y : 0, shelf = 0, x = parts.length ? fresh.grids[0].x : 0, height = 0, width = 0;
     const edges = new Map(view.edges.map((edge) => [key(edge.source, edge.target), edge]));
+    const parts = fresh.grids.map((grid) => relayGrid(grid, shown, nodes, edges));
+    let y = parts.length ? fresh.grids[0].y : 0, shelf = 0, x = parts.length ? fresh.grids[0].x : 0, height = 0, width = 0;
     for (const part of parts) {
       const length = Math.max(...part.grid.slots.filter((s) => s.node).map((s) => s.along + s.long / 2));
       const [wide, tall] = down ? [part.breadth, length] : [length, part.breadth];
@@ -104,18 +109,18 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
     view.remark_y = fresh.remark_y + shift;
     view.height = fresh.height + shift;
     view.width = Math.max(width + 14, ...fresh.legend.map((entry) => entry.x + 26 + 5.4 * entry.text.length));
-    const total = given[state.view].total;
-    view.remark = [`Not drawn: ${total - shown.size} of ${total} loadings and paths.`];
+    const total = given[state.view].total, drawn = view.edges.filter((edge) => edge.kind !== "pair" && shows(edge)).length;
+    view.remark = [`Not drawn: ${total - drawn} of ${total} loadings and paths.`];
   };
 
   // Nodes, ports and routes of one part: as _Part.edges in diagram/layout.py.
   const place = (part, x, y, nodes, edges, down) => {
     const { grid, across } = part, at = (along, side) => (down ? [x + side, y + along] : [x + along, y + side]);
-    const chains = new Map();
+    const beside = new Map();
     for (const [a, b, source, target] of part.lines) {
       const name = key(source, target);
-      if (!chains.has(name)) chains.set(name, new Set());
-      chains.get(name).add(a).add(b);
+      if (!beside.has(name)) beside.set(name, new Map());
+      for (const [one, other] of [[a, b], [b, a]]) beside.get(name).set(one, [...(beside.get(name).get(one) || []), other]);
     }
     grid.slots.forEach((slot, k) => {
       if (!slot.node) return;
@@ -127,10 +132,12 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
     const widest = new Map();
     part.columns.forEach((column) => column.forEach((k) => widest.set(k, Math.max(...column.map((o) => grid.slots[o].long)))));
     const ports = new Map(), routes = [];
-    for (const [name, cells] of chains) {
-      const edge = edges.get(name);
-      let chain = [...cells].sort((a, b) => grid.slots[a].along - grid.slots[b].along);
-      if (grid.slots[chain[0]].node !== edge.source) chain = chain.reverse();
+    for (const [name, neighbours] of beside) {
+      const edge = edges.get(name), chain = [[...neighbours.keys()].find((k) => grid.slots[k].node === edge.source)];
+      for (let k = chain[0]; k !== undefined;) {
+        k = neighbours.get(k).find((other) => !chain.slice(-2).includes(other));
+        if (k !== undefined) chain.push(k);
+      }
       routes.push([edge, chain]);
       for (const [k, other] of [[chain[0], chain[1]], [chain.at(-1), chain.at(-2)]]) {
         const side = grid.slots[other].along > grid.slots[k].along ? 1 : -1, port = `${k} ${side}`;
@@ -149,13 +156,19 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
       });
     }
     for (const [edge, chain] of routes) {
-      const name = key(edge.source, edge.target), sign = grid.slots[chain.at(-1)].along > grid.slots[chain[0]].along ? 1 : -1;
-      edge.points = chain.flatMap((k) => {
-        const slot = grid.slots[k];
-        if (slot.node) return [at(...where.get(`${name} ${k}`))];
+      const name = key(edge.source, edge.target), along = (k) => grid.slots[k].along;
+      edge.points = chain.flatMap((k, i) => {
+        const slot = grid.slots[k], half = widest.get(k) / 2;
+        if (slot.node) {
+          const port = where.get(`${name} ${k}`), way = along(chain[i ? i - 1 : 1]) > slot.along ? 1 : -1;
+          const stub = [slot.along + way * half, port[1]];
+          const route = (slot.long / 2 < half - 0.5 ? [port, stub] : [port]).map((point) => at(...point));
+          return i ? route.reverse() : route;
+        }
         if (slot.label) edge.label_at = at(slot.along, across.get(k));
-        const half = widest.get(k) / 2;
-        return (half ? [-1, 1] : [0]).map((s) => at(slot.along + s * sign * half, across.get(k)));
+        const before = along(chain[i - 1]), after = along(chain[i + 1]), sign = slot.along > before ? 1 : -1;
+        const ends = (after > slot.along) === (before > slot.along) ? [-1, 0, -1] : half ? [-1, 1] : [0];
+        return ends.map((s) => at(slot.along + s * sign * half, across.get(k)));
       });
     }
   };
@@ -170,6 +183,7 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
   const paint = (paints) => ({
     stroke: paints.stroke, fill: paints.fill, "stroke-width": paints.width,
     ...(paints.dashed ? { "stroke-dasharray": `${4 * paints.width} ${2.2 * paints.width}` } : {}),
+    ...(paints.dotted ? { "stroke-dasharray": `${1.1 * paints.width} ${1.7 * paints.width}` } : {}),
   });
   const shape = (node, paints, parent) => {
     const corner = { x: node.x - node.width / 2, y: node.y - node.height / 2, width: node.width, height: node.height };
@@ -206,11 +220,18 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
       corners: [[x, y], [bx - half * dy, by + half * dx], [bx + half * dy, by - half * dx]],
     };
   };
+  // As arrow_heads in diagram/picture.py: one head for a cause, two for a residual pair.
   const line = (points, down, looks, directed, parent) => {
-    const tipOf = directed ? head(points, down, looks.width) : null;
-    const d = path(tipOf ? [...points.slice(0, -1), tipOf.foot] : points, down);
+    const route = [...points], heads = [];
+    if (directed || looks.dotted) heads.push(head(points, down, looks.width));
+    if (heads.length) route[route.length - 1] = heads[0].foot;
+    if (looks.dotted) {
+      heads.push(head(points.toReversed(), down, looks.width));
+      route[0] = heads[1].foot;
+    }
+    const d = path(route, down);
     make("path", { d, ...paint({ ...looks, fill: "none" }) }, parent);
-    if (tipOf) make("polygon", { points: tipOf.corners.map((p) => p.join(",")).join(" "), fill: looks.stroke }, parent);
+    for (const one of heads) make("polygon", { points: one.corners.map((p) => p.join(",")).join(" "), fill: looks.stroke }, parent);
     return d;
   };
   const drawEdge = (edge, down, lines, labels) => {
@@ -224,7 +245,7 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
     // Free space at both ends: a minus sign that touches a dashed line would pass as one of its dashes.
     const width = SMALL * [...edge.label].reduce((sum, c) => sum + (advance[c] || 0.64), 0) + 5;
     make("rect", { x: x - width / 2, y: y - SMALL * 0.65, width, height: SMALL * 1.3, fill: sheet() }, label);
-    text(x, y, SMALL, edge.label, label).setAttribute("style", "white-space: pre");
+    text(x, y, SMALL, edge.label, label).style.whiteSpace = "pre"; // by property: a strict policy forbids the attribute
     listen(label, edge);
   };
   const drawKey = (entry, parent) => {
@@ -346,7 +367,7 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
 
   const zoom = (factor) => { state.zoom = Math.min(Math.max(state.zoom * factor, 0.3), 6); draw(); };
   const set = (changes) => {
-    const filters = ["loading", "path", "frequency"].some((name) => name in changes);
+    const filters = ["loading", "path", "frequency", "pairs"].some((name) => name in changes);
     Object.assign(state, changes);
     if (filters || "view" in changes) relay();
     draw();
@@ -415,6 +436,12 @@ const unmeasuredTools = (diagram, root = document) => {
   find("path-threshold").addEventListener("input", (event) => {
     diagram.set({ path: Number(event.target.value) });
     find("path-threshold-value").textContent = figure(diagram.state.path);
+  });
+  const pairs = find("show-pairs");
+  if (pairs) pairs.addEventListener("click", () => {
+    if (!diagram.state.pairs && diagram.state.view !== "full") choose("view", "full"); // there are no items among latents alone
+    diagram.set({ pairs: !diagram.state.pairs });
+    pairs.setAttribute("aria-pressed", diagram.state.pairs);
   });
   const often = find("frequency");
   if (often) often.addEventListener("input", () => {
