@@ -265,9 +265,14 @@ def _levels(result: Result) -> dict[str, Any] | None:
         f"level {k + 1}: {level.nunique()} latents{' (read first)' * (k == first)}" for k, level in enumerate(levels)
     ]
     rows = [[_word(x), *(_word(str(level.get(x, ""))) for level in levels)] for x in result.graph.variables.indicators]
+    is_model = set(levels[first]) - {""} <= set(result.graph.latents)
     words = (
         f"The items form {len(levels)} levels of latents, the lowest first. Level {first + 1} is to be read first: "
-        "the diagram and the sentences above lead with it."
+        + (
+            "the diagram and the sentences above lead with it."
+            if is_model
+            else "it comes back in replicates of the data; some latents of the model, which the diagram shows, do not."
+        )
     )
     return {"heads": ["item", *heads], "rows": rows, "left": list(range(len(levels) + 1)), "words": words}
 

@@ -12,6 +12,7 @@ from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.levels import Level
 from unmeasured.remarks import distrust
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.trace import Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
@@ -22,8 +23,6 @@ from unmeasured.sem.rank import rank_shortfall
 _ALONE = 0.1
 # A model is rejected when its misfit is beyond chance at this level.
 REJECTED = 1e-3
-# Above this RMSEA the usual rules of thumb call a fit unacceptable.
-_BAD_FIT = 0.1
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ def remarks_on_fit(fit: Fit) -> list[str]:
                 "that load on everything."
             )
         )
-    if fit.rmsea > _BAD_FIT:
+    if fit.rmsea > BUDGET.bad_rmsea:
         remarks.append(
             distrust(
                 f"The model found describes the data badly (RMSEA {fit.rmsea:.3f}): these variables may not be the "
