@@ -34,30 +34,35 @@ from unmeasured.sem.exploratory import degrees_of_freedom
 def with_reading(found: Discovery, sample: Sample, n_effective: float, clock: Clock, *, always: bool) -> Discovery:
     """An exact answer with the level to read first; with all levels that come back, always or where its own do not.
 
-    Groups of several latents have no partition into as many sets, and one latent has only one: such answers stay as
-    they are, as do those for which no time is left.
+    Groups of several latents have no partition into as many sets, and one latent has only one: whether such latents
+    come back is not measured, and they are read first. Answers for which no time is left stay as they are.
     """
-    graph = found.cpdag
-    n_latents = sum(level == 0 for level in graph.levels.values())
-    is_partition = all(len(group) == 1 for group in graph.groups) and set(graph.variables.indicators) == set(
-        sample.names
-    )
-    if not is_partition or n_latents < 2 or degrees_of_freedom(len(sample.names), n_latents) < 0:
+    if set(found.cpdag.variables.indicators) != set(sample.names):
         return found
     with suppress(Stopped), clock.listening():
-        return _read(found, canonical(sample), n_effective, n_latents, clock, always)
+        return _read(found, canonical(sample), n_effective, clock, always)
     return found
 
 
-def _read(found: Discovery, data: Sample, n_effective: float, n_latents: int, clock: Clock, always: bool) -> Discovery:
-    own, *above = model_levels(found.cpdag, found.fit)
+def _read(found: Discovery, data: Sample, n_effective: float, clock: Clock, always: bool) -> Discovery:
+    graph = found.cpdag
+    n_latents = sum(level == 0 for level in graph.levels.values())
+    is_measured = (
+        n_latents > 1
+        and all(len(group) == 1 for group in graph.groups)
+        and degrees_of_freedom(len(data.names), n_latents) >= 0
+    )
+    if not is_measured and not always:
+        return found
+    own, *above = model_levels(graph, found.fit)
     replicates = Replicates(data.corr, n_effective, check=clock.check_reading)
-    own = _measured(own, data, replicates, n_latents)
-    is_stable = own.agreement >= BUDGET.stable_agreement
-    if is_stable and not always:
+    if is_measured:
+        own = _measured(own, data, replicates, n_latents)
+    is_unstable = own.agreement < BUDGET.stable_agreement  # not where it was not measured
+    if not is_unstable and not always:
         return replace(found, levels=(own, *above), headline=0)
     levels = levels_of(all_partitions(replicates))
-    lead = None if is_stable else leading(levels, data.corr, n_effective)
+    lead = leading(levels, data.corr, n_effective) if is_unstable else None
     if lead is not None and lead.agreement - own.agreement <= 2.0 * math.hypot(lead.error, own.error):
         lead = None
     numbers = {own.n_latents, *(level.n_latents for level in above)}
@@ -65,7 +70,7 @@ def _read(found: Discovery, data: Sample, n_effective: float, n_latents: int, cl
     named = {id(level): _named(level, data, own) for level in kept}
     merged = sorted([own, *above, *named.values()], key=lambda level: -level.n_latents)
     first = own if lead is None else named[id(lead)]
-    words = () if is_stable else (_in_words(own, first),)
+    words = (_in_words(own, first),) if is_unstable else ()
     headline = next(k for k, level in enumerate(merged) if level is first)
     return replace(found, levels=tuple(merged), headline=headline, remarks=(*found.remarks, *words))
 
