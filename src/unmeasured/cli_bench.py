@@ -321,13 +321,16 @@ def bench_headline(
     data: Annotated[list[str] | None, typer.Option(help="Only this bundled data set; may be repeated.")] = None,
     replicates: Annotated[int, typer.Option(min=2, help="Bootstrap samples of each.")] = 100,
     n_jobs: JobsOption = 1,
+    method: LabelsOption = None,
 ) -> None:
     """Bundled data: how well the headlines of bootstrap samples agree with one another (adjusted Rand index)."""
     cases = []
     for name in data or um.datasets.available():
         found = um.datasets.load(name)
-        cases.append(partitions.Case(name, found.frame(), int(found.n_samples), {}))
-    typer.echo(partitions.headline_stability(cases, replicates, n_jobs).round(3).to_string(index=False))
+        scales = partitions.scales_of(list(found.models.values())[-1].text)
+        cases.append(partitions.Case(name, found.frame(), int(found.n_samples), {"scales": scales}))
+    labels = method or list(partitions.COMPARED)
+    typer.echo(partitions.headline_stability(cases, replicates, n_jobs, labels).round(3).to_string(index=False))
 
 
 @bench.command("halves")

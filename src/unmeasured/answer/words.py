@@ -20,6 +20,7 @@ from unmeasured.errors import listing
 from unmeasured.graphs import DAG, class_over_groups
 from unmeasured.graphs.groups import braces
 from unmeasured.remarks import Remark, Severity, by_consequence, distrust
+from unmeasured.search.budget import BUDGET
 from unmeasured.sem.fit import Fit
 
 if TYPE_CHECKING:
@@ -326,14 +327,19 @@ def before_the_search(result: Result) -> Iterator[str]:
 
 
 def levels_in_words(result: Result) -> list[str]:
-    """The levels of an answer, most latents first, and how often each comes back; nothing where there is only one."""
+    """The levels of an answer, most latents first, and how often each comes back; nothing where one needs no words."""
     levels = result.all_levels
-    if len(levels) < 2:
+    if len(levels) < 2 and not levels[0].agreement < BUDGET.stable_agreement:
         return []
+    is_model = [set(level.latents) - {""} <= set(result.graph.latents) for level in levels]
     lines = []
     for k, level in enumerate(levels):
         often = "" if math.isnan(level.agreement) else f", agreement with replicates {level.agreement:.2f}"
-        here = " (shown here)" if k == result.headline else ""
+        here = ""
+        if k == result.headline:
+            here = " (shown here)" if is_model[k] else " (read this first)"
+        elif is_model[k] and not is_model[result.headline] and not set(level.latents) & set(result.graph.facets):
+            here = " (the model, shown here)"
         of = set(level.latents) & set(result.graph.facets)
         above = f", {'all' if len(of) == level.n_latents else len(of)} of them above others in the model" if of else ""
         lines.append(f"{level.n_latents} latent{'s' * (level.n_latents != 1)}{above}{often}{here}")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from unmeasured.errors import UnmeasuredError, listing, nearest
 from unmeasured.peers.ega import EGA
 from unmeasured.peers.factor_analysis import FactorAnalysis
 from unmeasured.search.lges import LGES
+from unmeasured.sem.lavaan import parse
 
 Partition = Mapping[str, Any]  # item: what it belongs to, None for nothing
 
@@ -42,6 +42,9 @@ METHODS: Mapping[str, Callable[[int], Any]] = {
     "factor analysis": lambda _: FactorAnalysis(latent_edges=False),
     "factor analysis, number given": lambda n: FactorAnalysis(n_factors=n, latent_edges=False),
 }
+
+# Those that stand beside LGES() where samples are many.
+COMPARED = ("LGES", "EGA", "factor analysis", "factor analysis, number given")
 
 # The same as models that can predict new rows: latents are connected.
 PREDICTORS: Mapping[str, Callable[[], Any]] = {
@@ -184,36 +187,64 @@ def summary(table: pd.DataFrame, by: str) -> pd.DataFrame:
 # Found again in new data ------------------------------------------------------------------------------------
 
 
-def headline_of_replicate(corr: pd.DataFrame, n_samples: int, seed: int) -> Partition:
-    """The headline of a parametric bootstrap sample: N normal rows with these correlations."""
+def headlines_of_replicate(case: Case, labels: Sequence[str], n_given: int, seed: int) -> list[Partition]:
+    """The headline of each method in a parametric bootstrap sample: N normal rows with these correlations."""
     rng = np.random.default_rng((21, seed))
-    rows = rng.multivariate_normal(np.zeros(len(corr)), corr.to_numpy(), n_samples, method="eigh")
-    replicate = np.corrcoef(rows, rowvar=False)
-    levels, headline = levels_of(LGES().fit_cov(replicate, n_samples, names=list(corr.columns)))
-    return levels[headline]
+    rows = rng.multivariate_normal(np.zeros(len(case.corr)), case.corr.to_numpy(), case.n_samples, method="eigh")
+    names = list(case.corr.columns)
+    return _headlines(pd.DataFrame(np.corrcoef(rows, rowvar=False), names, names), case.n_samples, labels, n_given)
 
 
-def headline_stability(cases: Sequence[Case], n_replicates: int, n_jobs: int = 1) -> pd.DataFrame:
-    """How well the headlines of bootstrap samples agree with one another, and with that of the data itself."""
+def _headlines(corr: pd.DataFrame, n_samples: int, labels: Sequence[str], n_given: int) -> list[Partition]:
+    found = [levels_of(METHODS[label](n_given).fit_cov(corr, n_samples)) for label in labels]
+    return [levels[headline] for levels, headline in found]
+
+
+def headline_stability(
+    cases: Sequence[Case], n_replicates: int, n_jobs: int = 1, labels: Sequence[str] = ("LGES",)
+) -> pd.DataFrame:
+    """How well the headlines of bootstrap samples agree with one another, and with that of the data itself.
+
+    Every method sees the same samples. The number of factors that is given, where one is, is that of the scales.
+    """
+    for label in labels:
+        _check_label(label, METHODS)
     rows = []
     for case in cases:
-        levels, headline = levels_of(LGES().fit_cov(case.corr, case.n_samples))
+        scales = set(case.truths["scales"].values()) - {None} if case.truths else set()
+        own = _headlines(case.corr, case.n_samples, labels, len(scales))
         found = Parallel(n_jobs=n_jobs)(
-            delayed(headline_of_replicate)(case.corr, case.n_samples, seed)
+            delayed(headlines_of_replicate)(case, labels, len(scales), seed)
             for seed in tqdm(range(n_replicates), desc=case.name, unit="sample")
         )
-        between = [agreement(a, b) for a, b in combinations(found, 2)]
-        with_data = [agreement(levels[headline], other) for other in found]
-        rows.append(
-            {
-                "data": case.name,
-                "N": case.n_samples,
-                "groups": len(set(levels[headline].values()) - {None}),
-                "between samples": float(np.mean(between)) if between else math.nan,
-                "with the data": float(np.mean(with_data)),
-            }
-        )
+        for label, lead, others in zip(labels, own, zip(*found, strict=True), strict=True):
+            numbers = [len(set(other.values()) - {None}) for other in others]
+            rows.append(
+                {
+                    "data": case.name,
+                    "N": case.n_samples,
+                    "method": label,
+                    "groups": len(set(lead.values()) - {None}),
+                    "between samples": float(np.mean([agreement(a, b) for a, b in combinations(others, 2)])),
+                    "with the data": float(np.mean([agreement(lead, other) for other in others])),
+                    "groups in samples": f"{min(numbers)} to {max(numbers)}",
+                }
+            )
     return pd.DataFrame(rows)
+
+
+def scales_of(model: str) -> Partition:
+    r"""Each item with the first latent that measures it in model text; latents of latents are none of its scales.
+
+    >>> scales_of("a =~ x + y\nb =~ z + y\ng =~ a + b")
+    {'x': 'a', 'y': 'a', 'z': 'b'}
+    """
+    told = parse(model)
+    scales: dict[str, str] = {}
+    for one in told.parameters:
+        if one.op == "=~" and one.source in told.latents and one.target in told.observed:
+            scales.setdefault(one.target, one.source)
+    return scales
 
 
 def halves(frame: pd.DataFrame, name: str, labels: Sequence[str], n_splits: int) -> pd.DataFrame:

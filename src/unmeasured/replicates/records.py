@@ -26,16 +26,21 @@ _BEGINNING = b'{"replicate": '
 
 @dataclass(frozen=True, eq=False)
 class Replicate:
-    """What a search found in one replicate; ``failure`` says why there is no outline."""
+    """What a search found in one replicate; ``failure`` says why there is no outline.
+
+    ``headline`` is the partition of the observed variables at the level to read first, as numbers; -1 is no latent.
+    Empty where it is not known: records of before it was kept, and methods without one.
+    """
 
     index: int
     outline: Outline | None
     seconds: float
     failure: str = ""
+    headline: tuple[int, ...] = ()
 
     def line(self, about: Mapping[str, Any]) -> str:
         """The replicate as one line of JSON, with what it belongs to."""
-        found = self.outline.to_record() if self.outline else {}
+        found = {**self.outline.to_record(), "headline": list(self.headline)} if self.outline else {}
         record = {"replicate": self.index, **found, "seconds": round(self.seconds, 3), "failure": self.failure}
         return json.dumps({**record, **about}, allow_nan=False)
 
@@ -47,7 +52,10 @@ class Replicate:
         if not 0 <= float(record["seconds"]) < math.inf:
             raise ValueError(f"a replicate takes some seconds; got {record['seconds']!r}")
         outline = Outline.from_record(dict(record), len(record["observed"])) if not record["failure"] else None
-        return cls(int(record["replicate"]), outline, float(record["seconds"]), str(record["failure"]))
+        headline = tuple(int(label) for label in record.get("headline", ()))
+        if headline and len(headline) != len(record["observed"]):
+            raise ValueError("a headline has a number for each observed variable")
+        return cls(int(record["replicate"]), outline, float(record["seconds"]), str(record["failure"]), headline)
 
 
 def refuse_other_files(path: str | Path) -> None:

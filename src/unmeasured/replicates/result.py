@@ -7,12 +7,15 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics import adjusted_rand_score
 
 from unmeasured.errors import UnmeasuredError
 from unmeasured.files import parsed_json
@@ -20,6 +23,7 @@ from unmeasured.graphs import CPDAG, from_json
 from unmeasured.graphs.outline import Outline, Tally, group_name
 from unmeasured.replicates.consensus import consensus_class
 from unmeasured.replicates.records import Replicate
+from unmeasured.search.budget import BUDGET
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -146,6 +150,21 @@ class Stability:
         items = [name for name in self.observed if name in self.graph.variables.indicators]
         return frame.loc[items, items]
 
+    @cached_property
+    def agreement(self) -> float:
+        """Mean adjusted Rand index between the levels to read first of two replicates; NaN where they are not known.
+
+        Whether items belong together in the same way from sample to sample: 1 is always, 0 is chance. Items that belong
+        to no latent are sets of their own.
+        """
+        labels = [
+            [label if label >= 0 else -1 - k for k, label in enumerate(one.headline)]
+            for one in self.replicates
+            if one.headline
+        ]
+        pairs = [adjusted_rand_score(a, b) for a, b in combinations(labels, 2)]
+        return float(np.mean(pairs)) if pairs else math.nan
+
     def consensus(self, threshold: float = 0.5) -> CPDAG:
         """A class with what comes back in at least this part of the replicates, always a factor model (Def. 2).
 
@@ -170,7 +189,13 @@ class Stability:
         """Groups, edges between them and numbers of latents, as text; tables have the rest."""
         failed = f", {len(self.failures)} failed" if self.failures else ""
         counts = ", ".join(f"{count} in {part:.0%}" for count, part in self.n_latents.items())
-        lines = [f"{len(self.outlines)} replicates ({self.method}){failed}; latents: {counts}", "", "Groups"]
+        lines = [f"{len(self.outlines)} replicates ({self.method}){failed}; latents: {counts}"]
+        if not math.isnan(self.agreement):
+            word = "" if self.agreement >= BUDGET.stable_agreement else ": not stable"
+            lines.append(
+                f"Which items belong together: mean adjusted Rand index of two replicates {self.agreement:.2f}{word}"
+            )
+        lines += ["", "Groups"]
         for row in _rows(self.groups):
             lines.append(
                 f"  {row['group']:<10} found {row['found']:.0%}, with exactly its indicators {row['consistency']:.0%}"
@@ -201,6 +226,7 @@ class Stability:
             "n_replicates": len(self.outlines),
             "failures": list(self.failures),
             "n_latents": {str(count): part for count, part in self.n_latents.items()},
+            "agreement": None if math.isnan(self.agreement) else self.agreement,
             "edges": _rows(self.edges),
             "items": _rows(self.items),
             "groups": _rows(self.groups),

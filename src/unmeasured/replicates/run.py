@@ -24,6 +24,7 @@ from tqdm import tqdm
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.graphs.outline import Outline
+from unmeasured.levels import Level, strongest_level
 from unmeasured.parallel import as_finished
 from unmeasured.replicates.records import Records, Replicate
 from unmeasured.replicates.resample import Method, Resampling
@@ -145,23 +146,30 @@ class Work:
         began = time.perf_counter()
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(index,)))
         outline, failure = None, ""
+        headline: tuple[int, ...] = ()
         # As many threads of numeric libraries as there are workers would stand in each other's way.
         with threadpool_limits(1):
             try:
-                outline = Outline.of(self._graph(rng), self.draw.sample.names)
+                graph, level = self._found(rng)
+                outline = Outline.of(graph, self.draw.sample.names)
+                latent = dict(zip(level.items, level.latents, strict=True))
+                numbers = {name: k for k, name in enumerate(dict.fromkeys(filter(None, level.latents)))}
+                headline = tuple(numbers.get(latent.get(name, ""), -1) for name in self.draw.sample.names)
             except UnmeasuredError as error:
                 failure = str(error)
-        return Replicate(index, outline, time.perf_counter() - began, failure)
+        return Replicate(index, outline, time.perf_counter() - began, failure, headline)
 
-    def _graph(self, rng: np.random.Generator) -> CPDAG:
+    def _found(self, rng: np.random.Generator) -> tuple[CPDAG, Level]:
+        """The graph of a replicate, and its level to read first."""
         sample = self.draw(rng)
         if not isinstance(self.search, LGES):
-            graph: CPDAG = clone(self.search).fit(sample).graph_
-            return graph
+            found = clone(self.search).fit(sample)
+            return found.graph_, strongest_level(found.graph_, found.sem_)
         answer = self.search.discover(sample, self._starts)
         if answer.interrupted:
             raise KeyboardInterrupt  # the best so far is no replicate
-        return answer.cpdag
+        level = answer.levels[answer.headline] if answer.levels else strongest_level(answer.cpdag, answer.fit)
+        return answer.cpdag, level
 
     @cached_property
     def _starts(self) -> tuple[CPDAG, ...]:

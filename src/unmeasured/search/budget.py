@@ -163,6 +163,13 @@ class Budget:
     #: this, is called very strong evidence (Kass and Raftery 1995).
     evidence_above: float = 5.0
     n_raised: int = 3
+    #: Steps of the fits of a block to the covariance of its latents, which are small; whole models have ``most_steps``.
+    block_steps: int = 40
+    #: A standardised loading of a latent on its cause begins at least so far from 1.
+    largest_start: float = 0.95
+    #: Rows that a population is taken for: a partial correlation of .0002 is worth 20 units, rounding a thousandth of
+    #: one.
+    rows_of_population: float = 1e9
 
     # Penalties ------------------------------------------------------------------------------------------------
     #: Where many rows reject the model the search goes on from the penalty that BIC has with so many rows; worth the
@@ -178,20 +185,55 @@ class Budget:
     #: A variable is set apart as belonging nowhere when its independence of all others cannot be rejected at this
     #: level: high, since a weak indicator is better kept.
     alone: float = 0.1
-    #: Above this RMSEA the usual rules of thumb call a fit unacceptable.
-    unacceptable_rmsea: float = 0.1
     #: A difference in BIC above this is very strong evidence (Kass and Raftery 1995).
     very_strong: float = 10.0
 
     # A graph without latents ----------------------------------------------------------------------------------
     #: A factor model that is rejected is given up only above this RMSEA, where the usual rules of thumb end (Browne and
-    #: Cudeck 1993): 20,000 answers to a questionnaire reject every model, and latents still count.
+    #: Cudeck 1993): 20,000 answers to a questionnaire reject every model, and latents still count. Up to it the error
+    #: of approximation is called reasonable: a tolerant answer is taken instead of an exact one that is rejected.
     poor_rmsea: float = 0.08
     #: By how much, in total log-likelihood, the graph among observed variables has to be better: where both describe
     #: the data the difference says how likely each is; where the factor model is wrong anyway it says less. Factor
     #: models whose effects are not linear came up to 17, graphs without latents began at 57.
     margin: float = 1.0
     margin_if_rejected: float = 25.0
+
+    # Misfit that is tolerated ---------------------------------------------------------------------------------
+    #: RMSEA up to which a model is said to fit closely, what "auto" tolerates where no model holds; above which a fit
+    #: is called unacceptable (both Browne and Cudeck 1993); and a tolerance that would call every model acceptable.
+    close_rmsea: float = 0.05
+    bad_rmsea: float = 0.1
+    largest_tolerance: float = 0.5
+    #: Below this p-value of the exact model, though it is not rejected yet, fewer latents are looked at too: minor
+    #: factors at N = 500 (docs/search-notes.md, the fifth step).
+    doubtful: float = 0.05
+    #: Up to so many latents may have two indicators each; where there are more, three.
+    few_latents: int = 12
+
+    # Levels that come back ------------------------------------------------------------------------------------
+    #: Items a latent has on average, at the least: with three indicators a latent is identified by itself.
+    items_per_latent: int = 3
+    #: Every number of factors up to this one is tried; beyond, steps grow by the ratio, and the surroundings of so many
+    #: peaks are filled in. Partitions with 40 and 41 factors are nearly the same.
+    every_number_up_to: int = 16
+    step_ratio: float = 1.1
+    n_peaks: int = 3
+    #: A level is the highest within this factor of its number of latents, so that two levels tell different things.
+    levels_apart: float = 1.5
+    #: Half of what chance leaves has to come back for a partition to be called a level at all.
+    least_agreement: float = 0.5
+    #: The latents of an exact model that come back this well are read first, whatever else comes back better. What is
+    #: asked of a partition in the study of bootstrap samples (``unmeasured bench headline``), where .8 and .9 gave
+    #: the same answers but for one data set in five, and no bound at all fewer stable ones (docs/questionnaires.md).
+    stable_agreement: float = 0.9
+    #: Replicates: their mean has a standard error of about .02 where partitions are unstable. Fewer with many items,
+    #: where a partition has more pairs to agree on and takes longer.
+    n_replicates: int = 30
+    least_replicates: int = 10
+    many_items: int = 60
+    #: Residual pairs that a remark names; all are in the result.
+    n_shown: int = 5
 
     # Time -----------------------------------------------------------------------------------------------------
     #: As parts of the time limit (``unmeasured bench time-limits``), when these have to be done: a test that only says

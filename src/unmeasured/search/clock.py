@@ -137,6 +137,12 @@ class Clock:
         """Raise Stopped where the time for the search is over and only the last fit is left to do."""
         self._check(BUDGET.connected_by)
 
+    def check_reading(self) -> None:
+        """Raise Stopped where no time is left to compare ways to read an answer; the answer is complete without."""
+        limit = self._limit
+        if self.is_interrupted or (limit is not None and self.seconds > BUDGET.connected_by * limit):
+            raise Stopped
+
     def check_last_fit(self) -> None:
         """Raise Stopped where all the time is over, or the moments that the last fit has in any case."""
         if self._last_fit is None:

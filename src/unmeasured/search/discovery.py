@@ -128,7 +128,7 @@ def remarks_on_fit(fit: Fit) -> list[str]:
                 "that load on everything."
             )
         )
-    if fit.rmsea > BUDGET.unacceptable_rmsea:
+    if fit.rmsea > BUDGET.bad_rmsea:
         remarks.append(
             distrust(
                 f"The model found describes the data badly (RMSEA {fit.rmsea:.3f}): these variables may not be the "

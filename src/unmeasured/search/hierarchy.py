@@ -46,13 +46,6 @@ from unmeasured.sem.solve import Check, Problem, never, solve
 
 Blocks = tuple[tuple[int, ...], ...]  # places among the top nodes, each in one block at most
 
-# Fits stop once a step is predicted to gain less than this in total log-likelihood; steps of small and of whole fits.
-_GAIN, _SMALL_STEPS, _STEPS = 1e-3, 40, 60
-# Rows that a population is taken for: a partial correlation of .0002 is worth 20 units, rounding a thousandth of one.
-_LARGE = 1e9
-# A standardised loading of a latent on its cause begins at least so far from 1.
-_SHORT_OF_ONE = 0.95
-
 
 def choice_of_edges(n_nodes: int, n_edges: int) -> float:
     """The logarithm of the number of graphs with so many edges.
@@ -180,7 +173,9 @@ class LatentScore:
         sample = Sample(tuple(map(str, range(k + b))), S, self.n_samples)
         start = np.concatenate([_along(effects, cov)[source, target], noise])
         self.n_fitted += 1
-        (solution,) = solve([Problem(pattern, sample)], [start], gain=_GAIN, max_steps=_SMALL_STEPS, n_threads=1)
+        (solution,) = solve(
+            [Problem(pattern, sample)], [start], gain=BUDGET.fit_gain, max_steps=BUDGET.block_steps, n_threads=1
+        )
         F = np.zeros((k + t, k + t + b))
         F[source, target] = solution.x[: len(source)]
         total = np.linalg.inv(np.eye(k + t) - F[:, : k + t])
@@ -206,7 +201,7 @@ def _first_guess(S: Floats, k: int, lengths: Sequence[int]) -> tuple[Floats, Flo
         w = vectors[:, -1]
         scale = np.sqrt(w @ S[part, part] @ w)
         weights[part, k + i] = w / scale
-        loadings[i, ends[i] : ends[i + 1]] = _SHORT_OF_ONE * S[part, part] @ w / scale
+        loadings[i, ends[i] : ends[i + 1]] = BUDGET.largest_start * S[part, part] @ w / scale
     cov = weights.T @ S @ weights
     # A composite correlates with others by less than what it stands for.
     shrunk = 0.9 * cov + 0.1 * np.diag(np.diag(cov))
@@ -454,7 +449,7 @@ def _fitted(near: Fitted, predicted: Predicted, latents: LatentScore, score: Bic
     x = start.start_within(pattern, model.connected)
     problem = Problem(pattern, score.sample)
     (solution,) = solve(
-        [problem], [x], gain=_GAIN, max_steps=_STEPS, n_threads=score.n_threads, check=check
+        [problem], [x], gain=BUDGET.fit_gain, max_steps=BUDGET.most_steps, n_threads=score.n_threads, check=check
     )  # fmt: skip
     score.n_fitted += 1
     n, M = len(model.observed), model.n_latents
@@ -509,7 +504,7 @@ def raise_population(
     sample: Sample, n_threads: int | None, steps: Steps, check: Check, state: State
 ) -> RaisedClass | None:
     """The same for a population: as for a sample so large that chance is none. ``state``: its latents, connected."""
-    large = replace(sample, n=_LARGE)
+    large = replace(sample, n=BUDGET.rows_of_population)
     score = BicScore(large, n_threads=n_threads, check=check)
     cpdag = state.cpdag
     (near,) = score([model_of_class(cpdag, [name for name in sample.names if name in cpdag.observed])])

@@ -32,7 +32,7 @@ from unmeasured.search.over_groups import GroupsSearch
 from unmeasured.search.pipeline import Criterion, discover, discover_knowing
 from unmeasured.search.refine import OwnMove
 from unmeasured.search.score import default_delta
-from unmeasured.search.tolerance import CLOSE_FIT, Tolerant, checked_tolerance, discover_within
+from unmeasured.search.tolerance import Tolerant, checked_tolerance, discover_within
 from unmeasured.search.trace import Trace
 from unmeasured.search.warm import are_on_disk, compile_kernels
 from unmeasured.sem.estimate import split_rows_by_group
@@ -307,7 +307,7 @@ class LGES(Search):
                     return _exactly(data, known, is_compared, given)
                 within = Tolerant(
                     data,
-                    CLOSE_FIT if tolerance is None else tolerance,
+                    BUDGET.close_rmsea if tolerance is None else tolerance,
                     checked["penalty"],
                     clock,
                     self._n_threads,

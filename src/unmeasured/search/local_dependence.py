@@ -21,12 +21,11 @@ import pandas as pd
 
 from unmeasured.arrays import Floats
 from unmeasured.graphs import CPDAG
+from unmeasured.search.budget import BUDGET
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.solve import Check, never
 
 Pair = tuple[str, str]
-# Pairs that a remark names; all are in the result.
-_SHOWN = 5
 
 
 def cost_of_a_pair(n_items: int, n_effective: float, penalty: float = 1.0) -> float:
@@ -85,10 +84,10 @@ def pairs_in_words(fit: Fit) -> str:
     """The residual pairs of a fit with their correlations, the strongest first."""
     table = residual_correlations(fit.parameters)
     shown = [f"{a} and {b} ({r:.2f})" for a, b, r in zip(table["item_1"], table["item_2"], table["std"], strict=True)]
-    more = f" and {len(shown) - _SHOWN} more (result_.local_dependence)" if len(shown) > _SHOWN else ""
+    more = f" and {len(shown) - BUDGET.n_shown} more (result_.local_dependence)" if len(shown) > BUDGET.n_shown else ""
     return (
         f"Similar wording or method: {len(shown)} pair{'s' if len(shown) > 1 else ''} of items share more than their "
-        f"latents explain, by residual correlation: {', '.join(shown[:_SHOWN])}{more}."
+        f"latents explain, by residual correlation: {', '.join(shown[: BUDGET.n_shown])}{more}."
     )
 
 

@@ -31,23 +31,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.errors import Stopped
+from unmeasured.search.budget import BUDGET
 from unmeasured.sem.exploratory import dense_factors, strongest
 from unmeasured.sem.solve import Check, never
-
-# Items a latent has on average, at the least: with three indicators a latent is identified by itself.
-_ITEMS_PER_LATENT = 3
-# Every number of factors up to this one is tried; beyond, steps grow by the ratio, and the surroundings of peaks are
-# filled in. Partitions with 40 and 41 factors are nearly the same.
-_ALL_UP_TO, _RATIO = 16, 1.1
-# Peaks whose surroundings are filled in.
-_N_REFINED = 3
-# A level is the highest within this factor of its number of latents, so that two levels tell different things.
-_APART = 1.5
-# Half of what chance leaves has to come back for a partition to be called a level at all.
-LEAST_AGREEMENT = 0.5
-# Replicates: their mean has a standard error of about .02 where partitions are unstable. Fewer with many items, where a
-# partition has more pairs to agree on and takes longer.
-_REPLICATES, _LEAST_REPLICATES, _MANY_ITEMS = 30, 10, 60
 
 
 @dataclass(frozen=True)
@@ -92,16 +78,23 @@ def partitions(
     Where ``check`` raises :class:`~unmeasured.errors.Stopped` those found so far, from few factors to many; of given
     numbers none is left out, so that it is raised on.
     """
-    replicates = _Replicates(R, n_effective, seed, check)
+    replicates = Replicates(R, n_effective, seed, check)
     if numbers is not None:
         return [replicates.partition(m) for m in numbers]
-    most = _most_factors(len(R))
+    return all_partitions(replicates)
+
+
+def all_partitions(replicates: Replicates) -> list[Partition]:
+    """The partitions into 2, 3, ... sets; those found so far where the time is over."""
+    most = _most_factors(len(replicates.matrices[0]))
     found: dict[int, Partition] = {}
     with suppress(Stopped):
         for m in _grid(most):
             found[m] = replicates.partition(m)
-        for peak in sorted(found.values(), key=lambda one: -one.agreement)[:_N_REFINED]:
-            near = range(math.ceil(peak.n_factors / _RATIO), math.floor(peak.n_factors * _RATIO) + 1)
+        for peak in sorted(found.values(), key=lambda one: -one.agreement)[: BUDGET.n_peaks]:
+            near = range(
+                math.ceil(peak.n_factors / BUDGET.step_ratio), math.floor(peak.n_factors * BUDGET.step_ratio) + 1
+            )
             for m in near:
                 if m not in found and 2 <= m <= most:
                     found[m] = replicates.partition(m)
@@ -121,11 +114,12 @@ def levels_of(found: list[Partition]) -> list[Partition]:
     """
     usable = [one for one in found if one.is_measurable]
     peaks: list[Partition] = []
+    apart = BUDGET.levels_apart
     for one in sorted(usable, key=lambda one: -one.n_factors):  # the finest first
-        near = [other for other in usable if 1 / _APART <= other.n_factors / one.n_factors <= _APART]
+        near = [other for other in usable if 1 / apart <= other.n_factors / one.n_factors <= apart]
         is_peak = all(one.agreement >= other.agreement - math.hypot(one.error, other.error) for other in near)
-        is_new = not peaks or peaks[-1].n_factors > one.n_factors * _APART
-        if one.agreement >= LEAST_AGREEMENT and is_peak and is_new:
+        is_new = not peaks or peaks[-1].n_factors > one.n_factors * apart
+        if one.agreement >= BUDGET.least_agreement and is_peak and is_new:
             peaks.append(one)
     return peaks
 
@@ -170,41 +164,69 @@ def _network(R: Floats, n_effective: float) -> Floats:
 
 def _most_factors(p: int) -> int:
     """As many factors as have three items each and leave degrees of freedom."""
-    most = p // _ITEMS_PER_LATENT
+    most = p // BUDGET.items_per_latent
     while most > 1 and (p - most) ** 2 - (p + most) <= 0:
         most -= 1
     return most
 
 
 def _grid(most: int) -> list[int]:
-    grid = list(range(2, min(most, _ALL_UP_TO) + 1))
+    grid = list(range(2, min(most, BUDGET.every_number_up_to) + 1))
     while grid and grid[-1] < most:
-        grid.append(min(max(grid[-1] + 1, round(grid[-1] * _RATIO)), most))
+        grid.append(min(max(grid[-1] + 1, round(grid[-1] * BUDGET.step_ratio)), most))
     return grid
 
 
-class _Replicates:
-    """Correlations of the data and of replicates, with residual variances of the last analysis to start from."""
+class Replicates:
+    """Correlations of the data and of replicates, with residual variances of the last analysis to start from.
 
-    def __init__(self, R: Floats, n_effective: float, seed: int, check: Check) -> None:
+    A replicate is the correlation of ``n_effective`` normal rows with the correlations of the data: drawn as a Wishart
+    matrix by its triangular root (Bartlett 1934), which takes as long for a million rows as for a hundred; with fewer
+    rows than variables row by row.
+    """
+
+    def __init__(self, R: Floats, n_effective: float, seed: int = 0, check: Check = never) -> None:
         self._check = check
         p = len(R)
         rng = np.random.default_rng(seed)
-        n_replicates = max(_LEAST_REPLICATES, min(_REPLICATES, round(_REPLICATES * _MANY_ITEMS / p)))
+        many = round(BUDGET.n_replicates * BUDGET.many_items / p)
+        n_replicates = max(BUDGET.least_replicates, min(BUDGET.n_replicates, many))
         values, vectors = np.linalg.eigh(R)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         n_rows = max(round(n_effective), 3)
-        self.matrices = [R]
-        for _ in range(n_replicates):
-            self.matrices.append(np.corrcoef(rng.standard_normal((n_rows, p)) @ root.T, rowvar=False))
+        self.matrices = [R, *(_correlations(rng, root, n_rows) for _ in range(n_replicates))]
         self._starts: list[Floats | None] = [None] * len(self.matrices)
 
     def partition(self, n_factors: int) -> Partition:
-        labels = [self._labels(b, n_factors) for b in range(len(self.matrices))]
-        agreement = [float(adjusted_rand_score(labels[0], other)) for other in labels[1:]]
-        error = float(np.std(agreement) / math.sqrt(len(agreement)))
-        return Partition(n_factors, labels[0], float(np.mean(agreement)), error)
+        """The partition of the data by so many factors, and how well it comes back."""
+        own, *others = self.labels(n_factors)
+        return Partition(n_factors, own, *_agreement(own, others))
 
-    def _labels(self, b: int, n_factors: int) -> Ints:
-        loadings, self._starts[b] = dense_factors(self.matrices[b], n_factors, self._starts[b], self._check)
-        return strongest(loadings)
+    def agreement(self, labels: Ints, n_factors: int) -> tuple[float, float]:
+        """How well a given partition agrees with those of replicates by so many factors, and the standard error."""
+        return _agreement(labels, self.labels(n_factors)[1:])
+
+    def labels(self, n_factors: int) -> list[Ints]:
+        """The partitions by so many factors: of the data, then of every replicate."""
+        found = []
+        for b, R in enumerate(self.matrices):
+            loadings, self._starts[b] = dense_factors(R, n_factors, self._starts[b], self._check)
+            found.append(strongest(loadings))
+        return found
+
+
+def _agreement(labels: Ints, others: Sequence[Ints]) -> tuple[float, float]:
+    agreement = [float(adjusted_rand_score(labels, other)) for other in others]
+    return float(np.mean(agreement)), float(np.std(agreement) / math.sqrt(len(agreement)))
+
+
+def _correlations(rng: np.random.Generator, root: Floats, n_rows: int) -> Floats:
+    """Correlations of normal rows whose covariance has this root."""
+    p = len(root)
+    if n_rows <= p:
+        return np.asarray(np.corrcoef(rng.standard_normal((n_rows, p)) @ root.T, rowvar=False))
+    triangle = np.tril(rng.standard_normal((p, p)), -1)
+    triangle[np.diag_indices(p)] = np.sqrt(rng.chisquare(n_rows - 1 - np.arange(p)))
+    half = root @ triangle
+    half /= np.sqrt((half**2).sum(axis=1, keepdims=True))
+    return np.asarray(half @ half.T)

@@ -48,8 +48,9 @@ from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
 from unmeasured.search.pipeline import start_near, stopped_in_words
 from unmeasured.search.raised import RaisedClass
+from unmeasured.search.reading import with_reading
 from unmeasured.search.refine import Found, Guidance
-from unmeasured.search.replicability import LEAST_AGREEMENT, Partition, effective_n, leading, levels_of, partitions
+from unmeasured.search.replicability import Partition, effective_n, leading, levels_of, partitions
 from unmeasured.search.score import BicScore, priors
 from unmeasured.search.trace import Steps, Trace
 from unmeasured.sem.exploratory import degrees_of_freedom, dense_factors, ml_discrepancy, strongest
@@ -58,27 +59,19 @@ from unmeasured.sem.indices import p_value
 from unmeasured.sem.parameters import Model
 from unmeasured.sem.solve import Check, is_over, never
 
-# RMSEA up to which a model is said to fit closely (Browne and Cudeck 1993): what "auto" tolerates where no model holds.
-CLOSE_FIT = 0.05
-# Below this p-value of the exact model, though it is not rejected yet, fewer latents are looked at too.
-_DOUBTFUL = 0.05
-# RMSEA up to which the error of approximation is called reasonable (Browne and Cudeck 1993).
-_REASONABLE = 0.08
-# Above this RMSEA the usual rules of thumb call a fit unacceptable.
-_POOR = 0.1
-# Up to so many latents may have two indicators each; where there are more, three.
-_FEW_LATENTS = 12
-# A tolerance larger than this would call every model acceptable.
-_LARGEST = 0.5
-
 
 def checked_tolerance(tolerance: float | str) -> float | None:
     """A tolerance in units of RMSEA; None for "auto"."""
     if tolerance == "auto":
         return None
-    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance <= _LARGEST:
+    if (
+        isinstance(tolerance, bool)
+        or not isinstance(tolerance, int | float)
+        or not 0 <= tolerance <= BUDGET.largest_tolerance
+    ):
         raise UnmeasuredError(
-            f"tolerance is 'auto' or a population RMSEA from 0 (the exact criterion) to {_LARGEST}; got {tolerance!r}."
+            "tolerance is 'auto' or a population RMSEA from 0 (the exact criterion) to "
+            f"{BUDGET.largest_tolerance}; got {tolerance!r}."
         )
     return float(tolerance)
 
@@ -103,7 +96,7 @@ def no_model_holds(sample: Sample, check: Check = never) -> bool:
     ``check`` says that the time is over this is not known, and the exact search decides.
     """
     p = len(sample.names)
-    m = max(min(p // 2, _FEW_LATENTS), p // 3)
+    m = max(min(p // 2, BUDGET.few_latents), p // 3)
     while m > 1 and degrees_of_freedom(p, m) <= 0:
         m -= 1
     df = degrees_of_freedom(p, m)
@@ -174,7 +167,7 @@ class Tolerant:
         (other,) = partitions(data.corr, self.n_effective, self.clock.check, numbers=[n_latents])
         own = strongest_level(exact.cpdag, exact.fit)
         labels = dict(zip(own.items, own.labels, strict=True))
-        if adjusted_rand_score([labels[name] for name in data.names], other.labels) >= LEAST_AGREEMENT:
+        if adjusted_rand_score([labels[name] for name in data.names], other.labels) >= BUDGET.least_agreement:
             return False
         lead = found.levels[found.headline]
         return lead.agreement - other.agreement > 2.0 * math.hypot(lead.error, other.error)
@@ -271,6 +264,12 @@ class Tolerant:
         )
         return replace(found, fit=fit, tolerance=self.tolerance, remarks=(*found.remarks, self._in_words()))
 
+    def read(self, exact: Discovery) -> Discovery:
+        """An exact answer with its levels: one whose model is rejected is read at what the sample is worth."""
+        is_off = is_rejected(exact.fit)
+        n = self.n_effective if is_off else self.sample.n
+        return with_reading(exact, self.sample, n, self.clock, always=is_off)
+
     def _one_latent(self, data: Sample) -> Partition | None:
         """One latent behind everything, where that fits within the tolerance."""
         p = len(data.names)
@@ -348,7 +347,7 @@ class Tolerant:
         )
         told, headline = with_model_levels(told, levels.index(lead), model_levels(cpdag, fit)[1:])
         # That BIC would rather have every covariance free is what tolerance is about; a bad fit is said all the same.
-        poor = remarks_on_fit(fit) if fit.rmsea > _POOR else []
+        poor = remarks_on_fit(fit) if fit.rmsea > BUDGET.bad_rmsea else []
         remarks = [self._in_words(), _levels_in_words(told, headline)] if self.tolerance else []
         remarks += poor
         stopped = ""
@@ -519,17 +518,17 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Di
 
 def _of_both(tolerant: Tolerant, first: Discovery) -> Discovery:
     """An exact answer, or the tolerant one where that is to be taken."""
-    is_doubtful = first.fit.df > 0 and first.fit.pvalue < _DOUBTFUL
+    is_doubtful = first.fit.df > 0 and first.fit.pvalue < BUDGET.doubtful
     if not is_doubtful or not (is_rejected(first.fit) or tolerant.fewer_would_do(n_measured(first.cpdag))):
-        return first
+        return tolerant.read(first)
     second = tolerant.discover(tolerant.clock.check_measuring)
     if second is None:
-        return first
+        return tolerant.read(first)
     if not is_rejected(first.fit):
-        return second if tolerant.is_simpler(second, first) else first
-    if second.fit.rmsea <= _REASONABLE or _marginal(second.fit) < _marginal(first.fit):
+        return second if tolerant.is_simpler(second, first) else tolerant.read(first)
+    if second.fit.rmsea <= BUDGET.poor_rmsea or _marginal(second.fit) < _marginal(first.fit):
         return second
-    return with_levels(first, second)
+    return tolerant.read(first)
 
 
 def n_measured(cpdag: CPDAG) -> int:
@@ -539,15 +538,3 @@ def n_measured(cpdag: CPDAG) -> int:
 
 def _marginal(fit: Fit) -> float:
     return marginal_misfit(fit.chi2, fit.df, fit.sample.n)
-
-
-def with_levels(found: Discovery, other: Discovery) -> Discovery:
-    """An exact answer whose model is rejected, to be read beside the levels that come back."""
-    own = strongest_level(found.cpdag, found.fit)
-    levels = [level for level in other.levels if level.n_latents != own.n_latents]
-    merged = sorted([*levels, own], key=lambda level: -level.n_latents)
-    renamed = [
-        level if level is own else replace(level, latents=named_level(level.labels, own.latents)) for level in merged
-    ]
-    told, headline = with_model_levels(tuple(renamed), merged.index(own), model_levels(found.cpdag, found.fit)[1:])
-    return replace(found, levels=told, headline=headline)

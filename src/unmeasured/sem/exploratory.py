@@ -25,7 +25,10 @@ _LEAST, _LARGEST = 0.01, 1.0
 # Maximum likelihood may go closer to zero; a slope below this is that of a minimum.
 _LEAST_ML, _SLOPE_ML = 1e-6, 1e-4
 # Steps of the two optimisations, and the relative gain at which they stop: partitions of items do not change beyond.
-_STEPS, _GAIN = 60, 1e-7
+_STEPS, _GAIN = 60, 1e-8
+# Damping of the steps of least squares: the least that is tried where a plain step fails, where it ends, and what keeps
+# the curvature of variables without a residual from zero.
+_LEAST_DAMPING, _MOST_DAMPING, _RIDGE = 1e-3, 1e6, 1e-9
 _ROTATION_STEPS, _ROTATION_GAIN, _SLOPE = 300, 1e-7, 1e-4
 # Steps of a rotation between two looks at the clock.
 _STEPS_AT_ONCE = 10
@@ -41,6 +44,10 @@ class Extraction(NamedTuple):
 def minres(R: Floats, n_factors: int, start: Floats | None = None, check: Check = never) -> Extraction:
     """The m factors that leave the smallest residual correlations, from residual variances to start with.
 
+    With V the eigenvectors of ``R - diag(psi)`` for its p - m smallest eigenvalues v, the sum of squared residuals is
+    ``v'v``, with the slope ``-(V * V) v`` by psi and about the curvature ``(V V')`` squared entry by entry (Joreskog
+    1977): damped Newton steps on these take five to fifteen eigenproblems.
+
     ``check`` may raise :class:`~unmeasured.errors.Stopped` to end the work, here and below.
 
     >>> loadings = np.array([0.9, 0.8, 0.7, 0.6])
@@ -48,21 +55,37 @@ def minres(R: Floats, n_factors: int, start: Floats | None = None, check: Check 
     >>> np.abs(minres(R, 1).loadings[:, 0]).round(3).tolist()
     [0.9, 0.8, 0.7, 0.6]
     """
-    p = len(R)
-    rest = p - n_factors
+    rest = len(R) - n_factors
 
-    def misfit(residuals: Floats) -> tuple[float, Floats]:
+    def at(residuals: Floats) -> tuple[float, Floats, Floats, Floats, Floats]:
         check()
         values, vectors = np.linalg.eigh(R - np.diag(residuals))
-        return 0.5 * float(values[:rest] @ values[:rest]), -(vectors[:, :rest] ** 2 @ values[:rest])
+        small, space = values[:rest], vectors[:, :rest]
+        return 0.5 * float(small @ small), -(space**2 @ small), (space @ space.T) ** 2, values, vectors
 
-    x = np.full(p, 0.5) if start is None else start
-    bounds = [(_LEAST, _LARGEST)] * p
-    found = minimize(
-        misfit, x, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _STEPS, "ftol": _GAIN}
-    ).x
-    values, vectors = np.linalg.eigh(R - np.diag(found))
-    return Extraction(vectors[:, rest:][:, ::-1] * np.sqrt(np.maximum(values[rest:][::-1], 1e-6)), found)
+    x = np.full(len(R), 0.5) if start is None else start
+    value, slope, curvature, values, vectors = at(x)
+    damping = 0.0
+    for _ in range(_STEPS):
+        free = ~(((x <= _LEAST) & (slope > 0)) | ((x >= _LARGEST) & (slope < 0)))
+        if not free.any():
+            break
+        H = curvature[np.ix_(free, free)]
+        H[np.diag_indices_from(H)] = np.diag(H) * (1.0 + damping) + _RIDGE
+        other = x.copy()
+        other[free] = np.clip(x[free] - np.linalg.solve(H, slope[free]), _LEAST, _LARGEST)
+        trial = at(other)
+        if trial[0] >= value:
+            if damping >= _MOST_DAMPING:
+                break
+            damping = max(10.0 * damping, _LEAST_DAMPING)
+            continue
+        has_converged = value - trial[0] <= _GAIN * value
+        x, (value, slope, curvature, values, vectors) = other, trial
+        damping = damping / 10.0 if damping > _LEAST_DAMPING else 0.0
+        if has_converged:
+            break
+    return Extraction(vectors[:, rest:][:, ::-1] * np.sqrt(np.maximum(values[rest:][::-1], 1e-6)), x)
 
 
 def quartimin(loadings: Floats, check: Check = never) -> Floats:
@@ -140,6 +163,7 @@ def degrees_of_freedom(p: int, n_factors: int) -> int:
     return ((p - n_factors) ** 2 - (p + n_factors)) // 2
 
 
+@numba.njit(cache=True)
 def _varimax(A: Floats) -> Floats:
     """The orthogonal rotation that spreads the squared loadings most: where the oblique one starts."""
     p, m = A.shape

@@ -49,6 +49,7 @@ def test_records_go_on_where_they_ended(search: um.LGES, stable: um.Stability, t
     assert same(um.stability(search, 4, random_state=7, records=path), stable)
     assert path.read_text().startswith(kept)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert um.stability(search, 4, random_state=7, records=path).agreement == stable.agreement
     assert sorted(line["replicate"] for line in lines) == [0, 1, 2, 3]
     assert lines[0]["observed"] == list(search.sample_.names)
 
@@ -76,6 +77,25 @@ def test_tables_count_what_was_found(stable: um.Stability) -> None:
     assert (stable.items["exact"] <= stable.items["stability"]).all()
     assert (stable.groups["consistency"] <= stable.groups["item_stability"] + 1e-9).all()
     assert "replicates (bootstrap)" in stable.summary()
+
+
+def test_agreement_is_the_adjusted_rand_index_of_the_headlines() -> None:
+    graph = latent_chain.cpdag()
+    outline = Outline.of(graph, graph.observed)
+
+    def found(*headlines: tuple[int, ...]) -> um.Stability:
+        replicates = tuple(Replicate(i, outline, 0.0, "", one) for i, one in enumerate(headlines))
+        return um.Stability(graph, graph.observed, "made up", replicates)
+
+    n = len(graph.observed)
+    halves, same = tuple(int(j < n // 2) for j in range(n)), tuple(1 - int(j < n // 2) for j in range(n))
+    alone = (-1,) * n
+    assert found(halves, same).agreement == 1.0
+    assert "mean adjusted Rand index of two replicates 1.00\n" in found(halves, same).summary()
+    assert found(halves, alone).agreement == 0.0  # one set for each item, by hand: no pair in common beyond chance
+    assert "0.00: not stable" in found(halves, alone).summary()
+    assert np.isnan(found((), ()).agreement)  # records of before headlines were kept
+    assert um.Stability.from_json(found(halves, same).to_json()).agreement == 1.0
 
 
 def test_a_wishart_replicate_has_the_moments_of_the_wishart() -> None:

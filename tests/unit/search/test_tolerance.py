@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.stats import chi2
 from sklearn.metrics import adjusted_rand_score
 
 import unmeasured as um
 from unmeasured.levels import Level, named_level
-from unmeasured.search.replicability import effective_n, levels_of, partitions
+from unmeasured.search.replicability import _correlations, effective_n, levels_of, partitions
 from unmeasured.search.tolerance import marginal_misfit, no_model_holds
 from unmeasured.sem.exploratory import degrees_of_freedom, minres, ml_discrepancy, quartimin
 
@@ -44,6 +45,35 @@ def test_minres_and_quartimin_find_a_simple_structure():
     assert adjusted_rand_score(factor, np.argmax(np.abs(loadings), axis=1)) == 1.0
     others = np.sort(np.abs(loadings), axis=1)[:, :-1]
     assert others.max() < 0.02  # the truth is a perfect simple structure
+
+
+@pytest.mark.parametrize("n_factors", [1, 2, 3])
+def test_minres_ends_where_another_optimiser_does(n_factors):
+    """L-BFGS-B of SciPy on the sum of squared residuals off the diagonal, by loadings and not by eigenvalues."""
+    R = np.asarray(um.datasets.load("political_democracy").frame())
+    p = len(R)
+
+    def misfit(x):
+        L = x.reshape(p, n_factors)
+        rest = np.tril(R - L @ L.T, -1)
+        return (rest**2).sum(), -2 * ((rest + rest.T) @ L).ravel()
+
+    loadings = minres(R, n_factors).loadings
+    start = loadings + 0.1 * np.random.default_rng(0).standard_normal(loadings.shape)
+    found = minimize(misfit, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 5000, "ftol": 1e-14})
+    assert misfit(loadings.ravel())[0] == pytest.approx(found.fun, rel=1e-3)
+
+
+def test_replicates_are_draws_of_the_correlations_of_so_many_rows():
+    """Two correlations of rows: mean and standard deviation of Fisher's z, for few rows and for a million."""
+    R = np.array([[1.0, 0.5], [0.5, 1.0]])
+    for n_rows, draws in ((50, 4000), (1_000_000, 400)):
+        rng = np.random.default_rng(0)
+        z = np.arctanh([_correlations(rng, np.linalg.cholesky(R), n_rows)[0, 1] for _ in range(draws)])
+        error = 1 / np.sqrt(n_rows - 3)
+        bias = 0.5 / (2 * (n_rows - 1))  # Fisher 1915: r / (2 (N - 1))
+        assert z.mean() == pytest.approx(np.arctanh(0.5) + bias, abs=4 * error / np.sqrt(draws))
+        assert z.std() == pytest.approx(error, rel=0.1)
 
 
 def test_discrepancy_of_factors_equals_that_of_the_fit():
@@ -144,6 +174,31 @@ def test_the_exact_answer_is_one_argument_away(big_five):
     assert auto.graph_ == exact.graph_
     assert len(exact.result_.levels) == 1
     assert exact.result_.headline == 0
+
+
+def test_an_exact_model_whose_latents_do_not_come_back_is_read_at_the_level_that_does():
+    """Eight measures of democracy and three of industry: with 75 rows two sets come back, three do not."""
+    data = um.datasets.load("political_democracy")
+    search = um.LGES().fit_cov(data.frame(), data.n_samples)
+    result = search.result_
+    first = result.levels[result.headline]
+    assert search.tolerance_ == 0.0
+    assert len(search.graph_.latents) == 3
+    assert sorted(first.groupby(first).groups.values(), key=len)[0].tolist() == ["x1", "x2", "x3"]
+    assert first.nunique() == 2
+    assert [level.n_latents for level in result.all_levels] == [3, 2]
+    assert result.all_levels[0].agreement < 0.85 < 0.95 < result.all_levels[1].agreement
+    assert "Which items belong together is not stable" in " ".join(result.remarks)
+    assert "(read this first)" in result.summary()
+    assert "(the model, shown here)" in result.summary()
+
+
+def test_latents_that_come_back_are_read_first():
+    data = um.datasets.load("multitasking")
+    result = um.LGES().fit_cov(data.frame(), data.n_samples).result_
+    (level,) = result.all_levels
+    assert level.agreement > 0.9
+    assert "not stable" not in result.summary()
 
 
 def test_tolerance_that_is_asked_for_is_used():

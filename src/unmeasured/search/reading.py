@@ -1,0 +1,103 @@
+"""Which level is read first where the model is an exact one: that of its own latents, unless they do not come back.
+
+::
+
+    exact model ──► its partition of the items, beside those of replicates by as many factors ──► agreement
+                        │ at least .9: its latents are read first
+                        ▼ less
+                    levels that come back (:mod:`unmeasured.search.replicability`) ──► the best one is read first,
+                    if its agreement is better by two standard errors
+
+A model may fit well and still have latents that another sample would not show: with 75 rows a search finds two to five
+latents behind the same variables. The model stays as it is; what changes is which level of it a reader is pointed to.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from unmeasured.data.sample import Sample
+from unmeasured.errors import Stopped
+from unmeasured.levels import Level, model_levels, named_level
+from unmeasured.search.budget import BUDGET
+from unmeasured.search.canonical import canonical
+from unmeasured.search.clock import Clock
+from unmeasured.search.discovery import Discovery
+from unmeasured.search.replicability import Partition, Replicates, all_partitions, leading, levels_of
+from unmeasured.sem.exploratory import degrees_of_freedom
+
+
+def with_reading(found: Discovery, sample: Sample, n_effective: float, clock: Clock, *, always: bool) -> Discovery:
+    """An exact answer with the level to read first; with all levels that come back, always or where its own do not.
+
+    Groups of several latents have no partition into as many sets, and one latent has only one: whether such latents
+    come back is not measured, and they are read first. Answers for which no time is left stay as they are.
+    """
+    if set(found.cpdag.variables.indicators) != set(sample.names):
+        return found
+    with suppress(Stopped), clock.listening():
+        return _read(found, canonical(sample), n_effective, clock, always)
+    return found
+
+
+def _read(found: Discovery, data: Sample, n_effective: float, clock: Clock, always: bool) -> Discovery:
+    graph = found.cpdag
+    n_latents = sum(level == 0 for level in graph.levels.values())
+    is_measured = (
+        n_latents > 1
+        and all(len(group) == 1 for group in graph.groups)
+        and degrees_of_freedom(len(data.names), n_latents) >= 0
+    )
+    if not is_measured and not always:
+        return found
+    own, *above = model_levels(graph, found.fit)
+    replicates = Replicates(data.corr, n_effective, check=clock.check_reading)
+    if is_measured:
+        own = _measured(own, data, replicates, n_latents)
+    is_unstable = own.agreement < BUDGET.stable_agreement  # not where it was not measured
+    if not is_unstable and not always:
+        return replace(found, levels=(own, *above), headline=0)
+    levels = levels_of(all_partitions(replicates))
+    lead = leading(levels, data.corr, n_effective) if is_unstable else None
+    if lead is not None and lead.agreement - own.agreement <= 2.0 * math.hypot(lead.error, own.error):
+        lead = None
+    numbers = {own.n_latents, *(level.n_latents for level in above)}
+    kept = [level for level in levels if level is lead or level.n_factors not in numbers]
+    named = {id(level): _named(level, data, own) for level in kept}
+    merged = sorted([own, *above, *named.values()], key=lambda level: -level.n_latents)
+    first = own if lead is None else named[id(lead)]
+    words = (_in_words(own, first),) if is_unstable else ()
+    headline = next(k for k, level in enumerate(merged) if level is first)
+    return replace(found, levels=tuple(merged), headline=headline, remarks=(*found.remarks, *words))
+
+
+def _measured(own: Level, data: Sample, replicates: Replicates, n_latents: int) -> Level:
+    """A level of the model with its agreement; an item that loads on no latent is alone."""
+    latent = {item: name or f"alone {item}" for item, name in zip(own.items, own.latents, strict=True)}
+    number = {name: k for k, name in enumerate(dict.fromkeys(latent.values()))}
+    labels = np.array([number[latent[name]] for name in data.names], dtype=np.int64)
+    agreement, error = replicates.agreement(labels, n_latents)
+    return replace(own, agreement=agreement, error=error)
+
+
+def _named(level: Partition, data: Sample, own: Level) -> Level:
+    label = dict(zip(data.names, level.labels.tolist(), strict=True))
+    latents = named_level([label[item] for item in own.items], own.latents)
+    return Level(own.items, latents, level.agreement, level.error)
+
+
+def _in_words(own: Level, first: Level) -> str:
+    words = (
+        f"Which items belong together is not stable: in replicates of the data the {own.n_latents} latents of the "
+        f"model come back with a mean adjusted Rand index of {own.agreement:.2f} (1 is always, 0 is chance)."
+    )
+    if first is own:
+        return words + " No other number of latents comes back better; um.stability says which items move."
+    return words + (
+        f" Read first the level with {first.n_latents} latents, which comes back with {first.agreement:.2f} "
+        "(result_.levels)."
+    )
