@@ -20,9 +20,10 @@ from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import RunnerUp, is_rejected, with_isolated
 from unmeasured.search.guided import paths_of
 from unmeasured.search.latent_graph import LatentTest
+from unmeasured.search.latent_likelihood import LatentLikelihood
 from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.paper.state import State
-from unmeasured.search.pieces import Pieces, in_order
+from unmeasured.search.pieces import Pieces, Placed, in_order
 from unmeasured.search.refine import Found, Guidance, refine, refine_from
 from unmeasured.search.score import BicScore, LikelihoodScore
 from unmeasured.search.trace import Step, Steps
@@ -38,6 +39,7 @@ class Best:
     value: float
     visited: Visited
     near: Found  # the measurement model of the class, fitted with all groups connected
+    fitted: Found | None = None  # the class itself, where it was fitted on the way
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,9 @@ class BicSearch:
         best = max(tests, key=lambda test: test.value, default=None)
         if best is not None and best.best is not None and best.value > self._without_latents(score):
             steps += best.best.steps
-            return Best(best.best.state, best.value, visited, best.found)
+            factors = best.factors
+            fitted = None if factors is None else in_order(Placed(best.found.model, factors, best.value))
+            return Best(best.best.state, best.value, visited, best.found, fitted)
         if not clock.stopped or not tests or tests[0].best is not None:
             return None
         # Stopped before the first test: the predicted graph is the best there is.
@@ -95,7 +99,7 @@ def measurement_models(score: BicScore, guidance: Guidance, steps: Steps, clock:
     """
     if len(score.sample.names) <= BUDGET.many_variables or guidance.rules is not None:
         return refine(score, guidance, steps, clock)
-    pieces = Pieces(score, guidance, steps, clock)
+    pieces = Pieces(score, guidance, steps, clock, is_credited=True)
     with clock.ending_a_stage():
         pieces.search()
     if pieces.best is None:
@@ -156,7 +160,7 @@ class Visited:
         self.sample, self.n_runners, self._check = sample, n_runners, check
         self._found: list[tuple[float, int, State]] = []  # score, dimension, class
 
-    def add(self, score: BicScore, model: FactorModel, likelihood: LikelihoodScore) -> None:
+    def add(self, score: BicScore, model: FactorModel, likelihood: LikelihoodScore | LatentLikelihood) -> None:
         """All latent graphs that were fitted with a measurement model."""
         base = score.dimension(model) - model.state.n_paths
         for state, value in likelihood.visited if self.n_runners else ():

@@ -87,6 +87,8 @@ class Budget:
     #: With many variables: how many standard deviations beyond chance a rank constraint may cost. Of real data no
     #: constraint holds exactly.
     chance_rates: tuple[float, ...] = (2.5, 6.0, 15.0, 40.0, 100.0)
+    #: With many variables: where the model found by strict tests has an RMSEA below this, lenient ones are left out.
+    strict_rmsea: float = 0.02
     #: A variable may be proposed as an indicator of up to so many groups.
     max_parents: int = 3
     #: With more subsets than this only those of a variable and its nearest ones are looked at, so many of them.

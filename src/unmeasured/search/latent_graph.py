@@ -26,14 +26,16 @@ import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Marks
 from unmeasured.graphs import consistent_extension, cpdag_of
-from unmeasured.graphs.bitsets import mask_of, row_masks, topological_order
+from unmeasured.graphs.bitsets import bits, mask_of, row_masks, topological_order
 from unmeasured.knowledge.rules import Paths
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Log, Proposal, climb
+from unmeasured.search.latent_likelihood import LatentLikelihood, fit_along
 from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
 from unmeasured.search.paper.state import State
 from unmeasured.search.score import BicScore, Fitted, GroupBic, LikelihoodScore
 from unmeasured.search.trace import Recorder, Step
+from unmeasured.sem.factors import Factors
 from unmeasured.sem.solve import Check, is_over, never
 
 # In closed form ---------------------------------------------------------------------------------------------------
@@ -134,8 +136,9 @@ def _legal(arcs: Marks) -> tuple[Bools, Bools]:
     """(G, G) twice: which arcs g → h can be added or deleted, and which reversed, without making a cycle."""
     there = arcs.astype(bool)
     reaches = _reaches(arcs)
-    # Reversed: no way from g to h through another child of g.
-    detour = there.astype(np.int64) @ reaches.astype(np.int64) > 0
+    # Reversed: no way from g to h through another child of g. Products of floating point are far faster than of whole
+    # numbers, and exact: they count ways, of which there are no more than groups.
+    detour = there.astype(np.float32) @ reaches.astype(np.float32) > 0
     can_be_added = ~there & ~there.T & ~reaches.T & ~np.eye(len(arcs), dtype=bool)
     return there | can_be_added, there & ~detour
 
@@ -144,7 +147,7 @@ def _reaches(arcs: Marks) -> Bools:
     """(G, G) which group causes which, directly or not."""
     reaches = arcs.astype(bool)
     while True:
-        further = reaches | (reaches.astype(np.int64) @ reaches.astype(np.int64) > 0)
+        further = reaches | (reaches.astype(np.float32) @ reaches.astype(np.float32) > 0)
         if np.array_equal(further, reaches):
             return reaches
         reaches = further
@@ -154,7 +157,12 @@ def _rises(score: GroupBic, arcs: Marks, child: int) -> Floats:
     """(G,) what the term of a group gains if another becomes its parent, or is one no more."""
     parents = mask_of(np.flatnonzero(arcs[:, child]).tolist())
     now = score.local(child, parents)
-    return np.array([0.0 if g == child else score.local(child, parents ^ 1 << g) - now for g in range(len(arcs))])
+    if len(arcs) <= BUDGET.exact_groups:
+        return np.array([0.0 if g == child else score.local(child, parents ^ 1 << g) - now for g in range(len(arcs))])
+    rises = score.additions(child, parents)
+    for g in bits(parents):
+        rises[g] = score.local(child, parents ^ 1 << g) - now
+    return rises
 
 
 # By fits ----------------------------------------------------------------------------------------------------------
@@ -177,26 +185,47 @@ class EdgeMoves:
     """
 
     def __init__(
-        self, likelihood: LikelihoodScore, predicted: GroupBic, paths: Paths, penalty: float, base: float = 0.0
+        self,
+        likelihood: LikelihoodScore | LatentLikelihood,
+        predicted: GroupBic,
+        paths: Paths,
+        penalty: float,
+        base: float = 0.0,
+        edge_prior: float = 0.0,
     ) -> None:
-        """``penalty`` of a path and ``base``, what the measurement model costs, are per sample, as ``predicted`` is."""
+        """``penalty`` of a path, ``base``, what the measurement model costs, and the prior of an edge besides its paths
+        are per sample, as ``predicted`` is.
+        """
         self.likelihood, self._predicted, self._paths = likelihood, predicted, paths
-        self._penalty, self._base, self._n = penalty, base, likelihood.sample.n
+        self._penalty, self._base, self._edge_prior, self._n = penalty, base, edge_prior, likelihood.sample.n
 
     @classmethod
-    def of(cls, near: Fitted, score: BicScore, likelihood: LikelihoodScore, paths: Paths) -> EdgeMoves:
+    def of(
+        cls, near: Fitted, score: BicScore, likelihood: LikelihoodScore | LatentLikelihood, paths: Paths
+    ) -> EdgeMoves:
         """Of a measurement model that was fitted."""
         penalty = score.dimension_penalty / score.sample.n
+        edge_prior = score.edge_prior(len(near.model.sizes)) / score.sample.n
         dimension = score.dimension(near.model) - near.model.state.n_paths
         base = penalty * dimension + score.prior(near.model) / score.sample.n
-        return cls(likelihood, GroupBic(near.latent_cov, near.model.sizes, 1.0, penalty), paths, penalty, base)
+        gains = GroupBic(near.latent_cov, near.model.sizes, 1.0, penalty, edge_prior)
+        return cls(likelihood, gains, paths, penalty, base, edge_prior)
 
     def scored(self, states: Sequence[State]) -> list[Connected]:
         """Classes with their scores, fitted in one batch."""
         return [
-            Connected(state, likelihood, self._n * (likelihood - self._penalty * state.n_paths - self._base))
+            self.connected(state, likelihood)
             for state, likelihood in zip(states, self.likelihood(states).tolist(), strict=True)
         ]
+
+    def connected(self, state: State, likelihood: float) -> Connected:
+        """A class with its score, given its log-likelihood per sample."""
+        cost = self._penalty * state.n_paths + self._base
+        return Connected(state, likelihood, self._n * (likelihood - cost) - self.prior(state))
+
+    def prior(self, state: State) -> float:
+        """What the edges of a class cost besides their paths."""
+        return self._n * self._edge_prior * int(np.triu(state.between | state.between.T).sum())
 
     def __call__(self, here: Connected) -> Proposal[Connected] | None:
         """The best of the likeliest moves; with many groups, all that improve together if that is better."""
@@ -256,26 +285,42 @@ class EdgeMoves:
 
 
 class LatentTest:
-    """The search for the latent graph of a measurement model, from one start after another."""
+    """The search for the latent graph of a measurement model, from one start after another.
+
+    With many variables graphs are compared with the measurement of the latents as it is
+    (:class:`~unmeasured.search.latent_likelihood.LatentLikelihood`), and the best is fitted in full.
+    """
 
     def __init__(self, found: Fitted, score: BicScore, paths: Paths, check: Check) -> None:
         self.found = found
         self.starts = latent_starts(found, score, paths, check)
-        self.likelihood = LikelihoodScore(score.sample, n_threads=score.n_threads, near=found, check=check)
+        is_many = type(found) is Fitted and len(score.sample.names) > BUDGET.most_at_once
+        self.likelihood: LikelihoodScore | LatentLikelihood = (
+            LatentLikelihood(score.sample, found, check)
+            if is_many
+            else LikelihoodScore(score.sample, n_threads=score.n_threads, near=found, check=check)
+        )
         self.best: Connected | None = None
+        self.factors: Factors | None = None  # all parameters of the best, where it was fitted in full
         self._moves = EdgeMoves.of(found, score, self.likelihood, paths)
 
     @property
     def value(self) -> float:
-        """Extended BIC of the best class so far, in total."""
-        return -np.inf if self.best is None else self.best.value
+        """BIC of the best class so far, in total, extended by who measures what."""
+        return -np.inf if self.best is None else self.best.value + self._moves.prior(self.best.state)
 
     def polish(self, start: State) -> None:
         """Climb from a start; the best of all is kept, also where the time is over on the way."""
         self.likelihood.check()
-        end = climbed_class(self._moves, start)
-        if end.value > self.value:
-            self.best = end
+        end, factors = climbed_class(self._moves, start), None
+        if isinstance(self.likelihood, LatentLikelihood):
+            factors, likelihood = fit_along(
+                self.likelihood.sample, self.found, end.state.arcs, self.likelihood.check
+            )  # fmt: skip
+            likelihood = max(likelihood, end.likelihood)  # a bound, where the time was over during the fit
+            end = replace(self._moves.connected(end.state, likelihood), steps=end.steps)
+        if self.best is None or end.value > self.best.value:
+            self.best, self.factors = end, factors
 
 
 def climbed_class(moves: EdgeMoves, start: State) -> Connected:
@@ -295,9 +340,10 @@ def latent_starts(found: Fitted, score: BicScore, paths: Paths, check: Check) ->
     if len(sizes) <= BUDGET.exact_groups:
         predicted = connected.along(found.arcs)
     else:
-        predicted = latent_class(
-            connected, GroupBic(found.latent_cov, sizes, score.sample.n, score.dimension_penalty), check
-        )
+        gains = GroupBic(
+            found.latent_cov, sizes, score.sample.n, score.dimension_penalty, score.edge_prior(len(sizes))
+        )  # fmt: skip
+        predicted = latent_class(connected, gains, check)
     starts = [connected, predicted] if len(sizes) <= BUDGET.few_groups else [predicted]
     if not paths.binds:
         return starts

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -26,13 +27,19 @@ from unmeasured.errors import Stopped
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Log, Proposal, climb
 from unmeasured.search.clock import Clock
+from unmeasured.search.latent_graph import climbed_graph
+from unmeasured.search.latent_likelihood import LatentLikelihood
 from unmeasured.search.model import FactorModel
 from unmeasured.search.proposals import ChanceGains, Cluster, RankGains, assemble, candidate_clusters, find_clusters
 from unmeasured.search.refine import Guidance, Refinement
 from unmeasured.search.relocate import stepwise_relocations
-from unmeasured.search.score import BicScore, Fitted, prior, priors
+from unmeasured.search.score import BicScore, Fitted, GroupBic, prior, priors
 from unmeasured.search.trace import Recorder, Step
 from unmeasured.sem.factors import Factors, fit_factors
+from unmeasured.sem.indices import rmsea
+
+# Added to the variances of latents, as a part of them, where these may be functions of one another.
+_RIDGE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +49,7 @@ class Placed:
     model: FactorModel
     factors: Factors
     value: float
+    value_of_fit: float = 0.0  # the log-likelihood alone, less that of the saturated model
 
 
 @dataclass
@@ -58,29 +66,41 @@ class Pieces:
     n_fitted: int = 0  # by EM, for the trace
     n_remembered: int = 0
     done: set[object] = field(default_factory=set)
+    is_credited: bool = False  # whether the score of the whole is credited with what the latent graph will save
 
     def __post_init__(self) -> None:
         self._recorder = Recorder(self.steps, self)
+        self._connected: dict[object, float] = {}
+
+    @cached_property
+    def _gains(self) -> ChanceGains:
+        return ChanceGains(self.score.sample, self.score.dimension_penalty, self.check)
 
     def search(self) -> Placed | None:
         """The best measurement model found; None where nothing clusters."""
         for model in self.starts():
-            self.regrouped(self.place(self.fitted(model)))
-        if self.best is not None:
-            self.best = climb(self.best, [self.worked], least_rise=BUDGET.least_rise_by_em, check=self.check)
+            self._keep(self.regrouped(self.place(self.fitted(model))))
+            if self.best is not None and self._rmsea(self.best) < BUDGET.strict_rmsea:
+                break
+        while (before := self.best) is not None:
+            # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
+            self._keep(self.regrouped(self.place(self.work(before))), BUDGET.least_rise_by_em)
+            if self.best is before:
+                break
         return self.best
 
-    def worked(self, found: Placed) -> Proposal[Placed] | None:
-        """Work on all pieces, put together and placed anew."""
-        other = self.regrouped(self.place(self.work(found)))
-        # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
-        if self.best is None or other.value <= found.value + BUDGET.least_rise_by_em:
-            return None
-        return Proposal("work on pieces", self.best)  # may have been passed on the way
+    def _keep(self, placed: Placed, least_rise: float = 0.0) -> None:
+        """The best of all is kept."""
+        if self.best is None or self._is_better(placed, self.best, least_rise):
+            self.best = placed
+
+    def _rmsea(self, placed: Placed) -> float:
+        n = len(self.score.sample.names)
+        return rmsea(-2.0 * placed.value_of_fit, n * (n + 1) // 2 - placed.model.n_parameters, self.score.sample.n)
 
     def starts(self) -> Iterator[FactorModel]:
         """What closed forms find, by strict tests and lenient ones: of real data no constraint holds exactly."""
-        gains = ChanceGains(self.score.sample, self.score.dimension_penalty, self.check)
+        gains = self._gains
         yield from self.guidance.starts
         seen = {model.key for model in self.guidance.starts}
         for rate in BUDGET.chance_rates:
@@ -105,19 +125,48 @@ class Pieces:
         return {j: 0 for j in range(len(self.score.sample.names)) if j not in taken}
 
     def regrouped(self, found: Placed) -> Placed:
-        """Variables that no group wants get groups of their own, where that is better."""
+        """Variables that no group wants, or that seem to measure many, get groups of their own where that is better."""
         orphans = [j for j, mask in enumerate(found.model.parents) if not mask]
-        gains = ChanceGains(self.score.sample, self.score.dimension_penalty, self.check)
-        clusters, _ = find_clusters(gains, orphans, BUDGET.chance_rates[0], self.guidance.max_group_size)
-        if not clusters:
-            return found
+        clusters, _ = find_clusters(self._gains, orphans, BUDGET.chance_rates[0], self.guidance.max_group_size)
+        found = self._with_groups(found, clusters) if clusters else found
+        if self.is_credited:
+            for cluster in self._common_children(found.model):
+                found = self._with_groups(found, [cluster])
+        return found
+
+    def _with_groups(self, found: Placed, clusters: Sequence[Cluster]) -> Placed:
+        """The model with clusters as groups of their own, placed anew; where that is not better, as it was."""
         sizes, parents = list(found.model.sizes), list(found.model.parents)
         for k, items in clusters:
             for j in items:
                 parents[j] = 1 << len(sizes)
             sizes.append(k)
-        other = self.place(self.fitted(FactorModel(found.model.observed, tuple(sizes), tuple(parents))))
-        return other if other.value > found.value else found
+        model = FactorModel(found.model.observed, tuple(sizes), tuple(parents))
+        other = self.place(self.fitted(model)) if model.is_valid else found
+        return other if self._is_better(other, found) else found
+
+    def _common_children(self, model: FactorModel) -> list[Cluster]:
+        """Variables that share most of their parents, with fewer latents than these have.
+
+        A latent whose indicators were not found to belong together is missed by all groups that cause it, and its
+        indicators are taken for children of these.
+        """
+        size_of = [sum(k for g, k in enumerate(model.sizes) if mask >> g & 1) for mask in model.parents]
+        left = [j for j, mask in enumerate(model.parents) if mask.bit_count() > 1]
+        clusters: list[Cluster] = []
+        while left:
+            first = max(left, key=size_of.__getitem__)
+            mask = model.parents[first]
+            alike = [
+                j for j in left if 2 * (model.parents[j] & mask).bit_count() >= (model.parents[j] | mask).bit_count()
+            ]
+            left = [j for j in left if j not in alike]
+            most = min(size_of[first] - 1, len(alike) // 2, self.guidance.max_group_size)
+            for k in range(1, most + 1):
+                if self._gains(np.array([alike]), k, BUDGET.chance_rates[0])[0] > 0.0:
+                    clusters.append((k, tuple(alike)))
+                    break
+        return clusters
 
     # The whole --------------------------------------------------------------------------------------------
 
@@ -130,15 +179,45 @@ class Pieces:
         factors, objective = fit_factors(
             sample.corr, loads, start, tolerance=BUDGET.least_rise_by_em / sample.n, check=self.check
         )  # fmt: skip
-        value = -0.5 * sample.n * (objective - sample.log_det_corr - len(sample.names))
+        fit = -0.5 * sample.n * (objective - sample.log_det_corr - len(sample.names))
         n_parents = [mask.bit_count() for mask in model.parents]
-        value -= self.score.dimension_penalty * model.n_parameters
+        value = fit - self.score.dimension_penalty * model.n_parameters
         value -= self.score.penalty * prior(n_parents, len(model.sizes))
         self.n_fitted += 1
-        placed = Placed(model, factors, value)
-        if self.best is None or value > self.best.value:
-            self.best = placed
+        placed = Placed(model, factors, value, fit)
+        # On the way, models with other groups wait until their variables are placed.
+        if self.best is None or not self.is_credited or sorted(model.sizes) == sorted(self.best.model.sizes):
+            self._keep(placed)
         return placed
+
+    def _is_better(self, one: Placed, other: Placed, least_rise: float = 0.0) -> bool:
+        """Whether a model has the better score.
+
+        With all groups connected a latent pays for a path to every other one, hundreds of units where there are
+        hundreds, and none that is found in a piece would be worth that. So models whose groups differ in number or size
+        are compared with the latent graphs that closed forms predict for them.
+        """
+        if not self.is_credited or sorted(one.model.sizes) == sorted(other.model.sizes):
+            return one.value > other.value + least_rise
+        return self.connected_value(one) > self.connected_value(other) + least_rise
+
+    def connected_value(self, placed: Placed) -> float:
+        """The score with the latent graph that closed forms predict, loadings left as they are; remembered."""
+        key = placed.model.key
+        if key not in self._connected:
+            score, model, near = self.score, placed.model, in_order(placed)
+            per_edge = score.edge_prior(len(model.sizes))
+            # Groups may have a latent too many: what is left of it given the others is next to nothing.
+            cov = near.latent_cov + _RIDGE * np.diag(np.diag(near.latent_cov))
+            gains = GroupBic(cov, model.sizes, score.sample.n, score.dimension_penalty, per_edge)
+            arcs = climbed_graph(gains, check=self.check)
+            state = model.state.along(arcs)
+            graphs = LatentLikelihood(score.sample, near, self.check, BUDGET.least_rise_by_em)
+            (likelihood,) = graphs([state])
+            saved = score.dimension_penalty * (model.state.n_paths - state.n_paths)
+            lost = placed.value_of_fit - score.sample.n * float(likelihood)
+            self._connected[key] = placed.value + saved - lost - per_edge * int(arcs.sum())
+        return self._connected[key]
 
     def check(self) -> None:
         """Raise Stopped where the time for the measurement model is over; a first model gets a little more."""

@@ -157,7 +157,7 @@ def discover(
         if knowledge and rules:
             cpdag, named = informed(cpdag, knowledge, rules_of(knowledge, sample.names, max_group_size))
         # With many variables a fit takes long, and begins where the search has come to.
-        near = best.near if best and len(sample.names) > BUDGET.many_variables else None
+        near = best.fitted or best.near if best and len(sample.names) > BUDGET.many_variables else None
         near = raised.near.flat if near is not None and raised is not None else near
         start = None if near is None else start_near(cpdag, near, dict(zip(cpdag.latents, latents, strict=True)))
         (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=n_threads, check=clock.check_last_fit)

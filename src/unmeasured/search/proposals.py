@@ -38,6 +38,7 @@ class RankGains:
         self._costs: dict[tuple[tuple[int, ...], tuple[int, ...], int], Floats] = {}
         self._known: dict[tuple[tuple[int, ...], int], float] = {}
         self._seeds: dict[tuple[int, tuple[int, ...]], tuple[Ints, Floats]] = {}
+        self._seed_costs: dict[int, tuple[Ints, Floats]] = {}
 
     def __call__(self, subsets: Ints, k: int, rate: float = 1.0) -> Floats:
         """(B,) gains of the constraint rank <= k for subsets (B, a)."""
@@ -67,16 +68,36 @@ class RankGains:
 
     def seeds(self, items: tuple[int, ...], k: int) -> tuple[Ints, Floats]:
         """Subsets of k + 1 of the items, and what their constraint costs."""
+        if self.n > BUDGET.many_variables:
+            return self._many_seeds(items, k)
         if (k, items) not in self._seeds:
             subsets = self._subsets(items, k + 1)
             self._seeds[k, items] = subsets, self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
         return self._seeds[k, items]
 
+    def _many_seeds(self, items: tuple[int, ...], k: int) -> tuple[Ints, Floats]:
+        """The same where a table for each set of items would fill the memory: one table of all subsets seen so far."""
+        subsets = self._subsets(items, k + 1)
+        if self.n ** (k + 1) > np.iinfo(np.int64).max:  # a subset has no number of its own
+            return subsets, self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
+        names = subsets @ self.n ** np.arange(k + 1, dtype=np.int64)
+        known, costs = self._seed_costs.get(k, (np.empty(0, dtype=np.int64), np.empty(0)))
+        is_new = ~np.isin(names, known)
+        if is_new.any():
+            new = self._N * rank_shortfalls(self._S, subsets[is_new], k, P=self._P)
+            known, costs = np.concatenate([known, names[is_new]]), np.concatenate([costs, new])
+            order = np.argsort(known)
+            known, costs = known[order], costs[order]
+            self._seed_costs[k] = known, costs
+        return subsets, costs[np.searchsorted(known, names)] if len(names) else np.empty(0)
+
     def _subsets(self, items: tuple[int, ...], size: int) -> Ints:
         """All subsets of a size; where there are very many, those of a variable and its nearest ones."""
+        among = np.array(items)
+        if size == 2 and math.comb(len(items), size) <= BUDGET.many_subsets:
+            return np.asarray(among[np.column_stack(np.triu_indices(len(items), 1))])
         if math.comb(len(items), size) <= BUDGET.many_subsets:
             return np.array(list(combinations(items, size)))
-        among = np.array(items)
         near = np.argsort(-np.abs(self._S[np.ix_(among, among)]), axis=1)[:, 1 : BUDGET.n_near + 1]
         found = {
             tuple(sorted((i, *some))) for i, row in enumerate(near.tolist()) for some in combinations(row, size - 1)

@@ -15,7 +15,7 @@ The covariance of the latents is free, scales and all, which makes this the para
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,12 +45,19 @@ class Factors:
 
 
 def fit_factors(
-    S: Floats, loads: Bools, start: Factors, *, tolerance: float, check: Check = never
+    S: Floats,
+    loads: Bools,
+    start: Factors,
+    *,
+    tolerance: float,
+    causes: Sequence[tuple[int, Sequence[int]]] | None = None,
+    check: Check = never,
 ) -> tuple[Factors, float]:
     """Maximise the likelihood over the loadings in ``loads`` (m, n); also the objective reached.
 
     The objective is ``log det Sigma + tr(Sigma^-1 S)``, as in :mod:`unmeasured.sem.kernels`; rounds end when one lowers
-    it by less than ``tolerance``, or where ``check`` says that the time is over.
+    it by less than ``tolerance``, or where ``check`` says that the time is over. ``causes``: every latent, in causal
+    order, with those that cause it; left out, the covariance of the latents is free.
 
     >>> S = np.full((4, 4), 0.64) + 0.36 * np.eye(4)  # one factor, loadings of 0.8
     >>> start = Factors(np.full((1, 4), 0.5), np.eye(1), np.full(4, 0.5))
@@ -59,9 +66,9 @@ def fit_factors(
     [[0.8, 0.8, 0.8, 0.8]]
     """
     now, before = start, np.inf
-    members = _by_parents(loads)
+    members = _by_number_of_parents(loads)
     for _ in range(_ROUNDS):
-        value, B, C = _e_step(S, now)
+        value, BS, C = _e_step(S, now)
         if before - value < tolerance:
             break
         try:
@@ -69,12 +76,35 @@ def fit_factors(
         except Stopped:
             break
         before = value
-        now = _regressed(S, B @ S, C, members)
+        now = _regressed(S, BS, C, members)
+        if causes is not None:
+            now = Factors(now.loadings, covariance_of(now.Phi, causes), now.noise)
     return now, value
 
 
+def covariance_of(C: Floats, causes: Sequence[tuple[int, Sequence[int]]]) -> Floats:
+    """Covariance of latents that are regressed on their causes, by second moments C (m, m); see :func:`fit_factors`.
+
+    >>> C = np.array([[1.0, 0.5, 0.4], [0.5, 1.0, 0.5], [0.4, 0.5, 1.0]])
+    >>> covariance_of(C, [(0, []), (1, [0]), (2, [1])]).round(3).tolist()  # a chain
+    [[1.0, 0.5, 0.25], [0.5, 1.0, 0.5], [0.25, 0.5, 1.0]]
+    """
+    Phi = np.zeros_like(C)
+    moments: Floats = C * (1.0 + 1e-9 * np.eye(len(C)))  # a latent may be a function of others
+    done: list[int] = []
+    for latent, parents in causes:
+        of = list(parents)
+        b = np.asarray(np.linalg.solve(moments[np.ix_(of, of)], moments[of, latent]) if of else [], dtype=np.float64)
+        Phi[latent, latent] = moments[latent, latent] - b @ moments[of, latent] + b @ Phi[np.ix_(of, of)] @ b
+        if done:
+            Phi[done, latent] = Phi[np.ix_(done, of)] @ b
+            Phi[latent, done] = Phi[done, latent]
+        done.append(latent)
+    return Phi
+
+
 def _e_step(S: Floats, now: Factors) -> tuple[float, Floats, Floats]:
-    """The objective, what predicts the latents (m, n), and their second moments (m, m)."""
+    """The objective, covariance of the predicted latents with x (m, n), and second moments of the latents (m, m)."""
     M = now.loadings / now.noise
     W = np.linalg.inv(now.Phi) + M @ now.loadings.T
     rest = np.linalg.inv(W)
@@ -82,25 +112,32 @@ def _e_step(S: Floats, now: Factors) -> tuple[float, Floats, Floats]:
     BS = B @ S
     value = np.log(now.noise).sum() + np.linalg.slogdet(now.Phi)[1] + np.linalg.slogdet(W)[1]
     value += (np.diag(S) / now.noise).sum() - (M * BS).sum()
-    return float(value), B, BS @ B.T + rest
+    return float(value), BS, BS @ B.T + rest
 
 
 def _regressed(S: Floats, BS: Floats, C: Floats, members: Iterable[tuple[Ints, Ints]]) -> Factors:
     """Every variable on its latents; latents in units of their own."""
     loadings, noise = np.zeros_like(BS), np.diag(S).copy()
-    for parents, items in members:  # (q, 1) and (c,): they index a block
-        cross = BS[parents, items]
-        within = C[parents, parents.T]
-        b = cross / within if len(parents) == 1 else np.linalg.solve(within, cross)
-        loadings[parents, items] = b
-        noise[items] -= (b * cross).sum(axis=0)
+    for items, parents in members:  # (c,) and (c, q)
+        cross = BS[parents, items[:, None]]
+        if parents.shape[1] == 1:
+            b = cross / C[parents, parents]
+        else:
+            within = C[parents[:, :, None], parents[:, None, :]]
+            b = np.asarray(np.linalg.solve(within, cross[:, :, None])[:, :, 0], dtype=np.float64)
+        loadings[parents, items[:, None]] = b
+        noise[items] -= (b * cross).sum(axis=1)
     unit = np.sqrt(np.diag(C))
     return Factors(loadings * unit[:, None], C / np.outer(unit, unit), np.maximum(noise, _LEAST_NOISE))
 
 
-def _by_parents(loads: Bools) -> list[tuple[Ints, Ints]]:
-    """Latents (q, 1), and the variables (c,) that have just these as parents; those without any are left out."""
-    members: dict[tuple[int, ...], list[int]] = {}
-    for j in range(loads.shape[1]):
-        members.setdefault(tuple(np.flatnonzero(loads[:, j]).tolist()), []).append(j)
-    return [(np.array(parents)[:, None], np.array(items)) for parents, items in members.items() if parents]
+def _by_number_of_parents(loads: Bools) -> list[tuple[Ints, Ints]]:
+    """Variables (c,) with the same number of latents as parents, and these (c, q); those without any are left out."""
+    members: dict[int, list[int]] = {}
+    for j, n_parents in enumerate(loads.sum(axis=0).tolist()):
+        members.setdefault(n_parents, []).append(j)
+    return [
+        (np.array(items), np.array([np.flatnonzero(loads[:, j]) for j in items]))
+        for n_parents, items in members.items()
+        if n_parents
+    ]

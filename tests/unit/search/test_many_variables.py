@@ -12,13 +12,15 @@ import pytest
 import unmeasured as um
 from unmeasured.search.clock import Clock
 from unmeasured.search.latent_graph import latent_class
+from unmeasured.search.latent_likelihood import LatentLikelihood, fit_along
 from unmeasured.search.model import FactorModel
 from unmeasured.search.pieces import Pieces, first_factors, in_order, nearness, replaced, restricted
 from unmeasured.search.proposals import ChanceGains, RankGains, find_clusters
 from unmeasured.search.refine import Guidance
 from unmeasured.search.relocate import all_best_parents, latents_of, relocated
-from unmeasured.search.score import BicScore, GroupBic
+from unmeasured.search.score import BicScore, GroupBic, LikelihoodScore
 from unmeasured.sem.factors import fit_factors
+from unmeasured.sem.rank import rank_shortfalls
 
 
 def model_of_class(dag: um.DAG) -> FactorModel:
@@ -37,7 +39,7 @@ def drawn(
 
 @pytest.mark.parametrize("setting", ["realistic", "paper"])
 @pytest.mark.parametrize("seed", range(4))
-def test_imagined_latents_reach_the_optimum_of_the_dense_kernels(seed: int, setting: str) -> None:
+def test_em_reaches_the_optimum_of_the_dense_kernels(seed: int, setting: str) -> None:
     """On badly conditioned covariances too (the paper's parameters)."""
     dag, sample = drawn(seed, 18, (1, 1, 2), setting)
     model = model_of_class(dag)
@@ -140,6 +142,57 @@ def test_a_part_taken_out_and_put_back_changes_nothing() -> None:
         part = restricted(model, chosen, items)
         assert part.is_valid
         assert replaced(model, chosen, items, part).key == model.key
+
+
+def test_graphs_with_the_measurement_fixed_score_as_full_fits_do() -> None:
+    """A lower bound, close to the dense kernels where the graph is near the data; in full, by EM, the same optimum."""
+    dag, sample = drawn(5, 24, (1, 2, 1, 1, 1), n_samples=2000)
+    model = model_of_class(dag)
+    (near,) = BicScore(sample)([model])
+    arcs = near.arcs
+    graphs = [model.state, model.state.along(arcs)]
+    for i, j in np.argwhere(arcs)[:3].tolist():
+        fewer = arcs.copy()
+        fewer[i, j] = 0
+        graphs.append(model.state.along(fewer))
+    dense = sample.n * LikelihoodScore(sample, near=near)(graphs)
+    fixed = sample.n * LatentLikelihood(sample, near)(graphs)
+    full = [sample.n * fit_along(sample, near, graph.arcs)[1] for graph in graphs]
+    assert (fixed <= dense + 0.01).all()
+    np.testing.assert_allclose(fixed, dense, rtol=0.01, atol=0.05)
+    np.testing.assert_allclose(full, dense, atol=0.3)
+
+
+@pytest.mark.parametrize("parents", [0b0, 0b10, 0b101000])
+def test_what_further_parents_explain_is_the_same_one_by_one(parents: int) -> None:
+    A = np.random.default_rng(1).normal(size=(30, 9))
+    score = GroupBic(A.T @ A / 30, (1, 2, 1, 3, 1, 1), 500.0, 3.0, edge_prior=1.5)
+    for child in (0, 2, 4):
+        rises, now = score.additions(child, parents), score.local(child, parents)
+        for g in range(6):
+            is_other = g != child and not parents >> g & 1
+            assert rises[g] == pytest.approx(score.local(child, parents | 1 << g) - now if is_other else 0.0, abs=1e-6)
+
+
+def test_seeds_of_many_variables_are_remembered_one_by_one() -> None:
+    _, sample = drawn(1, 60, (1,) * 12)
+    gains = RankGains(sample, 3.5)
+    for items in (range(60), range(10, 60), range(5, 40)):
+        subsets, costs = gains.seeds(tuple(items), 1)
+        np.testing.assert_allclose(costs, sample.n * rank_shortfalls(sample.corr, subsets, 1), atol=1e-9)
+
+
+def test_a_missed_group_is_found_among_the_children_of_those_that_cause_it() -> None:
+    """Items of a latent that nobody proposed look like common children of its causes."""
+    rng = np.random.default_rng(3)
+    edges = [(f"L{c}", "L9") for c in range(3)] + [(f"L{c}", f"x{c}{i}") for c in (0, 1, 2, 9) for i in range(6)]
+    dag = um.DAG.from_edges(edges, latents=["L0", "L1", "L2", "L9"])
+    sample = um.as_sample(um.simulate.sample(um.simulate.realistic_parameters(dag, rng), 2000, rng=rng))
+    true = FactorModel(sample.names, (1,) * 4, tuple(1 << "0129".index(name[1]) for name in sample.names))
+    wrong = tuple(0b111 if mask == 0b1000 else mask for mask in true.parents)
+    search = Pieces(BicScore(sample), Guidance(3), [], Clock(None), is_credited=True)
+    found = search.regrouped(search.fitted(FactorModel(sample.names, (1,) * 3, wrong)))
+    assert found.model.key == true.key
 
 
 def test_there_may_be_more_groups_than_bits_in_a_number() -> None:

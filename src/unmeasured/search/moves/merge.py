@@ -35,7 +35,15 @@ def close_groups(situation: Situation) -> list[tuple[int, int, int]]:
         g, h, k = merge
         return situation.gains.of((*model.pure(g), *model.pure(h)), k)
 
-    return sorted(merges, key=gain, reverse=True)[: BUDGET.n_merged]
+    close = sorted(merges, key=gain, reverse=True)[: BUDGET.n_merged]
+    # Two groups that share more children than one of them has for itself are likely to be one.
+    tied = [
+        (g, h, sizes[g] + sizes[h])
+        for g, h in combinations(range(len(sizes)), 2)
+        if sizes[g] + sizes[h] <= largest
+        and sum(mask == 1 << g | 1 << h for mask in model.parents) > min(len(model.pure(g)), len(model.pure(h)))
+    ]
+    return close + [merge for merge in tied if merge not in close]
 
 
 MOVE = Move("merge", candidates)

@@ -1,0 +1,177 @@
+"""The likelihood of many graphs over latents, with the measurement of the latents left as it was fitted.
+
+A fit of hundreds of variables takes seconds, and one edge between two latents hardly moves a loading. With the
+loadings Lambda (m, n) and residual variances Psi fixed, the data enter by way of m weighted sums of the variables alone
+(Bartlett's scores): with ``E = (Lambda Psi^-1 Lambda')^-1``
+
+    y = E Lambda Psi^-1 x = f + e,   Cov(e) = E,   log det Sigma + tr(Sigma^-1 S)
+                                                   = log det(Phi + E) + tr((Phi + E)^-1 Cov(y)) + a constant
+
+so that a graph over the latents is a small model of m variables with known errors of measurement, whatever the number
+of observed ones. Its likelihood is a lower bound of the one with all parameters free, which :func:`fit_along` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from unmeasured.arrays import Floats, Ints, Marks
+from unmeasured.data.sample import Sample
+from unmeasured.graphs.bitsets import row_masks, topological_order
+from unmeasured.search.budget import BUDGET
+from unmeasured.search.model import FactorModel
+from unmeasured.search.score import Fitted, Scorable
+from unmeasured.sem.factors import Factors, covariance_of, fit_factors
+from unmeasured.sem.solve import Check, never
+
+Causes = list[tuple[int, list[int]]]
+
+# Damping of a step: where it begins and ends, and by what factor it changes.
+_FIRST_DAMPING, _LARGEST_DAMPING, _FACTOR = 1e-6, 1e6, 10.0
+# What the variables say of a latent is more than this part of what they say of all on average.
+_LEAST_SHARE = 1e-9
+
+
+class LatentLikelihood:
+    """Maximum log-likelihood per sample of graphs over latents, less that of the saturated model; remembered.
+
+    The same as :class:`~unmeasured.search.score.LikelihoodScore` to its callers, for one measurement model.
+    """
+
+    def __init__(self, sample: Sample, near: Fitted, check: Check = never, fit_gain: float = BUDGET.fit_gain) -> None:
+        """``near``: the measurement model, fitted with all groups connected; ``fit_gain``: where fits stop."""
+        self.sample, self.near, self.check, self._fit_gain = sample, near, check, fit_gain
+        self.n_fitted = 0
+        self.n_remembered = 0
+        self._memory: dict[Hashable, float] = {}
+        self._states: dict[Hashable, Scorable] = {}
+        weights = near.loadings / near.noise
+        precision = weights @ near.loadings.T
+        precision[np.diag_indices_from(precision)] += _LEAST_SHARE * np.trace(precision) / len(precision)
+        self._E = np.linalg.inv(precision)
+        self._scores = self._E @ (weights @ sample.corr @ weights.T) @ self._E
+        self._constant = (
+            np.log(near.noise).sum()
+            + np.linalg.slogdet(precision)[1]
+            + (np.diag(sample.corr) / near.noise).sum()
+            - (precision * self._scores).sum()
+        )
+
+    @property
+    def visited(self) -> list[tuple[Scorable, float]]:
+        """All classes fitted so far, and their scores."""
+        return [(state, self._memory[key]) for key, state in self._states.items()]
+
+    def __call__(self, states: Sequence[Scorable]) -> Floats:
+        """Scores (B,) of many classes; those visited before are remembered."""
+        new = {state.key: state for state in states if state.key not in self._memory}
+        self.n_remembered += len(states) - len(new)
+        least = self.sample.log_det_corr + len(self.sample.names)
+        for key, state in new.items():
+            self.check()
+            objective = self._constant + self._fitted(causes_of(self.near.model, state.arcs))
+            self._memory[key] = -0.5 * max(float(objective - least), 0.0)
+            self._states[key] = state
+            self.n_fitted += 1
+        return np.array([self._memory[state.key] for state in states])
+
+    def _fitted(self, causes: Causes) -> float:
+        """The least ``log det(Phi + E) + tr((Phi + E)^-1 Cov(y))``, by damped Fisher scoring."""
+        Phi = self.near.latent_cov + _LEAST_SHARE * np.diag(np.diag(self.near.latent_cov))
+        source = np.array([i for _, parents in causes for i in parents], dtype=np.int64)
+        target = np.array([j for j, parents in causes for _ in parents], dtype=np.int64)
+        x = _regressions(Phi, causes)
+        value, gradient, H = self._slopes(source, target, x)
+        damping = _FIRST_DAMPING
+        for _ in range(BUDGET.most_steps):
+            diagonal = np.diag(H).copy()
+            other = None
+            while other is None and damping < _LARGEST_DAMPING:
+                A = H.copy()
+                A[np.diag_indices_from(A)] += damping * diagonal + 1e-12
+                step = -cho_solve(cho_factor(A, check_finite=False), gradient, check_finite=False)
+                predicted = -float(gradient @ step) - 0.5 * float(step @ H @ step)
+                if 0.5 * self.sample.n * predicted < self._fit_gain:
+                    return value
+                after = self._value(source, target, x + step)
+                if after < value:
+                    other = x + step
+                    damping = max(damping / _FACTOR, 1e-10)
+                else:
+                    damping *= _FACTOR
+            if other is None:
+                break
+            x = other
+            value, gradient, H = self._slopes(source, target, x)
+        return value
+
+    def _covariance(self, source: Ints, target: Ints, x: Floats) -> tuple[Floats, Floats, Floats]:
+        """Total effects T (m, m), residual variances (m,) and covariance of the latents at a point."""
+        m = len(self._E)
+        B = np.zeros((m, m))
+        B[source, target] = x[:-m]
+        T: Floats = np.asarray(np.linalg.inv(np.eye(m) - B), dtype=np.float64)
+        variances = np.exp(np.clip(x[-m:], -30.0, 30.0))
+        return T, variances, (T.T * variances) @ T
+
+    def _value(self, source: Ints, target: Ints, x: Floats) -> float:
+        _, _, Phi = self._covariance(source, target, x)
+        factor = cho_factor(Phi + self._E, check_finite=False)
+        log_det = 2.0 * float(np.log(np.diag(factor[0])).sum())
+        return log_det + float(np.trace(cho_solve(factor, self._scores, check_finite=False)))
+
+    def _slopes(self, source: Ints, target: Ints, x: Floats) -> tuple[float, Floats, Floats]:
+        """The objective, its gradient and its expected Hessian, as in :mod:`unmeasured.sem.kernels`.
+
+        Every parameter moves the covariance by ``u v' + v u'``: a path by the effects of its target and the
+        covariances of its source, the logarithm of a residual variance by effects alone.
+        """
+        T, variances, Phi = self._covariance(source, target, x)
+        m = len(T)
+        factor = cho_factor(Phi + self._E, check_finite=False)
+        P = cho_solve(factor, np.eye(m), check_finite=False)
+        PS = P @ self._scores
+        value = 2.0 * float(np.log(np.diag(factor[0])).sum()) + float(np.trace(PS))
+        U = np.concatenate([T[target], T])
+        V = np.concatenate([Phi[source], 0.5 * variances[:, None] * T])
+        PV = P @ V.T
+        UPU, VPV, UPV = U @ P @ U.T, V @ PV, U @ PV
+        gradient = 2.0 * (U * (V @ (P - PS @ P))).sum(axis=1)
+        return value, gradient, 2.0 * (UPU * VPV + UPV * UPV.T)
+
+
+def causes_of(model: FactorModel, arcs: Marks) -> Causes:
+    """Every latent, causes first, with those that cause it along a graph (G, G) over the groups.
+
+    Within a group, whose basis is free, each latent is caused by those before it: their covariance is free.
+    """
+    found = []
+    for g in topological_order(row_masks(arcs.T), row_masks(arcs)):
+        parents = [i for h in np.flatnonzero(arcs[:, g]).tolist() for i in model.groups[h]]
+        found += [(j, [*parents, *(i for i in model.groups[g] if i < j)]) for j in model.groups[g]]
+    return found
+
+
+def _regressions(Phi: Floats, causes: Causes) -> Floats:
+    """Paths, one latent after the other, and logarithms of residual variances (m,)."""
+    paths, logs = [], np.empty(len(Phi))
+    for j, parents in causes:
+        b = np.linalg.solve(Phi[np.ix_(parents, parents)], Phi[parents, j]) if parents else np.empty(0)
+        paths.append(b)
+        logs[j] = np.log(max(Phi[j, j] - b @ Phi[parents, j], 1e-3 * Phi[j, j]))
+    return np.concatenate([*paths, logs])
+
+
+def fit_along(sample: Sample, near: Fitted, arcs: Marks, check: Check = never) -> tuple[Factors, float]:
+    """All parameters of a measurement model with a graph over its groups, by EM; and the log-likelihood per sample."""
+    model, causes = near.model, causes_of(near.model, arcs)
+    m = len(near.effects)
+    start = Factors(near.loadings, covariance_of(near.latent_cov, causes), near.noise)
+    tolerance = BUDGET.least_rise_by_em / sample.n
+    factors, objective = fit_factors(
+        sample.corr, model.mask[:, m:], start, tolerance=tolerance, causes=causes, check=check
+    )  # fmt: skip
+    return factors, -0.5 * max(objective - sample.log_det_corr - len(sample.names), 0.0)
