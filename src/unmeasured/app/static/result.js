@@ -142,7 +142,7 @@ export const drawResult = (now, asking, where) => {
   $("stopped").textContent = state.result.stopped;
   $("stopped").hidden = !state.result.stopped;
   $("is-edited").hidden = !state.result.is_edited;
-  const now = JSON.stringify([state.name, state.result.indices]);
-  if (now !== found) [found, part, level] = [now, "diagram", null]; // another answer
+  const answer = JSON.stringify([state.name, state.result.indices]);
+  if (answer !== found) [found, part, level] = [answer, "diagram", null]; // another answer
   drawPart();
 };
