@@ -59,7 +59,6 @@ const drawDiagram = (data) => {
   $("views").hidden = Object.keys(data).length < 2;
   $("pairs-switch").hidden = !data.full?.pairs;
   $("frequency-label").hidden = !state.result.has_stability || state.result.is_edited;
-  $("differs").hidden = !state.result.has_groups || state.result.is_edited;
   if (diagram) diagram.show(data);
   else {
     diagram = unmeasuredDiagram($("diagram"), $("stage"), $("tip"), data);
