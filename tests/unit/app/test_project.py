@@ -232,8 +232,8 @@ def people():
         work = 0.03 * (age - 40) + rng.normal(size=300)
         home = path * work + 0.8 * rng.normal(size=300)
         # A reversed item is the strongest in the second country only: the latent points the same way all the same.
-        noise = 0.6 * rng.normal(size=(300, 6)) * np.array([1, 1.5 if country == 1 else 0.5, 1, 1, 1, 1])
-        items = np.column_stack([work, -work, work] + [home] * 3) + noise
+        noise = 0.6 * rng.normal(size=(300, 6)) * np.array([1, 1, 1, 1, 1.5 if country == 1 else 0.5, 1])
+        items = np.column_stack([work] * 3 + [home, -home, home]) + noise
         part = pd.DataFrame(items, columns=["w1", "w2", "w3", "h1", "h2", "h3"])
         part = part.assign(age=age, days=0.6 * home + rng.normal(size=300), country=country)
         parts.append(part.assign(q=rng.integers(1, 6, 300)))
