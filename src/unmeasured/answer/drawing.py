@@ -40,7 +40,8 @@ Group = tuple[str, ...]
 
 _BOX = 20.0
 _RIM = 9.0
-_STRONGEST = 4  # indicators named in a latent that is drawn without them
+# Indicators named in a latent that is drawn without them: how many, on how many lines of how many letters.
+_STRONGEST, _MOST_NOTES, _WIDE_NOTE = 4, 4, 17
 
 
 # More variables than this, or more cross-loadings than variables, and the picture of all of them is no longer read.
@@ -53,6 +54,7 @@ _DIFFERS = "≠: differs between the groups of people by BIC."
 _MANY_PATHS = 250
 # Letters of a figure for print are at least so large, in points.
 _SMALLEST = 7.0
+_READ = 0.85  # a little smaller will do
 
 
 def picture_of(
@@ -119,7 +121,17 @@ def _laid_out(
     pairs: bool,
     marked: frozenset[tuple[str, str]],
 ) -> Picture:
-    return _Parts(result, r2=r2, items=items, marked=marked).picture(min_loading, min_path, width, pairs)
+    picture = _Parts(result, r2=r2, items=items, marked=marked).picture(min_loading, min_path, width, pairs)
+    if width is None or items or _shrunk(picture, width) >= _READ:
+        return picture
+    # In a narrow column the names of indicators would make everything else too small to read.
+    bare = _Parts(result, r2=r2, items=False, marked=marked, notes=False).picture(min_loading, min_path, width, pairs)
+    return max(picture, bare, key=lambda p: _shrunk(p, width))
+
+
+def _shrunk(picture: Picture, width: float) -> float:
+    """The size of letters for print in a picture of that width, as a part of the smallest that can be read."""
+    return width * FONT / _SMALLEST / picture.width
 
 
 def shown_view(result: Result, view: View = "auto") -> View:
@@ -136,8 +148,11 @@ def shown_view(result: Result, view: View = "auto") -> View:
 class _Parts:
     """Nodes and edges of a result, not placed yet."""
 
-    def __init__(self, result: Result, *, r2: bool, items: bool, marked: frozenset[tuple[str, str]]) -> None:
+    def __init__(
+        self, result: Result, *, r2: bool, items: bool, marked: frozenset[tuple[str, str]], notes: bool = True
+    ) -> None:
         self.result = result
+        self.notes = notes
         self.marked = marked
         self.r2 = r2
         self.items = items
@@ -309,13 +324,18 @@ class _Parts:
 
     def _strongest(self, k: int) -> list[str]:
         """The strongest indicators of a group as lines of text, where they are not drawn."""
-        if self.items:
+        if self.items or not self.notes:
             return []
         of = sorted((e for e in self.loadings if e.colour == k), key=lambda e: (not e.main, -e.strength))
-        shown = [edge.target for edge in of[:_STRONGEST]]
-        if len(of) > len(shown):
-            shown[-1] += f" +{len(of) - len(shown)}"
-        return _filled(shown, 17)
+        # As many as there is space for: one long question, or four short names.
+        lines: list[str] = []
+        for count in range(min(_STRONGEST, len(of)), 0, -1):
+            shown = [edge.target for edge in of[:count]]
+            shown[-1] += f" +{len(of) - count}" if len(of) > count else ""
+            lines = _filled(shown, _WIDE_NOTE)
+            if len(lines) <= _MOST_NOTES:
+                break
+        return lines
 
     def _explained(self, name: str) -> str:
         r2 = self.result.r2
@@ -330,12 +350,13 @@ class _Parts:
         hint = [name, self.labels.get(name, ""), what]
         hint += [f"R² {explained}"] if explained else []
         widest = max(*(text_width(line) for line in lines), *(text_width(note, LABEL_FONT) for note in notes), 0.0)
+        ends = 5.0 * min(max(len(causes) - 1, 0), 2)  # several arrows may end at one side
         return Node(
             name,
             "observed",
             lines,
             max(34.0, widest + 14.0),
-            _BOX + FONT * LINE * (len(lines) - 1) + LABEL_FONT * LINE * len(notes),
+            _BOX + FONT * LINE * (len(lines) - 1) + LABEL_FONT * LINE * len(notes) + ends,
             colour=self.home.get(name, -1),
             shared=len(causes) > 1,
             home=group_name(self.groups[self.home[name]]) if name in self.home else "",
@@ -358,14 +379,18 @@ class _Parts:
 
 
 def _filled(words: Sequence[str], wide: int) -> list[str]:
-    """Words with commas between them, on lines of about that many letters."""
+    """Names with commas between them, on lines of about that many letters; long ones are broken where words end.
+
+    >>> _filled(["x1", "x2", "I feel used up at the end of the day"], 17)
+    ['x1, x2,', 'I feel used up at', 'the end of the', 'day']
+    """
     lines: list[str] = []
     for k, word in enumerate(words):
         word += "," * (k < len(words) - 1)
         if lines and len(lines[-1]) + 1 + len(word) <= wide:
             lines[-1] += f" {word}"
         else:
-            lines.append(word)
+            lines += wrapped(word, wide)
     return lines
 
 

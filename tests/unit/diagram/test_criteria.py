@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ import unmeasured as um
 from unmeasured.answer import drawing
 from unmeasured.answer.drawing import picture_of
 from unmeasured.diagram.layout import layout
-from unmeasured.diagram.style import PALETTE
+from unmeasured.diagram.picture import Edge, Node
+from unmeasured.diagram.style import PALETTE, edge_paint, node_paint
 
 DOT = json.loads((Path(__file__).parents[2] / "oracle" / "dot_crossings.json").read_text())
 MODELS = dict(models.everyone())
@@ -151,3 +153,26 @@ def test_twelve_colours_differ_for_every_kind_of_colour_vision(kind):
     seen = np.array([lab(np.clip(np.array(VISION[kind]) @ linear(colour), 0, 1)) for colour in PALETTE])
     apart = np.linalg.norm(seen[:, None] - seen[None], axis=-1)[np.triu_indices(len(PALETTE), 1)]
     assert apart.min() > 15.0
+    # Borders are darker than the palette, and lines of weak loadings lighter.
+    drawn = [node_paint(Node("", "latent", (), 1.0, 1.0, colour=k), "colour").stroke for k in range(len(PALETTE))]
+    seen = np.array([lab(np.clip(np.array(VISION[kind]) @ linear(colour), 0, 1)) for colour in drawn])
+    apart = np.linalg.norm(seen[:, None] - seen[None], axis=-1)[np.triu_indices(len(PALETTE), 1)]
+    assert apart.min() > 12.0
+
+
+def luminance(colour):
+    return float(np.array([0.2126, 0.7152, 0.0722]) @ linear(colour))
+
+
+@pytest.mark.parametrize(("look", "sheet"), [("colour", "#FFFFFF"), ("print", "#FFFFFF"), ("dark", "#16181D")])
+def test_lines_and_borders_have_contrast_aa(look, sheet):
+    """WCAG 2.2, 1.4.11: what a picture is understood by has a contrast of 3 to 1 at least."""
+    strokes = []
+    for k in range(-1, len(PALETTE)):
+        strokes += [node_paint(Node("", kind, (), 1.0, 1.0, colour=k), look).stroke for kind in ("latent", "observed")]
+        for kind, strength, minus in product(("loading", "path", "pair"), (0.0, 0.5, 1.0), (False, True)):
+            edge = Edge("", "", kind, True, "", strength, negative=minus, colour=k)
+            strokes.append(edge_paint(edge, look).stroke)
+    for stroke in strokes:
+        low, high = sorted((luminance(stroke), luminance(sheet)))
+        assert (high + 0.05) / (low + 0.05) >= 3.0, stroke
