@@ -54,7 +54,8 @@ _DIFFERS = "≠: differs between the groups of people by BIC."
 _MANY_PATHS = 250
 # Letters of a figure for print are at least so large, in points.
 _SMALLEST = 7.0
-_READ = 0.85  # a little smaller will do
+_FEW = 8  # indicators named where a reader points at a latent
+_READ = 0.8  # a little smaller will do
 
 
 def picture_of(
@@ -310,8 +311,9 @@ class _Parts:
         tall = FONT * LINE * len(lines) + LABEL_FONT * LINE * len(notes)
         # The smallest ellipse around a box has the square root of two as its ratio to it; short lines need less.
         grown = 1.18 if len(lines) + len(notes) < 3 else math.sqrt(2.0)
-        count = len(self.result.indicators[self.groups[k]])
-        children = f"{count} indicator{'s' * (count != 1)}" if count else ""
+        items = self.result.indicators[self.groups[k]]
+        named = f"{', '.join(items[:_FEW])}{' …' * (len(items) > _FEW)}"
+        children = f"{len(items)} indicator{'s' * (len(items) != 1)}: {named}" if items else ""
         explained = f"R² {explained}, explained by other latents" if explained else ""
         hint = "\n".join(filter(None, (name, children, explained)))
         width, height = max(62.0, grown * widest + 16.0), max(34.0, grown * tall + 12.0)

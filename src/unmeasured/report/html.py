@@ -352,7 +352,7 @@ def _table_of(frame: pd.DataFrame) -> dict[str, Any] | None:
         ]
         for row in frame.itertuples(index=False)
     ]
-    return {"heads": [str(column).replace("_", " ") for column in frame], "rows": rows, "left": left}
+    return {"heads": [str(column) for column in frame], "rows": rows, "left": left}
 
 
 def _exact(exact: Result, answer: Result) -> dict[str, Any]:
