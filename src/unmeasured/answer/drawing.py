@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from unmeasured import apa
@@ -26,6 +26,7 @@ from unmeasured.diagram.picture import (
     Picture,
     View,
     coefficient,
+    cut,
     text_width,
     wrapped,
     wrapped_item,
@@ -39,6 +40,7 @@ Row = Mapping[Any, Any]
 Group = tuple[str, ...]
 
 _BOX = 20.0
+_LONGEST_LABEL = 90  # letters of a label that are drawn, up to the end of a word
 _RIM = 9.0
 # Indicators named in a latent that is drawn without them: how many, on how many lines of how many letters.
 _STRONGEST, _MOST_NOTES, _WIDE_NOTE = 4, 4, 17
@@ -67,6 +69,7 @@ def picture_of(
     min_path: float | None = None,
     width: float | None = None,
     pairs: bool = False,
+    labels: bool = False,
     marked: frozenset[tuple[str, str]] = frozenset(),
 ) -> Picture:
     """The path diagram of a result, laid out.
@@ -87,6 +90,8 @@ def picture_of(
         Points the picture should fit into with readable letters, where that is possible.
     pairs : bool
         Whether residual pairs are drawn, among the observed variables.
+    labels : bool
+        Whether observed variables are called by their labels in the file of the data, where they have one.
     marked : set of (str, str)
         Edges ``(cause, effect)`` that differ between groups of people: their labels end with ≠.
     """
@@ -107,7 +112,8 @@ def picture_of(
     # Without indicators there are no loadings to leave out, and a limit below all of them leaves out none.
     is_all = not parts.items or min_loading <= weakest
     pairs = pairs and parts.items and len(result.local_dependence) > 0
-    return _laid_out(result, parts.items, r2, 0.0 if is_all else min_loading, min_path, width, pairs, marked)
+    least = 0.0 if is_all else min_loading
+    return _laid_out(result, parts.items, r2, least, min_path, width, pairs, labels, marked)
 
 
 # Its layout takes longest: a report draws the same picture on its page and into its files.
@@ -120,13 +126,15 @@ def _laid_out(
     min_path: float,
     width: float | None,
     pairs: bool,
+    labels: bool,
     marked: frozenset[tuple[str, str]],
 ) -> Picture:
-    picture = _Parts(result, r2=r2, items=items, marked=marked).picture(min_loading, min_path, width, pairs)
+    made = partial(_Parts, result, r2=r2, items=items, marked=marked, by_label=labels)
+    picture = made().picture(min_loading, min_path, width, pairs)
     if width is None or items or _shrunk(picture, width) >= _READ:
         return picture
     # In a narrow column the names of indicators would make everything else too small to read.
-    bare = _Parts(result, r2=r2, items=False, marked=marked, notes=False).picture(min_loading, min_path, width, pairs)
+    bare = made(notes=False).picture(min_loading, min_path, width, pairs)
     return max(picture, bare, key=lambda p: _shrunk(p, width))
 
 
@@ -150,10 +158,18 @@ class _Parts:
     """Nodes and edges of a result, not placed yet."""
 
     def __init__(
-        self, result: Result, *, r2: bool, items: bool, marked: frozenset[tuple[str, str]], notes: bool = True
+        self,
+        result: Result,
+        *,
+        r2: bool,
+        items: bool,
+        marked: frozenset[tuple[str, str]],
+        notes: bool = True,
+        by_label: bool = False,
     ) -> None:
         self.result = result
         self.notes = notes
+        self.by_label = by_label
         self.marked = marked
         self.r2 = r2
         self.items = items
@@ -332,7 +348,7 @@ class _Parts:
         # As many as there is space for: one long question, or four short names.
         lines: list[str] = []
         for count in range(min(_STRONGEST, len(of)), 0, -1):
-            shown = [edge.target for edge in of[:count]]
+            shown = [self.shown(edge.target) for edge in of[:count]]
             shown[-1] += f" +{len(of) - count}" if len(of) > count else ""
             lines = _filled(shown, _WIDE_NOTE)
             if len(lines) <= _MOST_NOTES:
@@ -345,7 +361,7 @@ class _Parts:
 
     def _observed(self, name: str) -> Node:
         causes = [edge.source for edge in self.loadings if edge.target == name]
-        lines, explained = wrapped_item(name), self._explained(name)
+        lines, explained = wrapped_item(self.shown(name)), self._explained(name)
         notes = (f"R² {explained}",) if self.r2 and explained else ()
         role = self.result.graph.variables.role(name)
         what = f"loads on {', '.join(causes) if causes else 'no latent'}" if role == "observed" else role
@@ -371,6 +387,10 @@ class _Parts:
     def labels(self) -> Mapping[str, str]:
         """What the file of the data says of its variables, where it says something."""
         return getattr(self.result.sem.sample, "labels", None) or {}
+
+    def shown(self, name: str) -> str:
+        """What a variable is called in the picture."""
+        return cut(self.labels.get(name) or name, _LONGEST_LABEL) if self.by_label else name
 
     @property
     def loose(self) -> list[Node]:

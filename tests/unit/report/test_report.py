@@ -19,6 +19,7 @@ sys.path.append(str(Path(__file__).parents[1] / "diagram"))
 import models
 
 import unmeasured as um
+from unmeasured.answer.drawing import picture_of
 from unmeasured.levels import Level
 from unmeasured.remarks import distrust
 from unmeasured.report.charts import heat_map, largest_residuals, residual_correlations, step_charts
@@ -281,6 +282,9 @@ def test_labels_of_a_file_stand_beside_its_items_and_propose_names(tmp_path):
         page = html_page(Run(result))
         assert "I wake up tired" in page
         assert "q2\\nI wake up tired" in page  # in the hint of the diagram, as JSON
+        assert 'data-view="labels"' in page
+        drawn = {line for node in picture_of(result, labels=True).nodes for line in node.lines}
+        assert drawn == {"L1", *asked}
 
 
 def test_one_name_for_a_latent_everywhere(search):

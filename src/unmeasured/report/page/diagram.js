@@ -439,7 +439,7 @@ const unmeasuredTools = (diagram, root = document) => {
   });
   const pairs = find("show-pairs");
   if (pairs) pairs.addEventListener("click", () => {
-    if (!diagram.state.pairs && diagram.state.view !== "full") choose("view", "full"); // there are no items among latents alone
+    if (!diagram.state.pairs && diagram.state.view === "latents") choose("view", "full"); // which have no items
     diagram.set({ pairs: !diagram.state.pairs });
     pairs.setAttribute("aria-pressed", diagram.state.pairs);
   });
