@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 
 sys.path.append(str(Path(__file__).parent))
 import criteria
@@ -18,7 +20,7 @@ import unmeasured as um
 from unmeasured.answer import drawing
 from unmeasured.answer.drawing import picture_of
 from unmeasured.diagram.layout import layout
-from unmeasured.diagram.picture import Edge, Node
+from unmeasured.diagram.picture import Edge, Node, text_width
 from unmeasured.diagram.style import PALETTE, edge_paint, node_paint
 
 DOT = json.loads((Path(__file__).parents[2] / "oracle" / "dot_crossings.json").read_text())
@@ -117,6 +119,19 @@ def test_the_criteria_find_what_is_wrong():
     lines = [np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[0.0, 1.0], [1.0, 0.1]])]
     assert criteria.crossings(lines) == 1
     assert criteria.crossings(lines[:1] * 2) == 0
+
+
+def test_texts_are_as_wide_as_the_criteria_take_them_to_be():
+    """The widths of layouts and criteria ask no font; in the font that files are drawn with they are no smaller."""
+    font = FontProperties(family="DejaVu Sans")
+    texts = {"WWWW", "turnover_intention", "Überforderung", "I feel used up"}
+    for name in ("teacher_burnout_traits", "big_five", "large_60"):
+        picture = picture_of(MODELS[name](), "full", min_loading=0.0)
+        texts |= {line for node in picture.nodes for line in node.lines} | {edge.label for edge in picture.edges}
+        texts |= {key.text for key in picture.legend}
+    for text in texts - {""}:
+        real = TextPath((0.0, 0.0), text, size=10.0, prop=font).get_extents().width
+        assert real <= text_width(text, 10.0) + 0.5, text
 
 
 def test_the_same_model_gives_the_same_drawing():
