@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from unmeasured import apa
@@ -26,6 +26,7 @@ from unmeasured.diagram.picture import (
     Picture,
     View,
     coefficient,
+    cut,
     text_width,
     wrapped,
     wrapped_item,
@@ -39,8 +40,10 @@ Row = Mapping[Any, Any]
 Group = tuple[str, ...]
 
 _BOX = 20.0
+_LONGEST_LABEL = 90  # letters of a label that are drawn, up to the end of a word
 _RIM = 9.0
-_STRONGEST = 4  # indicators named in a latent that is drawn without them
+# Indicators named in a latent that is drawn without them: how many, on how many lines of how many letters.
+_STRONGEST, _MOST_NOTES, _WIDE_NOTE = 4, 4, 17
 
 
 # More variables than this, or more cross-loadings than variables, and the picture of all of them is no longer read.
@@ -53,6 +56,8 @@ _DIFFERS = "≠: differs between the groups of people by BIC."
 _MANY_PATHS = 250
 # Letters of a figure for print are at least so large, in points.
 _SMALLEST = 7.0
+_FEW = 8  # indicators named where a reader points at a latent
+_READ = 0.8  # a little smaller will do
 
 
 def picture_of(
@@ -64,6 +69,7 @@ def picture_of(
     min_path: float | None = None,
     width: float | None = None,
     pairs: bool = False,
+    labels: bool = False,
     marked: frozenset[tuple[str, str]] = frozenset(),
 ) -> Picture:
     """The path diagram of a result, laid out.
@@ -84,6 +90,8 @@ def picture_of(
         Points the picture should fit into with readable letters, where that is possible.
     pairs : bool
         Whether residual pairs are drawn, among the observed variables.
+    labels : bool
+        Whether observed variables are called by their labels in the file of the data, where they have one.
     marked : set of (str, str)
         Edges ``(cause, effect)`` that differ between groups of people: their labels end with ≠.
     """
@@ -104,7 +112,8 @@ def picture_of(
     # Without indicators there are no loadings to leave out, and a limit below all of them leaves out none.
     is_all = not parts.items or min_loading <= weakest
     pairs = pairs and parts.items and len(result.local_dependence) > 0
-    return _laid_out(result, parts.items, r2, 0.0 if is_all else min_loading, min_path, width, pairs, marked)
+    least = 0.0 if is_all else min_loading
+    return _laid_out(result, parts.items, r2, least, min_path, width, pairs, labels, marked)
 
 
 # Its layout takes longest: a report draws the same picture on its page and into its files.
@@ -117,9 +126,21 @@ def _laid_out(
     min_path: float,
     width: float | None,
     pairs: bool,
+    labels: bool,
     marked: frozenset[tuple[str, str]],
 ) -> Picture:
-    return _Parts(result, r2=r2, items=items, marked=marked).picture(min_loading, min_path, width, pairs)
+    made = partial(_Parts, result, r2=r2, items=items, marked=marked, by_label=labels)
+    picture = made().picture(min_loading, min_path, width, pairs)
+    if width is None or items or _shrunk(picture, width) >= _READ:
+        return picture
+    # In a narrow column the names of indicators would make everything else too small to read.
+    bare = made(notes=False).picture(min_loading, min_path, width, pairs)
+    return max(picture, bare, key=lambda p: _shrunk(p, width))
+
+
+def _shrunk(picture: Picture, width: float) -> float:
+    """The size of letters for print in a picture of that width, as a part of the smallest that can be read."""
+    return width * FONT / _SMALLEST / picture.width
 
 
 def shown_view(result: Result, view: View = "auto") -> View:
@@ -136,8 +157,19 @@ def shown_view(result: Result, view: View = "auto") -> View:
 class _Parts:
     """Nodes and edges of a result, not placed yet."""
 
-    def __init__(self, result: Result, *, r2: bool, items: bool, marked: frozenset[tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        result: Result,
+        *,
+        r2: bool,
+        items: bool,
+        marked: frozenset[tuple[str, str]],
+        notes: bool = True,
+        by_label: bool = False,
+    ) -> None:
         self.result = result
+        self.notes = notes
+        self.by_label = by_label
         self.marked = marked
         self.r2 = r2
         self.items = items
@@ -295,8 +327,9 @@ class _Parts:
         tall = FONT * LINE * len(lines) + LABEL_FONT * LINE * len(notes)
         # The smallest ellipse around a box has the square root of two as its ratio to it; short lines need less.
         grown = 1.18 if len(lines) + len(notes) < 3 else math.sqrt(2.0)
-        count = len(self.result.indicators[self.groups[k]])
-        children = f"{count} indicator{'s' * (count != 1)}" if count else ""
+        items = self.result.indicators[self.groups[k]]
+        named = f"{', '.join(items[:_FEW])}{' …' * (len(items) > _FEW)}"
+        children = f"{len(items)} indicator{'s' * (len(items) != 1)}: {named}" if items else ""
         explained = f"R² {explained}, explained by other latents" if explained else ""
         hint = "\n".join(filter(None, (name, children, explained)))
         width, height = max(62.0, grown * widest + 16.0), max(34.0, grown * tall + 12.0)
@@ -309,13 +342,18 @@ class _Parts:
 
     def _strongest(self, k: int) -> list[str]:
         """The strongest indicators of a group as lines of text, where they are not drawn."""
-        if self.items:
+        if self.items or not self.notes:
             return []
         of = sorted((e for e in self.loadings if e.colour == k), key=lambda e: (not e.main, -e.strength))
-        shown = [edge.target for edge in of[:_STRONGEST]]
-        if len(of) > len(shown):
-            shown[-1] += f" +{len(of) - len(shown)}"
-        return _filled(shown, 17)
+        # As many as there is space for: one long question, or four short names.
+        lines: list[str] = []
+        for count in range(min(_STRONGEST, len(of)), 0, -1):
+            shown = [self.shown(edge.target) for edge in of[:count]]
+            shown[-1] += f" +{len(of) - count}" if len(of) > count else ""
+            lines = _filled(shown, _WIDE_NOTE)
+            if len(lines) <= _MOST_NOTES:
+                break
+        return lines
 
     def _explained(self, name: str) -> str:
         r2 = self.result.r2
@@ -323,19 +361,20 @@ class _Parts:
 
     def _observed(self, name: str) -> Node:
         causes = [edge.source for edge in self.loadings if edge.target == name]
-        lines, explained = wrapped_item(name), self._explained(name)
+        lines, explained = wrapped_item(self.shown(name)), self._explained(name)
         notes = (f"R² {explained}",) if self.r2 and explained else ()
         role = self.result.graph.variables.role(name)
         what = f"loads on {', '.join(causes) if causes else 'no latent'}" if role == "observed" else role
         hint = [name, self.labels.get(name, ""), what]
         hint += [f"R² {explained}"] if explained else []
         widest = max(*(text_width(line) for line in lines), *(text_width(note, LABEL_FONT) for note in notes), 0.0)
+        ends = 5.0 * min(max(len(causes) - 1, 0), 2)  # several arrows may end at one side
         return Node(
             name,
             "observed",
             lines,
             max(34.0, widest + 14.0),
-            _BOX + FONT * LINE * (len(lines) - 1) + LABEL_FONT * LINE * len(notes),
+            _BOX + FONT * LINE * (len(lines) - 1) + LABEL_FONT * LINE * len(notes) + ends,
             colour=self.home.get(name, -1),
             shared=len(causes) > 1,
             home=group_name(self.groups[self.home[name]]) if name in self.home else "",
@@ -349,6 +388,10 @@ class _Parts:
         """What the file of the data says of its variables, where it says something."""
         return getattr(self.result.sem.sample, "labels", None) or {}
 
+    def shown(self, name: str) -> str:
+        """What a variable is called in the picture."""
+        return cut(self.labels.get(name) or name, _LONGEST_LABEL) if self.by_label else name
+
     @property
     def loose(self) -> list[Node]:
         """Observed variables without a latent cause; among latents alone, those that take part in paths."""
@@ -358,14 +401,18 @@ class _Parts:
 
 
 def _filled(words: Sequence[str], wide: int) -> list[str]:
-    """Words with commas between them, on lines of about that many letters."""
+    """Names with commas between them, on lines of about that many letters; long ones are broken where words end.
+
+    >>> _filled(["x1", "x2", "I feel used up at the end of the day"], 17)
+    ['x1, x2,', 'I feel used up at', 'the end of the', 'day']
+    """
     lines: list[str] = []
     for k, word in enumerate(words):
         word += "," * (k < len(words) - 1)
         if lines and len(lines[-1]) + 1 + len(word) <= wide:
             lines[-1] += f" {word}"
         else:
-            lines.append(word)
+            lines += wrapped(word, wide)
     return lines
 
 

@@ -457,6 +457,7 @@ class Result:
         min_path: float | None = None,
         width: float | Literal["column", "page"] | None = None,
         pairs: bool = False,
+        labels: bool = False,
         marked: Iterable[tuple[str, str]] = (),
     ) -> Drawing:
         """The path diagram as a matplotlib figure; ``savefig("diagram.pdf")`` writes SVG, PDF or PNG.
@@ -485,12 +486,14 @@ class Result:
             read. Left out: letters of 10 points.
         pairs : bool
             Whether residual pairs are drawn, as dotted lines with two heads between observed variables.
+        labels : bool
+            Whether observed variables are called by their labels in an SPSS or Stata file, where they have one.
         """
         # matplotlib takes a good part of a second to load, which those who want no picture need not wait for.
         from unmeasured.diagram.draw import draw
 
         options: dict[str, Any] = {"r2": r2, "min_loading": min_loading, "min_path": min_path}
-        options |= {"pairs": pairs, "marked": frozenset(marked)}
+        options |= {"pairs": pairs, "labels": labels, "marked": frozenset(marked)}
         if width is None:
             return draw(picture_of(self, view, **options), style=style)
         inches = _inches(width)

@@ -47,6 +47,7 @@ from unmeasured.diagram.picture import (
 _MARGIN = 14.0
 _APART = 9.0  # between two nodes of a column, at least
 _APART_LINES = 5.0  # between two lines, or a line and a node
+_PORTS = 10.0  # between the ends of lines at a node, where it is large enough
 _PART = 14.0  # between the indicators of two latents, in addition
 _GAP, _GAP_SHORT, _STEEPEST = 30.0, 9.0, 0.16  # between columns; beside labels; more where lines change much
 _RIM = 9.0  # from the frame of a group to its latents
@@ -443,7 +444,7 @@ class _Part:
         ports = {}
         for (c, side), entries in wanted.items():
             node, (long, wide) = self.cells[c].node, self.sizes[c]
-            step = min(7.0, 0.72 * wide / max(len(entries), 1))
+            step = min(_PORTS, 0.72 * wide / max(len(entries), 1))
             for k, (_, e) in enumerate(sorted(entries)):
                 off = step * (k - (len(entries) - 1) / 2)
                 reach = long / 2

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -149,8 +150,19 @@ def _advance(c: str) -> float:
     if c in "iljtfrI.,:;'|! ()":
         return 0.38
     if c in "mwMW@%":
-        return 0.95
+        return 0.98
+    if _is_wide(c):
+        return 1.1
     return 0.70 if c.isupper() else 0.63
+
+
+def _is_wide(c: str) -> bool:
+    """Whether a sign is as wide as two letters, as those of Chinese, Japanese and Korean are."""
+    return unicodedata.east_asian_width(c) in ("W", "F")
+
+
+def _letters(text: str) -> int:
+    return sum(1 + _is_wide(c) for c in text)
 
 
 def wrapped(text: str, wide: int = _WIDE_LATENT) -> tuple[str, ...]:
@@ -158,14 +170,18 @@ def wrapped(text: str, wide: int = _WIDE_LATENT) -> tuple[str, ...]:
 
     >>> wrapped("speed"), wrapped("emotional_exhaustion"), wrapped("How often do you feel tired at work?", 20)
     (('speed',), ('emotional_', 'exhaustion'), ('How often do you', 'feel tired at work?'))
+    >>> wrapped("仕事で疲れていますか", 12)
+    ('仕事で疲れて', 'いますか')
     """
-    if len(text) <= wide:
+    if _letters(text) <= wide:
         return (text,)
     # Words with the mark that ends them; a capital or a number after a small letter begins a word too.
     words = re.findall(r"[^\s_.\-/]*?(?:[\s_.\-/]+|(?<=[a-z])(?=[A-Z0-9])|$)", text)
+    # Wide signs are words of their own: a line may end at any of them.
+    words = [part for word in words for part in (word if any(map(_is_wide, word)) else (word,))]
     lines = [""]
     for word in filter(None, words):
-        if lines[-1] and len((lines[-1] + word).rstrip()) > wide:
+        if lines[-1] and _letters((lines[-1] + word).rstrip()) > wide:
             lines.append("")
         lines[-1] += word
     return tuple(line.strip() for line in lines if line.strip()) or (text,)

@@ -50,9 +50,9 @@ class Shared:
 
     sizes: Mapping[str, float]  # of each group
     highest: str  # the last step that holds
-    steps: tuple[Mapping[str, Any], ...]  # fit and change of each
-    differences: tuple[Mapping[str, Any], ...]  # parameters that differ by BIC, with the estimate in every group
-    means: tuple[Mapping[str, Any], ...]  # of latents, in all groups but the first
+    steps: tuple[Mapping[Any, Any], ...]  # fit and change of each
+    differences: tuple[Mapping[Any, Any], ...]  # parameters that differ by BIC, with the estimate in every group
+    means: tuple[Mapping[Any, Any], ...]  # of latents, in all groups but the first
     marked: tuple[tuple[str, str], ...]  # edges that differ
 
     @classmethod

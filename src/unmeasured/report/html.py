@@ -359,7 +359,7 @@ def _table_of(frame: pd.DataFrame) -> dict[str, Any] | None:
         ]
         for row in frame.itertuples(index=False)
     ]
-    return {"heads": [str(column).replace("_", " ") for column in frame], "rows": rows, "left": left}
+    return {"heads": [str(column) for column in frame], "rows": rows, "left": left}
 
 
 def _exact(exact: Result, answer: Result) -> dict[str, Any]:
@@ -414,12 +414,14 @@ def _probability(p: float) -> Cell:
 # The diagram ------------------------------------------------------------------------------------------------
 
 
-def _views(result: Result) -> list[tuple[View, str]]:
-    """The views there are, the one to begin with first."""
+def _views(result: Result) -> list[tuple[str, str]]:
+    """The views there are, the one to begin with first; with labels where the file of the data has any."""
     words: dict[View, str] = {"full": "All variables", "latents": "Latents only"}
     first = shown_view(result)
     order = [first, *(view for view in words if view != first)]
-    return [(view, words[view]) for view in order if view == "full" or result.graph.latents]
+    views: list[tuple[str, str]] = [(view, words[view]) for view in order if view == "full" or result.graph.latents]
+    labels = result.sem.sample.labels
+    return [*views, *([("labels", "With labels")] if any(labels.get(x) for x in result.graph.observed) else [])]
 
 
 def diagram_data(
@@ -432,8 +434,9 @@ def diagram_data(
     often = _frequencies(result, stability) if stability is not None else {}
     data: dict[str, Any] = {}
     for view, _ in _views(result):
-        everything = picture_of(result, view, min_loading=0.0, marked=marked)
-        picture = picture_of(result, view, marked=marked)
+        options: dict[str, Any] = {"view": "full", "labels": True} if view == "labels" else {"view": view}
+        everything = picture_of(result, **options, min_loading=0.0, marked=marked)
+        picture = picture_of(result, **options, marked=marked)
         whole = len(picture.edges) == len(everything.edges)
         data[view] = view_data(picture, often) | {
             "least": 0.0 if whole else 0.3,
@@ -441,7 +444,9 @@ def diagram_data(
             "all": None if whole else view_data(everything, often) | {"least": 0.0},
         }
     if len(result.local_dependence):
-        data["full"]["pairs"] = view_data(picture_of(result, "full", min_loading=0.0, pairs=True, marked=marked), often)
+        for view in [view for view in data if view != "latents"]:
+            picture = picture_of(result, "full", min_loading=0.0, pairs=True, labels=view == "labels", marked=marked)
+            data[view]["pairs"] = view_data(picture, often)
     if result.graph.latents:  # for narrow screens
         narrow = picture_of(result, "latents", width=_NARROW, marked=marked)
         total = {"least": 0.0, "total": len(narrow.edges), "all": None}

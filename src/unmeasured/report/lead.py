@@ -67,7 +67,7 @@ def _above(result: Result, above: Sequence[tuple[str, ...]]) -> str:
         return f"; {len(above)} more stand above these as their common causes"
     facets = result.graph.facets
     named = [f"{group[0]}, a common cause of {_and(facets[group[0]])}" for group in above]
-    return f"; above {'them stands' if len(above) == 1 else 'these stand'} {'; and '.join(named)}"
+    return f"; above them stand{'s' * (len(above) == 1)} {'; and '.join(named)}"
 
 
 def _called(result: Result, group: tuple[str, ...]) -> str:

@@ -231,12 +231,17 @@ class LGES(Search):
 
     @property
     def group_results_(self) -> dict[str, Result]:
-        """The answer with the estimates of each group of people, where ``fit`` was given groups."""
+        """The answer with the estimates of each group of people, where ``fit`` was given groups.
+
+        A latent points the same way in all of them: that of its strongest indicator in all rows.
+        """
         if not getattr(self, "_by_group", None):
             raise AttributeError("There are no groups of people: fit(rows, groups=...) searches several at once.")
         known = self.result_
+        strongest = known.loadings.assign(size=known.loadings["std"].abs()).sort_values("size")
+        heads = {**dict(zip(strongest["latent"], strongest["indicator"], strict=True)), **known.heads}
         return {
-            label: replace(known, sem=fit, findings=(), runners=(), robust=None)
+            label: replace(known, sem=fit, heads=heads, findings=(), runners=(), robust=None)
             for label, fit in self._by_group.items()
         }
 

@@ -231,7 +231,9 @@ def people():
         age = rng.uniform(18, 70, 300)
         work = 0.03 * (age - 40) + rng.normal(size=300)
         home = path * work + 0.8 * rng.normal(size=300)
-        items = np.column_stack([work] * 3 + [home] * 3) + 0.6 * rng.normal(size=(300, 6))
+        # A reversed item is the strongest in the second country only: the latent points the same way all the same.
+        noise = 0.6 * rng.normal(size=(300, 6)) * np.array([1, 1, 1, 1, 1.5 if country == 1 else 0.5, 1])
+        items = np.column_stack([work] * 3 + [home, -home, home]) + noise
         part = pd.DataFrame(items, columns=["w1", "w2", "w3", "h1", "h2", "h3"])
         part = part.assign(age=age, days=0.6 * home + rng.normal(size=300), country=country)
         parts.append(part.assign(q=rng.integers(1, 6, 300)))
@@ -279,6 +281,8 @@ def test_covariates_outcomes_and_groups_go_from_the_columns_into_the_search_and_
     ]  # fmt: skip
     assert path[-1] == "≠"
     assert (path[2][0] == "−") != (path[3][0] == "−")
+    signs = [{row[1][0]: row[k][0][0] == "−" for row in tables["Loadings of each group"]["rows"]} for k in (2, 3)]
+    assert signs[0] == signs[1]
     assert any("≠" in edge["label"] for edge in made.diagram()["full"]["edges"])
     # An edit keeps the roles: chi-square is that of the same model as text.
     latent = made.result.graph.latents[0]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 
 sys.path.append(str(Path(__file__).parent))
 import criteria
@@ -17,7 +20,8 @@ import unmeasured as um
 from unmeasured.answer import drawing
 from unmeasured.answer.drawing import picture_of
 from unmeasured.diagram.layout import layout
-from unmeasured.diagram.style import PALETTE
+from unmeasured.diagram.picture import Edge, Node, text_width
+from unmeasured.diagram.style import PALETTE, edge_paint, node_paint
 
 DOT = json.loads((Path(__file__).parents[2] / "oracle" / "dot_crossings.json").read_text())
 MODELS = dict(models.everyone())
@@ -117,6 +121,19 @@ def test_the_criteria_find_what_is_wrong():
     assert criteria.crossings(lines[:1] * 2) == 0
 
 
+def test_texts_are_as_wide_as_the_criteria_take_them_to_be():
+    """The widths of layouts and criteria ask no font; in the font that files are drawn with they are no smaller."""
+    font = FontProperties(family="DejaVu Sans")
+    texts = {"WWWW", "turnover_intention", "Überforderung", "I feel used up"}
+    for name in ("teacher_burnout_traits", "big_five", "large_60"):
+        picture = picture_of(MODELS[name](), "full", min_loading=0.0)
+        texts |= {line for node in picture.nodes for line in node.lines} | {edge.label for edge in picture.edges}
+        texts |= {key.text for key in picture.legend}
+    for text in texts - {""}:
+        real = TextPath((0.0, 0.0), text, size=10.0, prop=font).get_extents().width
+        assert real <= text_width(text, 10.0) + 0.5, text
+
+
 def test_the_same_model_gives_the_same_drawing():
     result = models.random(8)
     first = picture_of(result, "full")
@@ -151,3 +168,26 @@ def test_twelve_colours_differ_for_every_kind_of_colour_vision(kind):
     seen = np.array([lab(np.clip(np.array(VISION[kind]) @ linear(colour), 0, 1)) for colour in PALETTE])
     apart = np.linalg.norm(seen[:, None] - seen[None], axis=-1)[np.triu_indices(len(PALETTE), 1)]
     assert apart.min() > 15.0
+    # Borders are darker than the palette, and lines of weak loadings lighter.
+    drawn = [node_paint(Node("", "latent", (), 1.0, 1.0, colour=k), "colour").stroke for k in range(len(PALETTE))]
+    seen = np.array([lab(np.clip(np.array(VISION[kind]) @ linear(colour), 0, 1)) for colour in drawn])
+    apart = np.linalg.norm(seen[:, None] - seen[None], axis=-1)[np.triu_indices(len(PALETTE), 1)]
+    assert apart.min() > 12.0
+
+
+def luminance(colour):
+    return float(np.array([0.2126, 0.7152, 0.0722]) @ linear(colour))
+
+
+@pytest.mark.parametrize(("look", "sheet"), [("colour", "#FFFFFF"), ("print", "#FFFFFF"), ("dark", "#16181D")])
+def test_lines_and_borders_have_contrast_aa(look, sheet):
+    """WCAG 2.2, 1.4.11: what a picture is understood by has a contrast of 3 to 1 at least."""
+    strokes = []
+    for k in range(-1, len(PALETTE)):
+        strokes += [node_paint(Node("", kind, (), 1.0, 1.0, colour=k), look).stroke for kind in ("latent", "observed")]
+        for kind, strength, minus in product(("loading", "path", "pair"), (0.0, 0.5, 1.0), (False, True)):
+            edge = Edge("", "", kind, True, "", strength, negative=minus, colour=k)
+            strokes.append(edge_paint(edge, look).stroke)
+    for stroke in strokes:
+        low, high = sorted((luminance(stroke), luminance(sheet)))
+        assert (high + 0.05) / (low + 0.05) >= 3.0, stroke

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "diagram"))
+import models
 
 import unmeasured as um
 from browser import Browser, find, wait_for
@@ -105,6 +110,41 @@ def overlaps(browser):
 
 def test_nothing_overlaps_on_the_screen(browser):
     assert overlaps(browser) == 0
+
+
+def under_nodes(browser):
+    """Lines that pass under a node they do not touch, on the screen."""
+    return browser.run(
+        "(() => { const nodes = [...document.querySelectorAll('#diagram .node')].map((e) => [e.dataset.id,"
+        " e.querySelector('rect, ellipse').getBBox()]), found = [];"
+        " for (const e of document.querySelectorAll('#diagram .edge')) { const p = e.querySelector('.hit'),"
+        " n = p.getTotalLength(); for (let t = 0; t < n; t += 4) { const q = p.getPointAtLength(t);"
+        " for (const [id, b] of nodes) if (id !== e.dataset.source && id !== e.dataset.target && q.x > b.x + 1 &&"
+        " q.x < b.x + b.width - 1 && q.y > b.y + 1 && q.y < b.y + b.height - 1)"
+        " found.push([e.dataset.source, e.dataset.target, id]); } } return found; })()"
+    )
+
+
+def test_the_layout_follows_filters_and_residual_pairs(shared_browser, tmp_path):
+    """Whatever is hidden or shown, nothing overlaps and no line runs under a node it does not touch."""
+    for name in ("big_five_pairs", "teacher_burnout_traits"):
+        result = models.stored(name)
+        shared_browser.open(um.write_report(result, tmp_path / name))
+        edges, n_pairs = count(shared_browser, "#diagram .edge"), len(result.graph.pairs)
+        assert edges == len(result.loadings) + len(result.latent_paths)
+        for threshold in (0, 0.3, 0.6):
+            slide(shared_browser, "path-threshold", threshold)
+            slide(shared_browser, "threshold", threshold)
+            assert (overlaps(shared_browser), under_nodes(shared_browser)) == (0, [])
+            hidden = edges - count(shared_browser, "#diagram .edge")
+            assert (hidden > 0) == (threshold > 0)
+            if n_pairs:
+                shared_browser.click("#show-pairs")
+                assert count(shared_browser, "#diagram .edge") == edges - hidden + n_pairs
+                assert (overlaps(shared_browser), under_nodes(shared_browser)) == (0, [])
+                shared_browser.click("#show-pairs")
+        assert n_pairs or not count(shared_browser, "#show-pairs")
+    assert shared_browser.troubles() == []
 
 
 def test_a_latent_can_be_dragged_with_its_indicators_and_arrows_follow(browser):
@@ -221,10 +261,26 @@ def test_text_has_contrast_aa_in_light_and_dark(browser, page, scheme):
     browser.open(page)
     sheet = browser.run("getComputedStyle(document.body).backgroundColor")
     assert (luminance(sheet) < 0.1) == (scheme == "dark")
-    for selector in ("body", ".caption", "summary", ".facts dt", ".card small"):
-        ink = browser.run(f"getComputedStyle(document.querySelector('{selector}')).color")
-        low, high = sorted((luminance(ink), luminance(sheet)))
-        assert (high + 0.05) / (low + 0.05) >= 4.5, selector
+    # Every text of the page, folded ones too, on what is behind it; pressed buttons have a colour of their own.
+    texts = browser.run(
+        "(() => { document.querySelectorAll('details').forEach((d) => { d.open = true; });"
+        " const found = {}; for (const e of document.querySelectorAll('body *')) {"
+        " if (e.closest('script, svg, #tip')) continue;"
+        " if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) continue;"
+        " let back = e; while (back !== document.body &&"
+        " getComputedStyle(back).backgroundColor === 'rgba(0, 0, 0, 0)') back = back.parentElement;"
+        " const pair = [getComputedStyle(e).color, getComputedStyle(back).backgroundColor];"
+        " found[pair.join()] = [...pair, e.outerHTML.slice(0, 60)]; } return Object.values(found); })()"
+    )
+    assert len(texts) >= 4
+    charts = "[...document.querySelectorAll('.chart text')].map((e) => [getComputedStyle(e).fill, '%s', e.textContent])"
+    labels = (
+        "[...document.querySelectorAll('#diagram .label')].map((e) => [getComputedStyle(e.querySelector('text')).fill,"
+    )
+    labels += " getComputedStyle(e.querySelector('rect')).fill, e.textContent])"
+    for ink, back, what in [*texts, *browser.run(charts % sheet), *browser.run(labels)]:
+        low, high = sorted((luminance(ink), luminance(back)))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, what
     fills = browser.run(
         "[...document.querySelectorAll('#diagram .node ellipse, #diagram .node rect')].map((e) =>"
         " [getComputedStyle(e).fill, getComputedStyle(e.parentNode.querySelector('text')).fill])"

@@ -5,19 +5,27 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+sys.path.append(str(Path(__file__).parents[1] / "diagram"))
+import models
+
 import unmeasured as um
+from unmeasured.answer.drawing import picture_of
 from unmeasured.levels import Level
 from unmeasured.remarks import distrust
 from unmeasured.report.charts import heat_map, largest_residuals, residual_correlations, step_charts
+from unmeasured.report.groups import Shared
 from unmeasured.report.html import html_page
+from unmeasured.report.lead import lead
 from unmeasured.report.run import About, Run, exact_answer, run_of
 from unmeasured.report.write import write_run
 from unmeasured.search.trace import Step, Trace
@@ -139,6 +147,7 @@ def test_steps_become_a_chart_for_each_phase():
     (chart,) = step_charts(trace)
     assert chart[0] == "one"
     root = ET.fromstring(chart[1])
+    assert root.get("aria-label") == "Score by step: from -9.0000 to -8.0000 in 2 steps, 1 of them accepted."
     looks = [element.get("class") for element in root.iter() if element.tag.endswith("circle")]
     assert looks == ["kept", "refused"]
     (line,) = [element for element in root.iter() if element.tag.endswith("polyline")]
@@ -196,8 +205,63 @@ def test_what_was_wrong_with_the_page_stays_away(run):
     page = html_page(run)
     for words in ("print(result.check)", "in the table above", "Samples</dt>"):
         assert words not in page
-    assert page.count('aria-label="Score by step') == 1
+    assert page.count('aria-label="Score by step') <= 1
     assert "prefers-color-scheme: dark" in page
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: models.hierarchy(2), "; above them stand"),
+        (lambda: models.roles(1), "of the covariates, "),
+        (lambda: models.stored("teacher_burnout_traits"), "a common cause of L2, L5, L7, L8 and L9"),
+        (lambda: models.random(0), "are not linked with one another"),
+    ],
+)
+def test_the_lead_is_three_sentences_whatever_was_found(make, words):
+    result = make()
+    sentences = lead(result, "500 observations")
+    assert len(sentences) == 3
+    assert all(re.fullmatch(r"[A-Z0-9].*[^.]\.", sentence) for sentence in sentences)
+    assert words in " ".join(sentences)
+    first = result.rename({result.graph.latents[0]: "burnout"})
+    assert "burnout (" not in " ".join(lead(first, "500 observations"))  # a name speaks for itself
+
+
+def test_the_lead_of_one_latent_says_what_shows_it():
+    dag = um.DAG.from_edges([("L", x) for x in "abcd"], latents=["L"])
+    result = models.drawn_from(dag)
+    strongest = result.loadings.loc[result.loadings["std"].abs().idxmax(), "indicator"]
+    assert f"It shows most clearly in {strongest} (loading " in lead(result, "500 observations")[1]
+
+
+def test_groups_of_people_have_a_section_that_is_kept():
+    rng = np.random.default_rng(3)
+    group = np.repeat(["control", "treated"], 300)
+    calm = rng.normal(size=600)
+    sleep = np.where(group == "treated", 0.9, 0.2) * calm + rng.normal(0, 0.8, 600)
+    values = np.column_stack([calm] * 3 + [sleep] * 3) + rng.normal(0, 0.6, (600, 6))
+    rows = pd.DataFrame(values, columns=["c1", "c2", "c3", "s1", "s2", "s3"])
+    search = um.LGES().fit(rows.assign(group=group), groups="group")
+    found = Shared.of(search.invariance_)
+    assert set(map(frozenset, found.marked)) == {frozenset(search.graph_.latents)}
+    run = replace(run_of(search), shared=found).rename({search.graph_.latents[0]: "<i>Calm"})
+    page = html_page(run)
+    assert 'id="people"' in page
+    assert "control (300), treated (300)" in page
+    assert "The groups control and treated share" in page
+    assert "≠" in page
+    assert "<i>Calm" not in page
+    (row,) = run.shared.differences
+    told = search.invariance_.fits["configural"].parameters
+    for label, value in zip(("control", "treated"), row["estimates"]):
+        assert value == float(told[(told["op"] == "~") & (told["group"] == label)]["est"].iloc[0])
+    again = Run.from_json(run.to_json())
+    assert html_page(again) == page
+    record = json.loads(run.to_json())
+    record["run"]["groups"]["highest"] = "nonsense"
+    with pytest.raises(um.UnmeasuredError, match='"run" of this result is damaged'):
+        Run.from_json(json.dumps(record))
 
 
 def test_rows_behind_a_smaller_n_are_named(search):
@@ -218,11 +282,18 @@ def test_labels_of_a_file_stand_beside_its_items_and_propose_names(tmp_path):
         page = html_page(Run(result))
         assert "I wake up tired" in page
         assert "q2\\nI wake up tired" in page  # in the hint of the diagram, as JSON
+        assert 'data-view="labels"' in page
+        drawn = {line for node in picture_of(result, labels=True).nodes for line in node.lines}
+        assert drawn == {"L1", *asked}
 
 
 def test_one_name_for_a_latent_everywhere(search):
     result = replace(search.result_, remarks=("L1 and L12 are odd.",)).rename({"L1": "Questions"})
     assert result.remarks == ("Questions and L12 are odd.",)
+    page = html_page(Run(search.result_.rename()))
+    shown = page[: page.index("<script>")]
+    assert re.search(r"\bL[1-3]\b", shown) is None
+    assert '<button type="button">AverageQus_Par</button>' in shown  # a heading of the effects
 
 
 def test_levels_effects_and_more_are_shown_where_a_result_has_them(search):

@@ -59,7 +59,6 @@ const drawDiagram = (data) => {
   $("views").hidden = Object.keys(data).length < 2;
   $("pairs-switch").hidden = !data.full?.pairs;
   $("frequency-label").hidden = !state.result.has_stability || state.result.is_edited;
-  $("differs").hidden = !state.result.has_groups || state.result.is_edited;
   if (diagram) diagram.show(data);
   else {
     diagram = unmeasuredDiagram($("diagram"), $("stage"), $("tip"), data);
@@ -142,7 +141,7 @@ export const drawResult = (now, asking, where) => {
   $("stopped").textContent = state.result.stopped;
   $("stopped").hidden = !state.result.stopped;
   $("is-edited").hidden = !state.result.is_edited;
-  const now = JSON.stringify([state.name, state.result.indices]);
-  if (now !== found) [found, part, level] = [now, "diagram", null]; // another answer
+  const answer = JSON.stringify([state.name, state.result.indices]);
+  if (answer !== found) [found, part, level] = [answer, "diagram", null]; // another answer
   drawPart();
 };

@@ -148,7 +148,7 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
     const where = new Map();
     for (const [port, entries] of ports) {
       const [k, side] = port.split(" ").map(Number), slot = grid.slots[k], node = nodes.get(slot.node);
-      const step = Math.min(7, (0.72 * slot.wide) / entries.length);
+      const step = Math.min(10, (0.72 * slot.wide) / entries.length);
       entries.sort((a, b) => a[0] - b[0]).forEach(([, name], i) => {
         const off = step * (i - (entries.length - 1) / 2);
         const reach = (slot.long / 2) * (node.kind === "latent" ? Math.sqrt(Math.max(1 - (2 * off / slot.wide) ** 2, 0)) : 1);
@@ -439,7 +439,7 @@ const unmeasuredTools = (diagram, root = document) => {
   });
   const pairs = find("show-pairs");
   if (pairs) pairs.addEventListener("click", () => {
-    if (!diagram.state.pairs && diagram.state.view !== "full") choose("view", "full"); // there are no items among latents alone
+    if (!diagram.state.pairs && diagram.state.view === "latents") choose("view", "full"); // which have no items
     diagram.set({ pairs: !diagram.state.pairs });
     pairs.setAttribute("aria-pressed", diagram.state.pairs);
   });
