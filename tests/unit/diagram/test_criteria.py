@@ -125,7 +125,7 @@ def test_texts_are_as_wide_as_the_criteria_take_them_to_be():
     """The widths of layouts and criteria ask no font; in the font that files are drawn with they are no smaller."""
     font = FontProperties(family="DejaVu Sans")
     texts = {"WWWW", "turnover_intention", "Überforderung", "I feel used up"}
-    for name in ("teacher_burnout_traits", "big_five", "large_60"):
+    for name in ("teacher_burnout_traits", "random_5"):
         picture = picture_of(MODELS[name](), "full", min_loading=0.0)
         texts |= {line for node in picture.nodes for line in node.lines} | {edge.label for edge in picture.edges}
         texts |= {key.text for key in picture.legend}
