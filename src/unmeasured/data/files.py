@@ -122,12 +122,11 @@ def read(
         if found is not None:
             return found if columns is None else found.select(columns)
         if blocks:
-            read(
-                path, separator=separator, encoding=encoding, header=header, blocks=False
-            )  # which may say what is wrong
+            # Read whole, it may say what is wrong with it.
+            read(path, separator=separator, encoding=encoding, header=header, blocks=False)
             raise DataError(
-                f"{path.name!r} cannot be read in blocks: a column has no name, or a row has more values than there are "
-                "names. Leave blocks= out."
+                f"{path.name!r} cannot be read in blocks: a column has no name, or a row has more values than there "
+                "are names. Leave blocks= out."
             )
     elif blocks:
         raise DataError(f"Only Parquet and text files are read in blocks; {path.name!r} is neither. Leave blocks= out.")

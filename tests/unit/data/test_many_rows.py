@@ -189,7 +189,7 @@ def test_text_that_blocks_would_misread_is_refused(tmp_path):
     path.write_text("a,b\n1,2,3\n2,5,6\n")  # row names as R writes them
     with pytest.raises(um.DataError, match="cannot be read in blocks"):
         um.read(path, blocks=True)
-    path.write_text("a b\n1 2\n" * 1 + "1 2\n" * 200 + "1 2 3\n")
+    path.write_text("a b\n" + "1 2\n" * 200 + "1 2 3\n")
     with pytest.raises(um.DataError, match="Expected 2 fields"):
         um.read(path, blocks=True, columns=["a"]).read()
     path.write_bytes("a,b\n1,ä\n".encode("latin-1"))
