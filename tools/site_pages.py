@@ -73,7 +73,7 @@ PAGES = {
 # Every public name of the package stands on one of these pages; a test compares them with `unmeasured.__all__`.
 REFERENCE = {
     "search": ("The search", "LGES Knowledge ExactSearch estimate_cost Cost count_gnfm use_device"),
-    "data": ("Data", "read read_matrix as_sample Sample check Check split_rows datasets"),
+    "data": ("Data", "read read_matrix Table as_sample Sample check Check split_rows datasets"),
     "answer": (
         "Answers, reports and articles",
         "Result compare_models ModelComparison write_report publication Publication",

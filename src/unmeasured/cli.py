@@ -245,6 +245,7 @@ def discover(
 
     Example: unmeasured discover answers.csv --columns 'q*' --covariates age,female --outcomes sick_days --out report
     """
+    _announce(f"Reading {file.name} ...", quiet or as_json)
     from unmeasured.report.groups import Shared
     from unmeasured.report.run import About
 
@@ -514,12 +515,13 @@ def demo(
 
     Example: unmeasured demo multitasking
     """
+    silent = quiet or as_json
+    _announce(f"Loading {data} ...", silent)
     from unmeasured.report.run import About, Comparison
     from unmeasured.report.screen import screen
     from unmeasured.report.write import write_run
 
     dataset = um.datasets.load(data)
-    silent = quiet or as_json
     head = f"{dataset.title}: {len(dataset.names)} variables, N = {dataset.n_samples}\nSource: {dataset.source}\n"
     _say(head, silent)
     sample = um.as_sample(cov=dataset.frame(), n_samples=dataset.n_samples)
@@ -1031,6 +1033,12 @@ def _text(path: Path) -> str:
 def _say(text: str, quiet: bool) -> None:
     if not quiet:
         typer.echo(text)
+
+
+def _announce(text: str, quiet: bool) -> None:
+    """Say what comes next, before the libraries for it are loaded: for people who watch, not for logs."""
+    if not quiet and sys.stderr.isatty():
+        typer.echo(text, err=True)
 
 
 def _command() -> str:

@@ -9,7 +9,16 @@ import pytest
 
 import unmeasured as um
 
-HEAVY = ("numpy", "pandas", "scipy", "numba", "sklearn", "matplotlib", "networkx", "joblib")
+HEAVY = (
+    "numpy", "pandas", "scipy", "numba", "llvmlite", "sklearn", "matplotlib", "networkx", "joblib", "jinja2", "tqdm",
+    "threadpoolctl", "narwhals", "polars", "pyarrow", "pyreadstat", "openpyxl", "docx", "dask", "distributed", "torch",
+    "starlette", "uvicorn", "causallearn", "semopy", "statsmodels", "igraph",
+)  # fmt: skip
+# What a search of a matrix has no use for.
+UNUSED = (
+    "matplotlib", "jinja2", "polars", "pyreadstat", "openpyxl", "docx", "dask", "distributed",
+    "torch", "starlette", "uvicorn", "causallearn", "semopy", "statsmodels", "igraph",
+)  # fmt: skip
 
 
 def loaded_by(code):
@@ -33,7 +42,23 @@ def test_help_loads_nothing(arguments):
 
 
 def test_the_search_loads_no_pictures():
-    assert "matplotlib" not in loaded_by("import unmeasured as um; um.LGES, um.Result, um.fit")
+    assert not set(UNUSED) & set(loaded_by("import unmeasured as um; um.LGES, um.Result, um.fit, um.read"))
+
+
+def test_compiling_is_announced_only_where_nothing_is_on_disk(caplog, monkeypatch):
+    from unmeasured.search.warm import are_on_disk, compile_kernels
+    from unmeasured.sem import batch, solve
+
+    compile_kernels()
+    assert are_on_disk()
+    same, other = batch._build_score(batch._version()), batch._build_score(batch._version() + 1)
+    for function, words in [(same, []), (other, ["compiling its numeric kernels"])]:
+        caplog.clear()
+        monkeypatch.setattr(solve, "_ready", False)
+        monkeypatch.setattr(batch, "score_batch", function)
+        with solve.compilation_announced():
+            pass
+        assert [record.getMessage()[12:41] for record in caplog.records] == words
 
 
 def test_every_public_name_is_there_and_listed():

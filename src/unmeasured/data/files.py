@@ -121,6 +121,13 @@ def read(
         found = _table(path, ending, separator, encoding, header, is_asked=blocks is True)
         if found is not None:
             return found if columns is None else found.select(columns)
+        if blocks:
+            # Read whole, it may say what is wrong with it.
+            read(path, separator=separator, encoding=encoding, header=header, blocks=False)
+            raise DataError(
+                f"{path.name!r} cannot be read in blocks: a column has no name, or a row has more values than there "
+                "are names. Leave blocks= out."
+            )
     elif blocks:
         raise DataError(f"Only Parquet and text files are read in blocks; {path.name!r} is neither. Leave blocks= out.")
     if ending in _STATISTICS:
@@ -311,7 +318,7 @@ def _table(
     if layout is None or "" in layout.names or len(layout.names) != len(set(layout.names)):
         return None  # what reads it whole knows of row names, and says what is wrong
     rows = text.splitlines()[1:] if is_whole else text.splitlines()[1:-1]
-    if any(len(row.split(layout.options["sep"])) > len(layout.names) for row in rows[:100]):
+    if any(len(re.split(layout.options["sep"], row.strip())) > len(layout.names) for row in rows[:100]):
         return None
     known = tuple(layout.names)
     options = {**layout.options, "header": None, "skiprows": 1 if layout.is_named else 0, "encoding": encoding}

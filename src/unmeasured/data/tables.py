@@ -168,8 +168,8 @@ class Table:
             raise DataError(f"{part.path.name!r} could not be read: {error}.") from None
 
     def _text_blocks(self, path: Path) -> Iterator[pd.DataFrame]:
-        used = [self.known.index(name) for name in self.chosen]
-        options = {**self.options, "usecols": sorted(used), "names": list(self.known), "low_memory": False}
+        # All columns, though some are wanted: told which, pandas passes over what lines have too much.
+        options = {**self.options, "names": list(self.known), "low_memory": False}
         try:
             with pd.read_csv(path, chunksize=_ROWS, **options) as reader:
                 for block in reader:

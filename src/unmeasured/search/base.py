@@ -270,8 +270,8 @@ def _refuse_other_tables(X: Any, least: int = 2) -> None:
     if any(getattr(dtype, "kind", "") == "c" for dtype in dtypes):
         raise DataError("Complex data not supported: variables are real numbers. Pass their real and imaginary parts.")
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    if len(shape) != 2:
-        return  # who reads it says what a table is
+    if len(shape) != 2 or not all(isinstance(k, Integral) for k in shape):
+        return  # who reads it says what a table is; a Dask data frame does not know its rows yet
     # The words of these two are scikit-learn's, which its users know and its checks look for.
     if shape[0] < least:
         rows = "a table without rows" if shape[0] == 0 else "one row"

@@ -84,8 +84,10 @@ def predict(
     """Fill the arrays of :class:`Predictions`."""
     m, n = Loading.shape
     W = np.empty((m, m))
-    W[:] = Phi
     for i in range(m):
+        # By element, here and below: assigning a whole array takes seconds to compile.
+        for k in range(m):
+            W[i, k] = Phi[i, k]
         W[i, i] += 1e-6  # latents have unit variance here; this stands for one whose noise has vanished
     invert(W)
     for i in range(m):
@@ -93,7 +95,9 @@ def predict(
             for j in range(n):
                 W[i, k] += Loading[i, j] * Loading[k, j] / noise[j]
             W[k, i] = W[i, k]
-    V[:] = W
+    for i in range(m):
+        for k in range(m):
+            V[i, k] = W[i, k]
     invert(V)
     for j in range(n):
         for i in range(m):
@@ -331,9 +335,9 @@ def best_parents(
     # First the present parents, whole or with one dropped, then no group to begin with, then the best single ones; each
     # as they are (a = -1) or with one group more.
     for case in range(G + 2 + min(n_partners, G)):
-        base[:] = False
+        for g in range(G):
+            base[g] = case <= G and current[g]
         if case <= G:
-            base[:] = current
             if case > 0:
                 if not base[case - 1]:
                     continue
@@ -345,9 +349,8 @@ def best_parents(
         for a in range(-1, G):
             if a >= 0 and base[a]:
                 continue
-            trial[:] = base
-            if a >= 0:
-                trial[a] = True
+            for g in range(G):
+                trial[g] = base[g] or g == a
             value = worth(trial, first, moment, cross, V, variance, n_samples, penalties, A, b)
             if case == 0 and a < 0:
                 now = value
@@ -355,7 +358,8 @@ def best_parents(
                 alone[a] = value
             if value > top:
                 top = value
-                best[:] = trial
+                for g in range(G):
+                    best[g] = trial[g]
     return float(top - now)
 
 

@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 # Directions in which the scaled information is below this carry no information: not identified.
 NO_INFORMATION = 1e-9
-# With so many parameters, and so much information on each given the others, nothing else is looked at.
-MANY_PARAMETERS, _CLEARLY_IDENTIFIED = 300, 1e-4
+# Where there is so much information on each parameter given the others, nothing else is looked at.
+_CLEARLY_IDENTIFIED = 1e-4
+# A fit of so many parameters that was stopped has no standard errors.
+MANY_PARAMETERS = 300
 
 
-def large_inverse_root(H: Floats) -> Floats | None:
-    """A root R (p, p) of the inverse of a large information matrix, ``R R' = H^-1``; None where that is not safe.
+def plain_inverse_root(H: Floats) -> Floats | None:
+    """A root R (p, p) of the inverse of an information matrix of unit diagonal, ``R R' = H^-1``.
 
-    Eigenvalues, which tell what is not identified, take ten times as long, which matters with thousands of parameters.
+    None where some parameter may not be identified: eigenvalues tell, and take ten times as long.
     """
-    if len(H) < MANY_PARAMETERS:
+    if not len(H):
         return None
     try:
         L = np.linalg.cholesky(H)
@@ -47,7 +49,7 @@ def covariance_root(fit: Fit) -> tuple[Floats, Floats]:
     unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
     # In a population the estimates are exact.
     spread = 0.0 if math.isinf(fit.sample.n) else math.sqrt(2.0 / fit.sample.n)
-    if fit.robust is None and (inverse := large_inverse_root(H * np.outer(unit, unit))) is not None:
+    if fit.robust is None and (inverse := plain_inverse_root(H * np.outer(unit, unit))) is not None:
         return unit[:, None] * inverse * spread, np.zeros((len(H), 0))
     value, vector = np.linalg.eigh(H * np.outer(unit, unit))
     blind: Bools = value < NO_INFORMATION * max(float(value[-1]) if len(value) else 1.0, 1.0)

@@ -28,7 +28,7 @@ from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem import effects, indices, kernels, local_fit, scoring
 from unmeasured.sem.defined import Labelled, defined_rows
-from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, delta_errors, large_inverse_root
+from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, delta_errors, plain_inverse_root
 from unmeasured.sem.dimension import Dimension, dimension
 from unmeasured.sem.finish import first_indicators_positive, refined
 from unmeasured.sem.measures import Measures, Robust
@@ -547,7 +547,7 @@ class Fit(Measures):
         if not p or not np.isfinite(H).all() or self.is_cut_short:
             return np.full(p, np.nan), np.full(p, self.is_cut_short)
         unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
-        root = large_inverse_root(H * np.outer(unit, unit)) if self.robust is None else None
+        root = plain_inverse_root(H * np.outer(unit, unit)) if self.robust is None else None
         if root is not None:
             errors = np.sqrt((root**2).sum(axis=1) * 2.0 / self.sample.n) * unit
             return errors * self.problem.pattern.unit(self.problem.scale), np.ones(p, dtype=bool)

@@ -90,7 +90,7 @@ def ordered(function: Function) -> Function:
 def is_ready(function: Callable[..., Any]) -> bool:
     """Whether a function is compiled, or its machine code is on disk: for this code, this numba and this processor.
 
-    >>> is_ready(compiled(lambda x: x + 1))
+    >>> is_ready(numba.njit(lambda x: x + 1))  # neither
     False
     """
     dispatcher: Any = function
@@ -338,8 +338,9 @@ def fill_tables(
     for a in range(n):
         for c in range(n):
             K[a, c] = P[a, c]
-    product(P, S, PS, 0)
-    product(PS, P, Q, 0)
+    first = n - n  # zero, but no literal: numba would compile the product for that number as well
+    product(P, S, PS, first)
+    product(PS, P, Q, first)
     for a in range(n, r):
         node = row[a]
         for c in range(n):

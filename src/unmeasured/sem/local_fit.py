@@ -24,7 +24,7 @@ import pandas as pd
 
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.errors import UnmeasuredError, listing
-from unmeasured.sem.delta import NO_INFORMATION, large_inverse_root
+from unmeasured.sem.delta import NO_INFORMATION, plain_inverse_root
 from unmeasured.sem.parameters import Model, Operator, Parameter
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def inverse_root(H: Floats) -> Floats:
     if not len(H):
         return np.zeros((0, 0))
     unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
-    if (root := large_inverse_root(H * np.outer(unit, unit))) is not None:
+    if (root := plain_inverse_root(H * np.outer(unit, unit))) is not None:
         return unit[:, None] * root
     value, vector = np.linalg.eigh(H * np.outer(unit, unit))
     keep: Bools = value >= NO_INFORMATION * max(float(value[-1]), 1.0)

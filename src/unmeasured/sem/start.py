@@ -146,13 +146,13 @@ def composites(S: Floats, noise: Floats, d: int, observed: Ints, source: Ints, t
     placed = np.zeros(d, dtype=np.bool_)
     for _ in range(d):
         # The purest cluster first: later ones look at what the earlier leave.
-        best, best_purity = -1, -1.0
+        best, best_purity = d, -1.0  # no literal: numba would compile what it is passed to for that number as well
         for i in range(d):
             if leader[i] == i and not placed[i]:
                 purity = min(pure[i], size[i] + 1) / size[i]
                 if purity > best_purity:
                     best, best_purity = i, purity
-        if best < 0:
+        if best == d:
             break
         place_cluster(S, noise, measures, n_parents, leader, best, size[best], pure[best], placed, W)
 

@@ -184,6 +184,19 @@ def test_text_in_blocks_is_read_as_ever(tmp_path, text, options):
     pd.testing.assert_frame_equal(table.read(), um.read(path, **options), check_dtype=False)
 
 
+def test_text_that_blocks_would_misread_is_refused(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1,2,3\n2,5,6\n")  # row names as R writes them
+    with pytest.raises(um.DataError, match="cannot be read in blocks"):
+        um.read(path, blocks=True)
+    path.write_text("a b\n" + "1 2\n" * 200 + "1 2 3\n")
+    with pytest.raises(um.DataError, match="Expected 2 fields"):
+        um.read(path, blocks=True, columns=["a"]).read()
+    path.write_bytes("a,b\n1,ä\n".encode("latin-1"))
+    with pytest.raises(um.DataError, match="not text in utf-8"):
+        um.read(path, blocks=True)
+
+
 def test_the_command_reads_folders(folder, capsys, monkeypatch, tmp_path):
     path, _ = folder
     monkeypatch.setattr("sys.argv", ["unmeasured", "discover", str(path), "--out", str(tmp_path / "out"), "--quiet"])
@@ -233,7 +246,11 @@ def test_a_cluster_counts_the_same_when_a_worker_is_killed(tmp_path, monkeypatch
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        assert_same(um.as_sample(dd.from_pandas(rows, npartitions=5), cor="auto"), alone)
+        spread = dd.from_pandas(rows, npartitions=5)
+        assert_same(um.as_sample(spread, cor="auto"), alone)
+        assert um.LGES(cor="auto").fit(spread).graph_ == um.LGES().fit(alone).graph_
+        with pytest.raises(um.DataError, match=r"Ranks.*X.compute\(\)"):
+            um.as_sample(spread, cor="spearman-normal")
         victims = list(client.run(os.getpid).values())
         begun = tmp_path / "begun"
 
