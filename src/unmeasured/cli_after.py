@@ -12,7 +12,6 @@ from unmeasured import apa, cli
 from unmeasured.cli import (
     ColumnsOption,
     ExcludeOption,
-    FileArgument,
     HeaderOption,
     JsonOption,
     ModelArgument,
@@ -20,6 +19,7 @@ from unmeasured.cli import (
     QuietOption,
     ResultArgument,
     ReverseOption,
+    RowsArgument,
     SheetOption,
 )
 from unmeasured.files import csv_text, write_csv
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@cli.app.command("scores")
+@cli.app.command("scores", short_help="Factor scores for each row of a file.")
 def scores(
     model: ModelArgument,
-    file: FileArgument,
+    file: RowsArgument,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A CSV file; without one, the screen.")] = None,
     method: Annotated[str, typer.Option(help="regression or bartlett.")] = "regression",
     errors: Annotated[bool, typer.Option("--errors", help="Add standard errors.")] = False,
@@ -41,7 +41,7 @@ def scores(
     standardise: Annotated[
         bool,
         typer.Option(
-            "--standardise", help="For a model of a matrix: put rows on its scale by their own means and deviations."
+            "--standardise", help="For a model of a matrix: standardise the rows by their own means and deviations."
         ),
     ] = False,
     columns: ColumnsOption = None,
@@ -52,7 +52,7 @@ def scores(
     sheet: SheetOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Where each row stands on each latent: factor scores, one line for each row of the file, in its order.
+    """Factor scores: where each row stands on each latent, one line for each row of the file, in its order.
 
     A model in lavaan text is fitted to the file first; a result.json is taken as it is, and --na and --reverse are
     those of its run unless they are given.
@@ -90,7 +90,7 @@ def scores(
     cli._say(f"{len(table)} rows: {out}. Correlation of the scores with their latents (determinacy): {told}.", quiet)
 
 
-@cli.app.command("effects")
+@cli.app.command("effects", short_help="How strongly latents affect one another.")
 def effects(
     result: ResultArgument,
     cause: Annotated[str | None, typer.Option(help="Effects of this variable.")] = None,
@@ -102,7 +102,7 @@ def effects(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A CSV file for the table.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """How strongly latents affect one another, in every graph that the data cannot tell apart.
+    """How strongly latents affect one another, in all graphs that fit equally well.
 
     One number where all graphs of the class agree; else all possible values, and the edge whose direction would decide.
 
@@ -128,7 +128,7 @@ def effects(
 @cli.app.command("diagnose")
 def diagnose(
     result: ResultArgument,
-    most: Annotated[int, typer.Option(min=1, help="Rows of each table, the largest.")] = 10,
+    most: Annotated[int, typer.Option(min=1, help="The number of rows in each table: the largest values.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """What a model misses, and how well its latents are measured.
