@@ -826,6 +826,7 @@ def export_result(
     if to not in _EXPORTS:
         hint = nearest(to, _EXPORTS) or "."
         raise um.UnmeasuredError(f"There is no export {to!r}{hint} There are {listing(_EXPORTS, 20)}.")
+    _refuse_overwriting(out, result)
     if data and to != "r":
         raise um.UnmeasuredError(f"--data is for --to r, whose script reads the rows; --to {to} does not use it.")
     if to in _PUBLISHED:
@@ -1038,6 +1039,15 @@ def _text(path: Path) -> str:
         raise um.DataError(f"There is no file {str(path)!r}.") from None
     except UnicodeDecodeError:
         raise um.DataError(f"{str(path)!r} is not text in UTF-8.") from None
+
+
+def _refuse_overwriting(out: Path | None, *read: Path) -> None:
+    """A command does not write over a file that it reads."""
+    for file in read:
+        if out is not None and out.exists() and file.exists() and out.samefile(file):
+            raise um.UnmeasuredError(
+                f"--out {str(out)!r} is a file that is read, which would be lost. Give another name."
+            )
 
 
 def _say(text: str, quiet: bool) -> None:

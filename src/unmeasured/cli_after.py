@@ -61,6 +61,7 @@ def scores(
     """
     from unmeasured.data.prepare import chosen_columns
 
+    cli._refuse_overwriting(out, file, model)
     asked = cli._model(model)
     how = cli.Preparing.of(exclude, na, reverse, sheet, [model])
     made = cli._table(file, columns, None, header, how, models=[asked])
@@ -82,8 +83,6 @@ def scores(
     if out is None:
         typer.echo(csv_text(table, float_format="%.6g").rstrip("\n"))
         return
-    if out.exists() and out.samefile(file):
-        raise um.UnmeasuredError(f"--out {str(out)!r} is the file of the rows, which would be lost. Give another name.")
     write_csv(out, table)
     sure = fit.determinacy(method)["determinacy"]  # type: ignore[arg-type]
     told = ", ".join(f"{name} {value:.2f}" for name, value in sure.items())
@@ -110,6 +109,7 @@ def effects(
     """
     from unmeasured.answer.effects import class_effects
 
+    cli._refuse_overwriting(out, result)
     found = cli._run(result).result
     if member:
         table = found.fit.effects(cause, effect, level=level)
