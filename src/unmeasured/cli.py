@@ -43,7 +43,8 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    epilog="Exit codes: 0 done; 1 done, but not an answer to rely on; 2 a mistake in what was asked; 130 interrupted.",
+    epilog="Exit codes: 0 done; 1 done, but not an answer to rely on; 2 a mistake in the command or a file; "
+    "130 interrupted.",
 )
 bench = typer.Typer(no_args_is_help=True)
 # Measuring what the documentation says is for those who work on the package: its wheel comes without.
@@ -138,6 +139,9 @@ FileArgument = Annotated[
         help="Rows: CSV, TSV, text, SPSS, Stata, Excel, Parquet. With --n, a covariance or correlation matrix."
     ),
 ]
+RowsArgument = Annotated[
+    Path, typer.Argument(metavar="file", help="Rows: CSV, TSV, text, SPSS, Stata, Excel or Parquet.")
+]
 ModelArgument = Annotated[Path, typer.Argument(help="Model text in lavaan syntax, or a result.json.")]
 ResultArgument = Annotated[Path, typer.Argument(help="The result.json of a run.")]
 ColumnsOption = Annotated[
@@ -156,32 +160,39 @@ ReverseOption = Annotated[
 ]
 SheetOption = Annotated[str | None, typer.Option("--sheet", help="The sheet of an Excel file; by default the first.")]
 SamplesOption = Annotated[
-    float | None, typer.Option("--n", help="The file is a matrix made from so many samples (inf: a population).")
+    float | None,
+    typer.Option("--n", help="The number of samples, if the file is a matrix (inf: a population)."),
 ]
 CorOption = Annotated[
     str,
     typer.Option(
-        help="Correlations of rows: pearson, auto (ordinal items by themselves), polychoric, spearman-normal."
+        help="Correlations: auto (polychoric for items of a few values, else Pearson's), pearson, polychoric, or "
+        "spearman-normal (of normal scores of the ranks)."
     ),
 ]
-MissingOption = Annotated[str, typer.Option(help="What to do about missing values: ml, listwise or pairwise.")]
+MissingOption = Annotated[
+    str, typer.Option(help="How to treat missing values: ml (maximum likelihood), listwise or pairwise.")
+]
 HeaderOption = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header",
-        help="Whether the first line of a text file holds names. Left out: it does, and numbers there are refused.",
+        help="Whether the first line of a text file holds the names. By default it does, and numbers are refused.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but mistakes.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print error messages only.")]
 PenaltyOption = Annotated[
-    float, typer.Option(help="Penalty of a free parameter in units of BIC's; more gives sparser graphs.")
+    float,
+    typer.Option(help="Penalty of each free parameter, as a multiple of BIC's; a larger one gives a simpler model."),
 ]
 ToleranceOption = Annotated[
     str,
-    typer.Option(help="Misfit that is tolerated, as an RMSEA; 0 for none, auto for .05 where every model is rejected."),
+    typer.Option(help="Misfit to tolerate, as an RMSEA; 0 for none; auto: .05 where every model is rejected."),
 ]
-GroupSizeOption = Annotated[int, typer.Option(help="Most latents that may share all their indicators.")]
+GroupSizeOption = Annotated[
+    int, typer.Option(help="The largest number of latents that may share all their indicators.")
+]
 CovariatesOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -189,10 +200,13 @@ CovariatesOption = Annotated[
     ),
 ]
 OutcomesOption = Annotated[
-    list[str] | None, typer.Option("--outcomes", help="Observed effects that measure no latent, such as 'sick_days'.")
+    list[str] | None, typer.Option("--outcomes", help="Observed effects that are no indicators, such as 'sick_days'.")
 ]
 GroupsOption = Annotated[
-    str | None, typer.Option("--groups", help="A column with groups of people: one structure, parameters of each.")
+    str | None,
+    typer.Option(
+        "--groups", help="The column that says which group a person belongs to: one structure for all groups."
+    ),
 ]
 PublishedOption = Annotated[
     list[Path] | None, typer.Option("--published", help="A model to compare with, as a file; may be given again.")
@@ -202,7 +216,7 @@ PublishedOption = Annotated[
 # Discovery --------------------------------------------------------------------------------------------------
 
 
-@app.command()
+@app.command(short_help="Find latent variables, their indicators and their causal paths.")
 def discover(
     file: FileArgument,
     columns: ColumnsOption = None,
@@ -221,23 +235,30 @@ def discover(
     outcomes: OutcomesOption = None,
     groups: GroupsOption = None,
     n_latents: Annotated[
-        int | None, typer.Option(help="The number of latents, where it is known; other knowledge: --knowledge.")
+        int | None, typer.Option(help="The number of latents, if it is known; --knowledge takes other knowledge.")
     ] = None,
     knowledge: Annotated[
-        Path | None, typer.Option(help="What is known: TOML, or lavaan text in a .lav file; see docs/knowledge.md.")
+        Path | None,
+        typer.Option(help="What is known before: a TOML file, or lavaan text in a .lav file; see docs/knowledge.md."),
     ] = None,
     n_jobs: Annotated[int, typer.Option(help="Threads; -1 for one per core.")] = 1,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds after which the best so far is the answer.")] = None,
-    seed: Annotated[int, typer.Option(help="Kept in the report; this search draws nothing at random.")] = 0,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds after which the best model so far is the answer.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The seed of --confirm; the search itself uses no random numbers.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the report and its files.")] = None,
     title: Annotated[str, typer.Option(help="The heading of the report.")] = "",
     published: PublishedOption = None,
     plain_names: Annotated[bool, typer.Option("--plain-names", help="Call latents L1, L2, ...")] = False,
     confirm: Annotated[
         float | None,
-        typer.Option(help="Search in some of the rows, estimate in this share of them, such as 0.5; --seed splits."),
+        typer.Option(
+            help="The share of the rows, such as 0.5, that the search does not see: the model is estimated in them."
+        ),
     ] = None,
-    confirm_by: Annotated[str | None, typer.Option(help="A column in whose groups the rows are split.")] = None,
+    confirm_by: Annotated[
+        str | None, typer.Option(help="A column: --confirm takes the same share of each of its groups.")
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -501,7 +522,7 @@ def _all_remarks(page: Path | None) -> str:
     return f"the remarks in {page}" if page else "the report (--out FOLDER)"
 
 
-@app.command()
+@app.command(short_help="Search a bundled data set and write a report.")
 def demo(
     data: Annotated[
         str, typer.Argument(help="A bundled data set; `unmeasured datasets` lists them.")
@@ -537,7 +558,7 @@ def demo(
     _say(run.to_json() if as_json else answer, quiet and not as_json)
 
 
-@app.command("report")
+@app.command("report", short_help="Make a report again, with other names or models to compare.")
 def remake_report(
     result: ResultArgument,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder; by default that of the result.")] = None,
@@ -663,7 +684,7 @@ def _fit_as_json(fit: um.Fit) -> str:
     return _as_json({**record, "parameters": json.loads(fit.parameters.to_json(orient="records"))})
 
 
-@app.command()
+@app.command(short_help="Fit several models to a file, side by side.")
 def compare(
     models: Annotated[list[Path], typer.Argument(help="Model files: lavaan text, or a result.json.")],
     file: FileArgument,
@@ -703,7 +724,7 @@ def _comparison_as_json(compared: ModelComparison) -> str:
     return _as_json({"models": list(kept.rows), "tests": list(kept.tests), "notes": list(kept.notes)})
 
 
-@app.command("check")
+@app.command("check", short_help="Look at data before a search: can they carry one?")
 def check_file(
     file: FileArgument,
     columns: ColumnsOption = None,
@@ -720,7 +741,7 @@ def check_file(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Look at data before a search: enough samples, a latent model warranted, Gaussian, collinear?
+    """Look at data before a search: enough samples? A latent model warranted? Variables normal, none collinear?
 
     Example: unmeasured check answers.csv --columns 'q*'
     """
@@ -742,13 +763,13 @@ def check_file(
 # Data and exports -------------------------------------------------------------------------------------------
 
 
-@app.command("simulate")
+@app.command("simulate", short_help="Draw a random model and rows from it.")
 def simulate_file(
     out: Annotated[Path, typer.Argument(help="The CSV file to write; the graph goes beside it as NAME.truth.json.")],
     latents: Annotated[int, typer.Option(help="Latent variables.")] = 3,
     observed: Annotated[int, typer.Option(help="Observed variables.")] = 12,
     samples: Annotated[int, typer.Option("--samples", "--n", help="Rows.")] = 1000,
-    common_children: Annotated[int, typer.Option(help="Indicators of several groups among them.")] = 0,
+    common_children: Annotated[int, typer.Option(help="How many of them measure several groups of latents.")] = 0,
     max_group_size: GroupSizeOption = 1,
     parameters: Annotated[str, typer.Option(help="realistic, as in questionnaires, or paper.")] = "realistic",
     seed: Annotated[int, typer.Option(help="The same seed gives the same file.")] = 0,
@@ -781,22 +802,24 @@ _PUBLISHED = ("docx", "xlsx", "latex", "html", "r", "methods", "bibtex")
 _EXPORTS = (*_TEXTS, *_PICTURES, *_PUBLISHED)
 
 
-@app.command("export")
+@app.command("export", short_help="Write a result for another program or for an article.")
 def export_result(
     result: ResultArgument,
     to: Annotated[str, typer.Option("--to", help=f"One of {', '.join(_EXPORTS)}.")] = "lavaan",
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="A file. Texts go to the screen without one; others get a name by themselves."
+            "--out",
+            "-o",
+            help="A file. Without one, texts go to the screen and other formats to a file in this folder.",
         ),
     ] = None,
     data: Annotated[str, typer.Option(help="With --to r: the file of the rows, which the script reads.")] = "",
-    view: Annotated[str, typer.Option(help="Of a picture: full or latents.")] = "full",
-    style: Annotated[str, typer.Option(help="Of a picture: colour or print.")] = "colour",
+    view: Annotated[str, typer.Option(help="What a picture shows: full, or latents only.")] = "full",
+    style: Annotated[str, typer.Option(help="The style of a picture: colour, or print (black and white).")] = "colour",
     r2: Annotated[bool, typer.Option("--r2", help="Write explained variances into a picture.")] = False,
 ) -> None:
-    """Take a result to another program, draw it, or take it to an article.
+    """Write a result for another program, as a picture, or for an article.
 
     For an article: APA tables as docx, xlsx, latex or html; an R script that fits the model in lavaan (r); a paragraph
     on methods with its limitations and references (methods); the references for BibTeX (bibtex).
@@ -806,6 +829,7 @@ def export_result(
     if to not in _EXPORTS:
         hint = nearest(to, _EXPORTS) or "."
         raise um.UnmeasuredError(f"There is no export {to!r}{hint} There are {listing(_EXPORTS, 20)}.")
+    _refuse_overwriting(out, result)
     if data and to != "r":
         raise um.UnmeasuredError(f"--data is for --to r, whose script reads the rows; --to {to} does not use it.")
     if to in _PUBLISHED:
@@ -842,7 +866,7 @@ def _export_for_article(result: Path, to: str, out: Path | None, data: str) -> N
     typer.echo(f"Written: {path}", err=True)
 
 
-@app.command("datasets")
+@app.command("datasets", short_help="List the bundled data sets, or print one.")
 def list_datasets(
     name: Annotated[str | None, typer.Argument(help="One of them: print its correlation matrix as CSV.")] = None,
     as_json: JsonOption = False,
@@ -1028,6 +1052,15 @@ def _text(path: Path) -> str:
         raise um.DataError(f"There is no file {str(path)!r}.") from None
     except UnicodeDecodeError:
         raise um.DataError(f"{str(path)!r} is not text in UTF-8.") from None
+
+
+def _refuse_overwriting(out: Path | None, *read: Path) -> None:
+    """A command does not write over a file that it reads."""
+    for file in read:
+        if out is not None and out.exists() and file.exists() and out.samefile(file):
+            raise um.UnmeasuredError(
+                f"--out {str(out)!r} is a file that is read, which would be lost. Give another name."
+            )
 
 
 def _say(text: str, quiet: bool) -> None:

@@ -12,7 +12,6 @@ from unmeasured import apa, cli
 from unmeasured.cli import (
     ColumnsOption,
     ExcludeOption,
-    FileArgument,
     HeaderOption,
     JsonOption,
     ModelArgument,
@@ -20,6 +19,7 @@ from unmeasured.cli import (
     QuietOption,
     ResultArgument,
     ReverseOption,
+    RowsArgument,
     SheetOption,
 )
 from unmeasured.files import csv_text, write_csv
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@cli.app.command("scores")
+@cli.app.command("scores", short_help="Factor scores for each row of a file.")
 def scores(
     model: ModelArgument,
-    file: FileArgument,
+    file: RowsArgument,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A CSV file; without one, the screen.")] = None,
     method: Annotated[str, typer.Option(help="regression or bartlett.")] = "regression",
     errors: Annotated[bool, typer.Option("--errors", help="Add standard errors.")] = False,
@@ -41,7 +41,7 @@ def scores(
     standardise: Annotated[
         bool,
         typer.Option(
-            "--standardise", help="For a model of a matrix: put rows on its scale by their own means and deviations."
+            "--standardise", help="For a model of a matrix: standardise the rows by their own means and deviations."
         ),
     ] = False,
     columns: ColumnsOption = None,
@@ -52,7 +52,7 @@ def scores(
     sheet: SheetOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Where each row stands on each latent: factor scores, one line for each row of the file, in its order.
+    """Factor scores: where each row stands on each latent, one line for each row of the file, in its order.
 
     A model in lavaan text is fitted to the file first; a result.json is taken as it is, and --na and --reverse are
     those of its run unless they are given.
@@ -61,6 +61,7 @@ def scores(
     """
     from unmeasured.data.prepare import chosen_columns
 
+    cli._refuse_overwriting(out, file, model)
     asked = cli._model(model)
     how = cli.Preparing.of(exclude, na, reverse, sheet, [model])
     made = cli._table(file, columns, None, header, how, models=[asked])
@@ -84,15 +85,13 @@ def scores(
     if out is None:
         typer.echo(csv_text(scored, float_format="%.6g").rstrip("\n"))
         return
-    if out.exists() and out.samefile(file):
-        raise um.UnmeasuredError(f"--out {str(out)!r} is the file of the rows, which would be lost. Give another name.")
     write_csv(out, scored)
     sure = fit.determinacy(method)["determinacy"]  # type: ignore[arg-type]
     told = ", ".join(f"{name} {value:.2f}" for name, value in sure.items())
     cli._say(f"{len(scored)} rows: {out}. Correlation of the scores with their latents (determinacy): {told}.", quiet)
 
 
-@cli.app.command("effects")
+@cli.app.command("effects", short_help="How strongly latents affect one another.")
 def effects(
     result: ResultArgument,
     cause: Annotated[str | None, typer.Option(help="Effects of this variable.")] = None,
@@ -104,7 +103,7 @@ def effects(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A CSV file for the table.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """How strongly latents affect one another, in every graph that the data cannot tell apart.
+    """How strongly latents affect one another, in all graphs that fit equally well.
 
     One number where all graphs of the class agree; else all possible values, and the edge whose direction would decide.
 
@@ -112,6 +111,7 @@ def effects(
     """
     from unmeasured.answer.effects import class_effects
 
+    cli._refuse_overwriting(out, result)
     found = cli._run(result).result
     if member:
         table = found.fit.effects(cause, effect, level=level)
@@ -130,7 +130,7 @@ def effects(
 @cli.app.command("diagnose")
 def diagnose(
     result: ResultArgument,
-    most: Annotated[int, typer.Option(min=1, help="Rows of each table, the largest.")] = 10,
+    most: Annotated[int, typer.Option(min=1, help="The number of rows in each table: the largest values.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """What a model misses, and how well its latents are measured.

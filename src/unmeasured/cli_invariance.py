@@ -13,13 +13,13 @@ from unmeasured import cli
 from unmeasured.cli import (
     ColumnsOption,
     ExcludeOption,
-    FileArgument,
     HeaderOption,
     JsonOption,
     ModelArgument,
     NaOption,
     QuietOption,
     ReverseOption,
+    RowsArgument,
     SheetOption,
 )
 from unmeasured.files import csv_text, write_folder
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@cli.app.command("invariance")
+@cli.app.command("invariance", short_help="Do groups of people share loadings and intercepts?")
 def invariance(
     model: ModelArgument,
-    file: FileArgument,
+    file: RowsArgument,
     groups: Annotated[str, typer.Option("--groups", "-g", help="The column that says who belongs to which group.")],
     estimator: Annotated[str, typer.Option(help="ML; MLM or MLR where the data are not normal.")] = "ML",
     first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,

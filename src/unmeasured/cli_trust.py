@@ -32,7 +32,7 @@ from unmeasured.cli import (
 )
 
 
-@cli.app.command("stability")
+@cli.app.command("stability", short_help="How often is each edge found again in replicates?")
 def stability(
     file: FileArgument,
     columns: ColumnsOption = None,
@@ -50,21 +50,24 @@ def stability(
     covariates: CovariatesOption = None,
     outcomes: OutcomesOption = None,
     groups: GroupsOption = None,
-    replicates: Annotated[int, typer.Option(help="How many replicates.")] = 200,
+    replicates: Annotated[int, typer.Option(help="The number of replicates.")] = 200,
     method: Annotated[
-        str, typer.Option(help="bootstrap, subsample or parametric (a matrix is always that).")
+        str, typer.Option(help="How they are drawn: bootstrap, subsample or parametric (always for a matrix).")
     ] = "bootstrap",
-    threshold: Annotated[float, typer.Option(help="Print the consensus of edges that come back this often.")] = 0.5,
+    threshold: Annotated[
+        float, typer.Option(help="Print the graph of the edges found in at least this share of them.")
+    ] = 0.5,
     n_jobs: Annotated[int, typer.Option(help="Replicates at once; -1 for one per core.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same replicates.")] = 0,
     records: Annotated[
-        Path | None, typer.Option(help="A file for replicates; the same command goes on from it.")
+        Path | None,
+        typer.Option(help="A file to keep replicates in; the same command then continues where it stopped."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the report.")] = None,
     title: Annotated[str, typer.Option(help="The heading of the report.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Search a file and replicates of it, and say how often each edge, item and group comes back.
+    """Search a file and replicates of it, and say how often each edge, item and group is found again.
 
     Example: unmeasured stability answers.csv --columns 'q*' --replicates 200 --records runs.jsonl --out report
     """
@@ -131,7 +134,7 @@ def _show(stable: um.Stability, threshold: float, as_json: bool) -> None:
     typer.echo(f"\nConsensus of what comes back in {threshold:.0%} of the replicates\n{stable.consensus(threshold)}")
 
 
-@cli.app.command("path")
+@cli.app.command("path", short_help="Search at several penalties.")
 def path(
     file: FileArgument,
     columns: ColumnsOption = None,
@@ -149,7 +152,7 @@ def path(
         Path | None, typer.Option("--out", "-o", help="A folder for the tables, the figure and a result for each step.")
     ] = None,
 ) -> None:
-    """The graph at penalties from BIC's to one that keeps little, and the step to read first.
+    """Search at several penalties, from BIC's to one that keeps little, and say which step to read first.
 
     With --out every step is written as a result (step-01.json, ...), which report, export, fit, compare, scores and
     effects take.

@@ -74,6 +74,9 @@ MISTAKES = {
     "a report below a file": (["discover", "rows.csv", "--out", "rows.csv/out"], "could not be written"),
     "an export over a folder": (["export", "result.json", "--out", "."], "could not be written"),
     "a picture below a file": (["export", "result.json", "--to", "svg", "--out", "rows.csv/a.svg"], "could not be"),
+    "an export over its result": (["export", "result.json", "--to", "r", "--out", "result.json"], "would be lost"),
+    "effects over their result": (["effects", "result.json", "--out", "result.json"], "would be lost"),
+    "scores over their model": (["scores", "result.json", "rows.csv", "--out", "result.json"], "would be lost"),
     "a folder for a result": (["export", "."], "."),
 }
 

@@ -105,8 +105,21 @@ class Table:
 
 
 def _letters(text: str) -> float:
-    """The width of a text in small letters: capitals and a few signs are wider."""
-    return sum(1.4 if letter.isupper() or letter in "%→—–−mw_<" else 1.0 for letter in text)
+    """The width of a text in small letters of 4.75 points, as Times New Roman of 10 points has it, or a little more.
+
+    >>> round(_letters("RMSEA") * LETTER, 1), round(_letters("41") * LETTER, 1)  # 34.4 and 10 points
+    (38.0, 10.4)
+    """
+    return sum(
+        2.0
+        if letter in "MW→—%"
+        else 1.5
+        if letter.isupper() or letter in "–−mw_<"
+        else 1.1
+        if letter.isdigit()
+        else 1.0
+        for letter in text
+    )
 
 
 def italic(text: str) -> str:
@@ -302,13 +315,13 @@ def _paths(result: Result) -> Iterator[Table]:
         return
     columns = (Column("Path", align="left"), *_ESTIMATES, Column("Direction", align="left"))
     rows = []
+    why = {"compelled in the class found": "identified", "follows from knowledge": "from prior knowledge"}
     for row in result.latent_paths.to_dict("records"):
         source, target = str(row["source"]), str(row["target"])
         arrow = "→" if row["directed"] else "–"
-        why = {"compelled in the class found": "identified", "follows from knowledge": "from prior knowledge"}
         told = direction_in_words(result, source, target)
         cells = _estimates(row)  # type: ignore[arg-type]
-        rows.append(Row((f"{source} {arrow} {target}", *cells, why.get(told, "not identified"))))
+        rows.append(Row((f"{source} {arrow} {target}", *cells, why.get(told, told))))
     is_open = not result.latent_paths["directed"].all()
     reverse = (
         "Where the direction is not identified (–), a model with this edge reversed, together with others, fits "
@@ -317,7 +330,10 @@ def _paths(result: Result) -> Iterator[Table]:
         if is_open
         else ""
     )
-    between = "Latent Variables" if result.graph.latents else "Observed Variables"
+    variables = result.graph.variables
+    ends = ["Latent Variables" if variables.latents else "Observed Variables"]
+    ends += ["Covariates"] * bool(variables.covariates) + ["Outcomes"] * bool(variables.outcomes)
+    between = ends[0] if len(ends) == 1 else f"{', '.join(ends[:-1])} and {ends[-1]}"
     left_out = " Total effects are not tabulated: there are too many." * (len(result.graph.groups) > _MOST_GROUPS)
     note = f"{_n_in_words(result)} {reverse}{_INTERVAL} {_errors_in_words(result)}{left_out}"
     yield Table("paths", f"Paths Between {between}", columns, tuple(rows), note.strip())
@@ -390,7 +406,10 @@ def _effects(result: Result) -> Iterator[Table]:
 
 def _residual_covariances(result: Result) -> Iterator[Table]:
     table = result.parameters
-    table = table[(table["op"] == "~~") & (table["lhs"] != table["rhs"])]
+    # Covariates covary freely, as in lavaan: these are no residuals.
+    given = set(result.graph.variables.covariates)
+    is_given = table["lhs"].isin(given) & table["rhs"].isin(given)
+    table = table[(table["op"] == "~~") & (table["lhs"] != table["rhs"]) & ~is_given]
     if not len(table):
         return
     columns = (Column("Pair", align="left"), *_ESTIMATES)
@@ -521,7 +540,7 @@ def _groups(run: Run) -> Iterator[Table]:
     columns = (
         Column("Model", align="left"),
         *(Column(head, "Fit") for head in ("χ²", _DF, _P, "CFI", "RMSEA", "BIC")),
-        *(Column(head, "Change from the model before") for head in ("Δχ²", f"Δ{_DF}", _P)),
+        *(Column(head, "Difference") for head in ("Δχ²", f"Δ{_DF}", _P)),
     )
     rows = tuple(
         Row(
@@ -542,8 +561,8 @@ def _groups(run: Run) -> Iterator[Table]:
     )
     by = f" Groups: {run.about.groups}." if run.about.groups else ""
     note = (
-        f"{_n_in_words(run.result)}{by} Each model has the equalities of those before it. The other tables have "
-        "estimates of all persons together, each less the means of his or her group."
+        f"{_n_in_words(run.result)}{by} Each model has the equalities of those before it; Difference = from the "
+        "model before. The other tables have estimates of all persons, each less the means of the group."
     )
     yield Table("groups", "Invariance of Measurement Across Groups", columns, rows, note)
 

@@ -10,6 +10,8 @@ from unmeasured.publish.libraries import library
 from unmeasured.publish.tables import LETTER, PADDING, Row, Table, pieces, shown, spans
 
 _FONT, _POINTS = "Times New Roman", 10
+# A table of more rows may be broken between pages.
+_PAGE = 30
 # Characters that XML cannot hold.
 _NO_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535))
 
@@ -76,6 +78,7 @@ def _add(docx: Any, document: Any, table: Table) -> None:
         _rule(docx, grid.cell(last, j), "bottom", 8)
     for row in list(grid.rows)[:heads]:
         row._tr.get_or_add_trPr().append(docx.oxml.parse_xml(f"<w:tblHeader {docx.oxml.ns.nsdecls('w')}/>"))
+    _keep_together(grid, heads if len(table.rows) > _PAGE else last + bool(table.note))
     for row in grid.rows:
         row._tr.get_or_add_trPr().append(docx.oxml.parse_xml(f"<w:cantSplit {docx.oxml.ns.nsdecls('w')}/>"))
     if table.note:
@@ -83,6 +86,13 @@ def _add(docx: Any, document: Any, table: Table) -> None:
         note.paragraph_format.space_before = docx.shared.Pt(4)
         note.add_run("Note. ").italic = True
         _runs(note, table.note)
+
+
+def _keep_together(grid: Any, n_rows: int) -> None:
+    """Leave no page break behind the first rows; with all of them, none before the note either."""
+    for row in list(grid.rows)[:n_rows]:
+        for cell in row.cells:
+            cell.paragraphs[0].paragraph_format.keep_with_next = True
 
 
 def _heads(docx: Any, grid: Any, table: Table, heads: int) -> None:

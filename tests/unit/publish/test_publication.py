@@ -272,16 +272,18 @@ def with_roles(dag: um.DAG, n: int, seed: int) -> pd.DataFrame:
     age = rng.standard_normal(n)
     first, last = rows.columns[:3], rows.columns[-3:]
     rows = rows.add(pd.DataFrame(0.4 * age[:, None] * np.ones(3), columns=first), fill_value=0.0)[rows.columns]
-    return rows.assign(age=age, sick=0.5 * rows[last].mean(axis=1) + rng.standard_normal(n))
+    return rows.assign(age=age, sex=rng.standard_normal(n), sick=0.5 * rows[last].mean(axis=1) + rng.standard_normal(n))
 
 
 @pytest.fixture(scope="module")
 def in_groups() -> tuple[Run, pd.DataFrame]:
     """Two groups of people, covariates with a direct effect, an outcome."""
     edges = [("A", f"a{k}") for k in range(1, 4)] + [("B", f"b{k}") for k in range(1, 4)] + [("A", "B")]
-    roles = {"covariates": ["age"], "outcomes": ["sick"]}
+    roles = {"covariates": ["age", "sex"], "outcomes": ["sick"]}
     parts = [with_roles(um.DAG.from_edges(edges, latents=["A", "B"]), 200 + 20 * seed, seed) for seed in (3, 4)]
-    dag = um.DAG.from_edges([*edges, ("age", "A"), ("age", "b1"), ("B", "sick")], latents=["A", "B"], **roles)
+    dag = um.DAG.from_edges(
+        [*edges, ("age", "A"), ("age", "b1"), ("sex", "A"), ("B", "sick")], latents=["A", "B"], **roles
+    )
     rows = pd.concat([part.assign(town=town) for part, town in zip(parts, "xy")], ignore_index=True)
     samples = [um.as_sample(part, **roles) for part in parts]
     result = um.Result(dag.cpdag(), um.fit(dag, within_groups(samples)))
@@ -294,6 +296,13 @@ def test_groups_and_covariates_are_in_tables_and_methods(in_groups):
     made = Run.from_json(in_groups[0].to_json())
     tables = {table.key: texts(table) for table in tables_of(made)}
     assert [row[0] for row in tables["direct"]] == ["age → b1"]
+    assert {row[0]: row[-1] for row in tables["paths"]} == {
+        "age → A": "age is a covariate",
+        "sex → A": "sex is a covariate",
+        "B → sick": "sick is an outcome",
+        "A → B": "identified",
+    }
+    assert "covariances" not in tables
     steps = made.shared.steps
     assert [row[1] for row in tables["groups"]] == [f"{step['chi2']:.2f}" for step in steps]
     assert [row[0] for row in tables["groups"]][:2] == ["Same structure", "Equal loadings"]
@@ -321,7 +330,7 @@ def test_the_r_script_of_levels_covariates_and_outcomes(tmp_path):
     edges += [("age", "T"), ("age", "x10"), ("F4", "sick")]
     dag = um.DAG.from_edges(edges, latents=latents, **roles).with_pairs([("x11", "x22")])
     rows.to_csv(tmp_path / "rows.csv", index=False)
-    result = um.Result(dag.cpdag(), um.fit(dag, rows))
+    result = um.Result(dag.cpdag(), um.fit(dag, rows.drop(columns="sex")))
     printed = assert_same_in_r(um.publication(run_of(result, about=About(data="rows.csv", rows=400))).to_r(), tmp_path)
     for line in ("T =~ +F1", "T +~ +age", "x10 +~ +age", "sick +~ +F4", "x11 +~~ +x22"):
         assert re.search(line, printed), line
