@@ -273,7 +273,7 @@ ModelsOption = Annotated[int, typer.Option("--seeds", min=1, help="Random models
 
 
 def _partitions(cases: Sequence[partitions.Case], method: Sequence[str] | None, by: str, keep_as: str = "") -> None:
-    table = partitions.study(cases, method or list(partitions.METHODS))
+    table = partitions.study(cases, method or partitions.USUAL)
     for failure in table.get("failure", pd.Series(dtype=object)).dropna().unique():
         typer.echo(f"Failed: {failure}", err=True)
     table = table[table["failure"].isna()] if "failure" in table else table
@@ -303,7 +303,7 @@ def bench_questionnaires(
 @bench.command("hierarchy")
 def bench_hierarchy(seeds: ModelsOption = 5, method: LabelsOption = None) -> None:
     """Three traits over nine facets, N = 1000: are facets found, and traits?"""
-    _partitions(list(partitions.hierarchies(seeds)), method, "N")
+    _partitions(list(partitions.hierarchies(seeds)), method or list(partitions.METHODS), "N")
 
 
 @bench.command("minor-factors")

@@ -27,6 +27,7 @@ from unmeasured import simulate
 from unmeasured.errors import UnmeasuredError, listing, nearest
 from unmeasured.peers.ega import EGA
 from unmeasured.peers.factor_analysis import FactorAnalysis
+from unmeasured.peers.rlcd import RLCD
 from unmeasured.search.lges import LGES
 from unmeasured.sem.lavaan import parse
 
@@ -41,7 +42,11 @@ METHODS: Mapping[str, Callable[[int], Any]] = {
     "EGA, qgraph's path": lambda _: EGA(lambda_min_ratio=0.01, latent_edges=False),
     "factor analysis": lambda _: FactorAnalysis(latent_edges=False),
     "factor analysis, number given": lambda n: FactorAnalysis(n_factors=n, latent_edges=False),
+    "RLCD": lambda _: RLCD(),
 }
+
+# What a study compares unless told otherwise: RLCD looks for latents above latents, and only there.
+USUAL = tuple(label for label in METHODS if label != "RLCD")
 
 # Those that stand beside LGES() where samples are many.
 COMPARED = ("LGES", "EGA", "factor analysis", "factor analysis, number given")

@@ -226,8 +226,8 @@ class Budget:
     #: Half of what chance leaves has to come back for a partition to be called a level at all.
     least_agreement: float = 0.5
     #: The latents of an exact model that come back this well are read first, whatever else comes back better. What is
-    #: asked of a partition in the study of bootstrap samples (``unmeasured bench headline``), where .8 and .9 gave
-    #: the same answers but for one data set in five, and no bound at all fewer stable ones (docs/questionnaires.md).
+    #: asked of a partition in the study of bootstrap samples (``unmeasured bench headline``); .7, .8 and no bound were
+    #: tried on stored answers and were not more stable (docs/search-notes.md).
     stable_agreement: float = 0.9
     #: Replicates: their mean has a standard error of about .02 where partitions are unstable. Fewer with many items,
     #: where a partition has more pairs to agree on and takes longer.

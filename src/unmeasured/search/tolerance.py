@@ -399,6 +399,8 @@ def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
         f"Why {lead.n_latents} latents: their items come back most often in replicates of the data (mean adjusted Rand "
         f"index {lead.agreement:.2f}; 1 is always, 0 is chance)."
     )
+    if lead.agreement < BUDGET.stable_agreement:
+        words += " Which items belong together is not stable."
     others = [
         f"{level.n_latents} ({'above these in the model' if math.isnan(level.agreement) else f'{level.agreement:.2f}'})"
         for k, level in enumerate(levels)
