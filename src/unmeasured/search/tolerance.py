@@ -27,6 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import chdtri
 from sklearn.metrics import adjusted_rand_score
 
 from unmeasured.arrays import Floats
@@ -110,7 +111,8 @@ def no_model_holds(sample: Sample, check: Check = never) -> bool:
     if df <= 0:
         return False
     try:
-        discrepancy = ml_discrepancy(sample.corr, m, check)  # NaN: not known either
+        # NaN: not known either
+        discrepancy = ml_discrepancy(sample.corr, m, check, enough=float(chdtri(df, REJECTED)) / sample.n)
     except Stopped:
         return False
     return not math.isnan(discrepancy) and p_value(sample.n * discrepancy, df) < REJECTED
@@ -201,6 +203,8 @@ class Tolerant:
             return None
         exactly = replace(self, tolerance=0.0, verbose=False)
         goal = exactly._criterion(exact.fit)
+        if p > BUDGET.most_at_once and not self._pairs_may_do(data, lead, goal, exact.fit):
+            return None
         with self.clock.ending_a_stage():
             model = FactorModel(data.names, (1,) * m, tuple(1 << int(k) for k in lead.labels))
             (fit,) = fit_many([model.state.cpdag], self.sample, n_threads=self.n_threads, check=self.clock.check)
@@ -212,6 +216,20 @@ class Tolerant:
                 if exactly._criterion(found.fit) < goal:
                     return replace(found, levels=(), headline=0)
         return None
+
+    def _pairs_may_do(self, data: Sample, lead: Partition, goal: float, exact: Fit) -> bool:
+        """Whether a partition could reach the criterion of an exact answer if all pairs that pay were added to it.
+
+        By EM and score tests of single pairs: with hundreds of items a fit of the kernels takes minutes.
+        """
+        score = BicScore(data, penalty=self.penalty, check=self.clock.check)
+        model = FactorModel(data.names, (1,) * lead.n_factors, tuple(1 << int(k) for k in lead.labels))
+        found = Pieces(score, Guidance(1), [], self.clock).fitted(model)
+        per_pair = data.n * _modification_of_pairs(data.corr, found)
+        gain = np.maximum(per_pair - cost_of_a_pair(len(data.names), data.n, self.penalty), 0.0)
+        saturated = exact.bic - exact.chi2 - math.log(data.n) * int(exact.dimension)
+        reached = self.penalty * math.log(data.n) * model.n_parameters - 2.0 * found.value_of_fit
+        return bool(saturated + reached - np.triu(gain, 1).sum() < goal)
 
     def _criterion(self, fit: Fit) -> float:
         """BIC, and what residual pairs cost more for being picked among so many."""
