@@ -39,7 +39,7 @@ from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical, in_order_of
 from unmeasured.search.clock import Clock
-from unmeasured.search.discovery import REJECTED, Discovery, is_rejected, remarks_on_fit, with_isolated
+from unmeasured.search.discovery import REJECTED, Discovery, remarks_on_fit, with_isolated
 from unmeasured.search.guided import paths_of
 from unmeasured.search.hierarchy import raise_levels
 from unmeasured.search.latent_graph import LatentTest
@@ -266,7 +266,7 @@ class Tolerant:
         """The same with residual pairs, where they pay and its model is rejected, or always."""
         if not self.residual_pairs or found.stopped or not found.cpdag.groups:
             return found
-        if found.cpdag.pairs or not (always or is_rejected(found.fit)):
+        if found.cpdag.pairs or not (always or p_of_fit(found.fit) < REJECTED):
             return found
         fit = found.fit
         with self.clock.ending_a_stage():
@@ -537,17 +537,31 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Di
 
 def _of_both(tolerant: Tolerant, first: Discovery) -> Discovery:
     """An exact answer, or the tolerant one where that is to be taken."""
-    is_doubtful = first.fit.df > 0 and first.fit.pvalue < _DOUBTFUL
-    if not is_doubtful or not (is_rejected(first.fit) or tolerant.fewer_would_do(n_measured(first.cpdag))):
+    p = p_of_fit(first.fit)
+    if p >= _DOUBTFUL or not (p < REJECTED or tolerant.fewer_would_do(n_measured(first.cpdag))):
         return first
     second = tolerant.discover(tolerant.clock.check_measuring)
     if second is None:
         return first
-    if not is_rejected(first.fit):
+    if p >= REJECTED:
         return second if tolerant.is_simpler(second, first) else first
     if second.fit.rmsea <= _REASONABLE or _marginal(second.fit) < _marginal(first.fit):
         return second
     return with_levels(first, second)
+
+
+def p_of_fit(fit: Fit) -> float:
+    """The p-value of a model; with many variables that of chi-square with Bartlett's factor ``1 - (2p + 11) / 6N``.
+
+    Chi-square grows with the number of variables where there are not many more rows: with 300 variables and 2,000 rows
+    the true model has 46,600 on 44,280 degrees of freedom, and would be rejected.
+    """
+    if fit.df <= 0:
+        return 1.0
+    p, n = len(fit.sample.names), fit.sample.n
+    if p <= BUDGET.most_at_once:
+        return fit.pvalue
+    return p_value(max(1.0 - (2 * p + 11) / (6 * n), 0.0) * fit.chi2, fit.df)
 
 
 def n_measured(cpdag: CPDAG) -> int:
