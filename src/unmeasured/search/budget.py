@@ -154,6 +154,9 @@ class Budget:
     #: most all but 9 were among the first four.
     n_edges: int = 5
     n_edges_many: int = 12
+    #: With more variables the graph over latents above others is the predicted one: each move would be a fit of the
+    #: dense kernels that takes seconds.
+    most_polished: int = 120
 
     # Latents above latents ------------------------------------------------------------------------------------
     #: Triples of latents with the best rank gains that are fitted as blocks, and how many of those grow.

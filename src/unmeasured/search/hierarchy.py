@@ -34,7 +34,7 @@ from unmeasured.errors import Stopped
 from unmeasured.graphs.levels import LEAST_FACETS
 from unmeasured.knowledge.rules import Paths
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.latent_graph import LatentTest
+from unmeasured.search.latent_graph import LatentTest, climbed_graph
 from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.paper.state import State
 from unmeasured.search.raised import Raised, RaisedClass, RaisedModel, extended, raised_fit
@@ -148,6 +148,21 @@ class LatentScore:
         )
         return Predicted(blocks, value, loadings, cov)
 
+    def climbed_value(self, predicted: Predicted, check: Check) -> float:
+        """What is predicted with the graph over top nodes that a climb finds, where there were too many for the best.
+
+        One look at each pair, as in the prediction, keeps edges that others make superfluous.
+        """
+        inside = {k for block in predicted.blocks for k in block}
+        sizes = (*(k for i, k in enumerate(self.sizes) if i not in inside), *(1 for _ in predicted.blocks))
+        graphs = GroupBic(predicted.cov, sizes, self.n_samples, self.dimension_penalty)
+        rough, saved = graphs.predicted()
+        arcs = climbed_graph(graphs, check=check)
+        everything = np.triu(np.ones((len(sizes),) * 2, dtype=np.uint8), 1)
+        gain = graphs.total(arcs) - graphs.total(everything) - saved
+        choices = choice_of_edges(len(sizes), int(arcs.sum())) - choice_of_edges(len(sizes), int(rough.sum()))
+        return predicted.value + gain - self.penalty * choices
+
     def _fit(self, blocks: Blocks) -> tuple[float, tuple[Floats, ...], Floats]:
         """Discrepancy, loadings, and covariance of top nodes; all of these are connected.
 
@@ -255,7 +270,12 @@ def promising(score: LatentScore, may_join: Sequence[int], check: Check) -> list
     if best.value > nothing.value - BUDGET.slack_above:
         _climbed(score, best, may_join, check)
     good = [one for one in score.visited if one.blocks and one.value > nothing.value - BUDGET.slack_above]
-    return sorted(good, key=lambda one: -one.value)[: BUDGET.n_raised]
+    good = sorted(good, key=lambda one: -one.value)[: BUDGET.n_raised]
+    if len(score.sizes) <= BUDGET.exact_groups:
+        return good
+    # With many latents a fit of all variables takes minutes: what is predicted has to be as much as would be kept.
+    least = score.climbed_value(nothing, check) + BUDGET.evidence_above
+    return [one for one in good if score.climbed_value(one, check) > least]
 
 
 def _best_block(score: LatentScore, nodes: Sequence[int], check: Check) -> tuple[int, ...] | None:

@@ -312,7 +312,9 @@ class LatentTest:
     def polish(self, start: State) -> None:
         """Climb from a start; the best of all is kept, also where the time is over on the way."""
         self.likelihood.check()
-        end, factors = climbed_class(self._moves, start), None
+        is_raised = type(self.found) is not Fitted
+        most = 0 if is_raised and len(self.likelihood.sample.names) > BUDGET.most_polished else None
+        end, factors = climbed_class(self._moves, start, most), None
         if isinstance(self.likelihood, LatentLikelihood):
             factors, likelihood = fit_along(
                 self.likelihood.sample, self.found, end.state.arcs, self.likelihood.check
@@ -323,14 +325,15 @@ class LatentTest:
             self.best, self.factors = end, factors
 
 
-def climbed_class(moves: EdgeMoves, start: State) -> Connected:
-    """Where moves over the edges of a class lead, by fits; the best so far where the time is over."""
+def climbed_class(moves: EdgeMoves, start: State, most: int | None = None) -> Connected:
+    """Where moves over the edges of a class lead, by fits, so many at most; the best so far where the time is over."""
     steps: list[Step] = []
     log = Log(Recorder(steps, moves.likelihood), "Edges between latents")
     (first,) = moves.scored([start])
     end = climb(
-        first, [moves], least_rise=BUDGET.least_rise, check=moves.likelihood.check, log=log, keeps_when_stopped=True
-    )
+        first, [moves], least_rise=BUDGET.least_rise, check=moves.likelihood.check, log=log, most=most,
+        keeps_when_stopped=True,
+    )  # fmt: skip
     return replace(end, steps=tuple(steps))
 
 

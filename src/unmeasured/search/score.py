@@ -420,15 +420,19 @@ class GroupBic:
         total = 0.0
         for g in range(1, self.n_groups):
             P = np.linalg.inv(self._Phi[: ends[g + 1], : ends[g + 1]])
-            b = slice(ends[g], ends[g + 1])
-            for h in range(g):
-                a = slice(ends[h], ends[h + 1])
-                both = np.block([[P[a, a], P[a, b]], [P[b, a], P[b, b]]])
-                apart = np.linalg.slogdet(P[a, a])[1] + np.linalg.slogdet(P[b, b])[1]
-                lost = 0.5 * self._n_samples * float(apart - np.linalg.slogdet(both)[1])
-                saved = self._penalty * self._sizes[g] * self._sizes[h] - lost
-                arcs[h, g] = saved <= 0.0
-                total += max(float(saved), 0.0)
+            own = slice(ends[g], ends[g + 1])
+            within = np.linalg.inv(P[own, own])
+            for size, (groups, columns) in self._by_size.items():
+                before = groups[groups < g]
+                if not len(before):
+                    continue
+                at = columns[: len(before)]
+                cross = P[at, own]  # (c, size, own)
+                shared = np.linalg.solve(P[at[:, :, None], at[:, None, :]], cross @ within @ cross.transpose(0, 2, 1))
+                apart = -np.log(np.maximum(np.linalg.det(np.eye(size) - shared), 1e-300))
+                saved = self._penalty * self._sizes[g] * size - 0.5 * self._n_samples * apart
+                arcs[before, g] = saved <= 0.0
+                total += float(np.maximum(saved, 0.0).sum())
         return arcs, total
 
     @cached_property

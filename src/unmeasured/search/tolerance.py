@@ -27,6 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import chdtri
 from sklearn.metrics import adjusted_rand_score
 
 from unmeasured.arrays import Floats
@@ -38,7 +39,7 @@ from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical, in_order_of
 from unmeasured.search.clock import Clock
-from unmeasured.search.discovery import Discovery, is_rejected, remarks_on_fit, with_isolated
+from unmeasured.search.discovery import Discovery, remarks_on_fit, with_isolated
 from unmeasured.search.guided import paths_of
 from unmeasured.search.hierarchy import raise_levels
 from unmeasured.search.latent_graph import LatentTest
@@ -103,7 +104,8 @@ def no_model_holds(sample: Sample, check: Check = never) -> bool:
     if df <= 0:
         return False
     try:
-        discrepancy = ml_discrepancy(sample.corr, m, check)  # NaN: not known either
+        # NaN: not known either
+        discrepancy = ml_discrepancy(sample.corr, m, check, enough=float(chdtri(df, BUDGET.rejected)) / sample.n)
     except Stopped:
         return False
     return not math.isnan(discrepancy) and p_value(sample.n * discrepancy, df) < BUDGET.rejected
@@ -194,6 +196,8 @@ class Tolerant:
             return None
         exactly = replace(self, tolerance=0.0, verbose=False)
         goal = exactly._criterion(exact.fit)
+        if p > BUDGET.most_at_once and not self._pairs_may_do(data, lead, goal, exact.fit):
+            return None
         with self.clock.ending_a_stage():
             model = FactorModel(data.names, (1,) * m, tuple(1 << int(k) for k in lead.labels))
             (fit,) = fit_many([model.state.cpdag], self.sample, n_threads=self.n_threads, check=self.clock.check)
@@ -205,6 +209,20 @@ class Tolerant:
                 if exactly._criterion(found.fit) < goal:
                     return replace(found, levels=(), headline=0)
         return None
+
+    def _pairs_may_do(self, data: Sample, lead: Partition, goal: float, exact: Fit) -> bool:
+        """Whether a partition could reach the criterion of an exact answer if all pairs that pay were added to it.
+
+        By EM and score tests of single pairs: with hundreds of items a fit of the kernels takes minutes.
+        """
+        score = BicScore(data, penalty=self.penalty, check=self.clock.check)
+        model = FactorModel(data.names, (1,) * lead.n_factors, tuple(1 << int(k) for k in lead.labels))
+        found = Pieces(score, Guidance(1), [], self.clock).fitted(model)
+        per_pair = data.n * _modification_of_pairs(data.corr, found)
+        gain = np.maximum(per_pair - cost_of_a_pair(len(data.names), data.n, self.penalty), 0.0)
+        saturated = exact.bic - exact.chi2 - math.log(data.n) * int(exact.dimension)
+        reached = self.penalty * math.log(data.n) * model.n_parameters - 2.0 * found.value_of_fit
+        return bool(saturated + reached - np.triu(gain, 1).sum() < goal)
 
     def _criterion(self, fit: Fit) -> float:
         """BIC, and what residual pairs cost more for being picked among so many."""
@@ -241,7 +259,7 @@ class Tolerant:
         """The same with residual pairs, where they pay and its model is rejected, or always."""
         if not self.residual_pairs or found.stopped or not found.cpdag.groups:
             return found
-        if found.cpdag.pairs or not (always or is_rejected(found.fit)):
+        if found.cpdag.pairs or not (always or p_of_fit(found.fit) < BUDGET.rejected):
             return found
         fit = found.fit
         with self.clock.ending_a_stage():
@@ -266,7 +284,7 @@ class Tolerant:
 
     def read(self, exact: Discovery) -> Discovery:
         """An exact answer with its levels: one whose model is rejected is read at what the sample is worth."""
-        is_off = is_rejected(exact.fit)
+        is_off = p_of_fit(exact.fit) < BUDGET.rejected
         n = self.n_effective if is_off else self.sample.n
         return with_reading(exact, self.sample, n, self.clock, always=is_off)
 
@@ -520,17 +538,31 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Di
 
 def _of_both(tolerant: Tolerant, first: Discovery) -> Discovery:
     """An exact answer, or the tolerant one where that is to be taken."""
-    is_doubtful = first.fit.df > 0 and first.fit.pvalue < BUDGET.doubtful
-    if not is_doubtful or not (is_rejected(first.fit) or tolerant.fewer_would_do(n_measured(first.cpdag))):
+    p = p_of_fit(first.fit)
+    if p >= BUDGET.doubtful or not (p < BUDGET.rejected or tolerant.fewer_would_do(n_measured(first.cpdag))):
         return tolerant.read(first)
     second = tolerant.discover(tolerant.clock.check_measuring)
     if second is None:
         return tolerant.read(first)
-    if not is_rejected(first.fit):
+    if p >= BUDGET.rejected:
         return second if tolerant.is_simpler(second, first) else tolerant.read(first)
     if second.fit.rmsea <= BUDGET.poor_rmsea or _marginal(second.fit) < _marginal(first.fit):
         return second
     return tolerant.read(first)
+
+
+def p_of_fit(fit: Fit) -> float:
+    """The p-value of a model; with many variables that of chi-square with Bartlett's factor ``1 - (2p + 11) / 6N``.
+
+    Chi-square grows with the number of variables where there are not many more rows: with 300 variables and 2,000 rows
+    the true model has 46,600 on 44,280 degrees of freedom, and would be rejected.
+    """
+    if fit.df <= 0:
+        return 1.0
+    p, n = len(fit.sample.names), fit.sample.n
+    if p <= BUDGET.most_at_once:
+        return fit.pvalue
+    return p_value(max(1.0 - (2 * p + 11) / (6 * n), 0.0) * fit.chi2, fit.df)
 
 
 def n_measured(cpdag: CPDAG) -> int:

@@ -34,6 +34,13 @@ _ROTATION_STEPS, _ROTATION_GAIN, _SLOPE = 300, 1e-7, 1e-4
 _STEPS_AT_ONCE = 10
 
 
+class _IsEnough(Exception):
+    """An optimisation has come as far as was asked for."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+
 class Extraction(NamedTuple):
     """Unrotated loadings (p, m) and residual variances (p,)."""
 
@@ -124,11 +131,12 @@ def dense_factors(
     return quartimin(extracted.loadings, check), extracted.residuals
 
 
-def ml_discrepancy(R: Floats, n_factors: int, check: Check = never) -> float:
+def ml_discrepancy(R: Floats, n_factors: int, check: Check = never, enough: float = -np.inf) -> float:
     """How far the best m factors are from the data: ``log|Sigma| - log|R| + tr(R Sigma^-1) - p`` at its minimum.
 
     No factor model with as many latents fits better, whatever its loadings and paths: all are special cases. NaN where
-    the minimum was not found: correlations near one make it hard.
+    the minimum was not found: correlations near one make it hard. A value of ``enough`` or less is returned at once,
+    where all that is asked is whether the minimum lies below.
 
     >>> loadings = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
     >>> R = np.outer(loadings, loadings); np.fill_diagonal(R, 1.0)
@@ -142,12 +150,18 @@ def ml_discrepancy(R: Floats, n_factors: int, check: Check = never) -> float:
         scale = np.exp(-0.5 * logs)
         values, vectors = np.linalg.eigh(R * np.outer(scale, scale))
         small = np.maximum(values[:rest], 1e-12)
-        return float(np.sum(small - np.log(small))) - rest, ((1.0 - small) * vectors[:, :rest] ** 2).sum(axis=1)
+        value = float(np.sum(small - np.log(small))) - rest
+        if value <= enough:
+            raise _IsEnough(value)
+        return value, ((1.0 - small) * vectors[:, :rest] ** 2).sum(axis=1)
 
     low, high = np.log(_LEAST_ML), np.log(_LARGEST)
     start = np.log(np.clip(1.0 / np.diag(np.linalg.pinv(R)), _LEAST_ML, _LARGEST))
     options = {"maxiter": 20 * _STEPS, "maxfun": 40 * _STEPS, "ftol": 1e-12, "gtol": _SLOPE_ML}
-    found = minimize(misfit, start, jac=True, method="L-BFGS-B", bounds=[(low, high)] * len(R), options=options)
+    try:
+        found = minimize(misfit, start, jac=True, method="L-BFGS-B", bounds=[(low, high)] * len(R), options=options)
+    except _IsEnough as reached:
+        return reached.value
     slope = np.where(
         ((found.x <= low + 1e-9) & (found.jac > 0)) | ((found.x >= high - 1e-9) & (found.jac < 0)), 0.0, found.jac
     )
