@@ -446,7 +446,7 @@ def _table(bench: Bench, rng: Rng) -> Any:
             frame.isetitem(0, bench.rows.iloc[: len(frame), 0].to_numpy() * factor)
     if _one_in(rng, 10):
         names = ("a", "b", "", None, 1, ("x", 1), "age", "id", "\0", "a" * 500, math.nan, "\ud800")
-        frame.columns = pd.Index([_of(rng, names) for _ in range(frame.shape[1])], tupleize_cols=False)
+        frame.columns = pd.Index([_of(rng, names) for _ in range(frame.shape[1])], dtype=object, tupleize_cols=False)
     kind = int(rng.integers(6))
     if kind == 0:
         return frame.to_numpy()
