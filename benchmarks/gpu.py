@@ -16,7 +16,14 @@ from collections.abc import Callable
 import numpy as np
 
 REPEATS = 5
-RANK_CASES = ((100, 2, 100_000), (300, 4, 100_000), (300, 8, 100_000), (300, 12, 20_000))  # variables, |A|, subsets
+RANK_CASES = (
+    (100, 2, 100_000),
+    (300, 4, 100_000),
+    (300, 8, 100_000),
+    (300, 12, 20_000),
+    (1000, 4, 100_000),
+    (1000, 8, 100_000),
+)  # variables, |A|, subsets
 FIT_CASES = ((15, 5, 1000), (50, 10, 200), (200, 40, 20))  # observed, latents, models
 ROUNDS = 200  # of expectation and maximisation, about what a fit takes
 

@@ -331,15 +331,10 @@ def levels_in_words(result: Result) -> list[str]:
     levels = result.all_levels
     if len(levels) < 2 and not levels[0].agreement < BUDGET.stable_agreement:
         return []
-    is_model = [set(level.latents) - {""} <= set(result.graph.latents) for level in levels]
     lines = []
     for k, level in enumerate(levels):
         often = "" if math.isnan(level.agreement) else f", agreement with replicates {level.agreement:.2f}"
-        here = ""
-        if k == result.headline:
-            here = " (shown here)" if is_model[k] else " (read this first)"
-        elif is_model[k] and not is_model[result.headline] and not set(level.latents) & set(result.graph.facets):
-            here = " (the model, shown here)"
+        here = " (shown here)" if k == result.headline else ""
         of = set(level.latents) & set(result.graph.facets)
         above = f", {'all' if len(of) == level.n_latents else len(of)} of them above others in the model" if of else ""
         lines.append(f"{level.n_latents} latent{'s' * (level.n_latents != 1)}{above}{often}{here}")

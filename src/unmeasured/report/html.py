@@ -275,19 +275,12 @@ def _levels(result: Result) -> dict[str, Any] | None:
         return None
     first = int(getattr(result, "headline", 0))
     counts = [level.nunique() for level in levels]
-    is_model = set(levels[first]) - {""} <= set(result.graph.latents)
-    mark = " (shown above)" if is_model else " (read this first)"
-    heads = [f"{n} latent{'s' * (n != 1)}{mark * (k == first)}" for k, n in enumerate(counts)]
+    heads = [f"{n} latent{'s' * (n != 1)}{' (shown above)' * (k == first)}" for k, n in enumerate(counts)]
     together: dict[tuple[str, ...], list[str]] = {}
     for x in result.graph.variables.indicators:
         together.setdefault(tuple(str(level.get(x, "")) for level in levels), []).append(x)
     rows = [[_word(", ".join(items)), *map(_word, names)] for names, items in together.items()]
     words = f"The items can be read at {len(levels)} levels, from many latents to few."
-    if not is_model:
-        words += (
-            f" Read the one with {counts[first]} first: it comes back in replicates of the data, while some latents of "
-            "the model, which the diagram shows, do not."
-        )
     return {"heads": ["items", *heads], "rows": rows, "left": list(range(len(levels) + 1)), "words": words}
 
 

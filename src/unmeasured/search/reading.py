@@ -1,20 +1,22 @@
-"""Which level is read first where the model is an exact one: that of its own latents, unless they do not come back.
+"""Whether the latents of an exact model come back in replicates of the data, and which levels do.
 
 ::
 
     exact model ──► its partition of the items, beside those of replicates by as many factors ──► agreement
-                        │ at least .9: its latents are read first
+                        │ at least .9: that is all
                         ▼ less
-                    levels that come back (:mod:`unmeasured.search.replicability`) ──► the best one is read first,
-                    if its agreement is better by two standard errors
+                    levels that come back (:mod:`unmeasured.search.replicability`) are listed beside it, and it is said
 
 A model may fit well and still have latents that another sample would not show: with 75 rows a search finds two to five
-latents behind the same variables. The model stays as it is; what changes is which level of it a reader is pointed to.
+latents behind the same variables. The model stays the level that is read first. Broad levels come back more often,
+since two halves of the items are hard to mistake, but that does not make them right: among 25 simulated factor models
+of 200 rows, made for this question, the latents of the model agreed with the true ones to .99, the level that comes
+back best to .87.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -27,15 +29,15 @@ from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import Discovery
-from unmeasured.search.replicability import Partition, Replicates, all_partitions, leading, levels_of
+from unmeasured.search.replicability import Partition, Replicates, all_partitions, levels_of
 from unmeasured.sem.exploratory import degrees_of_freedom
 
 
 def with_reading(found: Discovery, sample: Sample, n_effective: float, clock: Clock, *, always: bool) -> Discovery:
-    """An exact answer with the level to read first; with all levels that come back, always or where its own do not.
+    """An exact answer with how well its level comes back; with all levels that do, always or where its own does not.
 
     Groups of several latents have no partition into as many sets, and one latent has only one: whether such latents
-    come back is not measured, and they are read first. Answers for which no time is left stay as they are.
+    come back is not measured. Answers for which no time is left stay as they are.
     """
     if set(found.cpdag.variables.indicators) != set(sample.names):
         return found
@@ -61,17 +63,12 @@ def _read(found: Discovery, data: Sample, n_effective: float, clock: Clock, alwa
     is_unstable = own.agreement < BUDGET.stable_agreement  # not where it was not measured
     if not is_unstable and not always:
         return replace(found, levels=(own, *above), headline=0)
-    levels = levels_of(all_partitions(replicates))
-    lead = leading(levels, data.corr, n_effective) if is_unstable else None
-    if lead is not None and lead.agreement - own.agreement <= 2.0 * math.hypot(lead.error, own.error):
-        lead = None
     numbers = {own.n_latents, *(level.n_latents for level in above)}
-    kept = [level for level in levels if level is lead or level.n_factors not in numbers]
-    named = {id(level): _named(level, data, own) for level in kept}
-    merged = sorted([own, *above, *named.values()], key=lambda level: -level.n_latents)
-    first = own if lead is None else named[id(lead)]
-    words = (_in_words(own, first),) if is_unstable else ()
-    headline = next(k for k, level in enumerate(merged) if level is first)
+    levels = [level for level in levels_of(all_partitions(replicates)) if level.n_factors not in numbers]
+    others = [_named(level, data, own) for level in levels]
+    merged = sorted([own, *above, *others], key=lambda level: -level.n_latents)
+    headline = next(k for k, level in enumerate(merged) if level is own)
+    words = (_in_words(own, others),) if is_unstable else ()
     return replace(found, levels=tuple(merged), headline=headline, remarks=(*found.remarks, *words))
 
 
@@ -90,14 +87,15 @@ def _named(level: Partition, data: Sample, own: Level) -> Level:
     return Level(own.items, latents, level.agreement, level.error)
 
 
-def _in_words(own: Level, first: Level) -> str:
-    words = (
-        f"Which items belong together is not stable: in replicates of the data the {own.n_latents} latents of the "
-        f"model come back with a mean adjusted Rand index of {own.agreement:.2f} (1 is always, 0 is chance)."
+def _in_words(own: Level, others: Sequence[Level]) -> str:
+    best = max(others, key=lambda level: level.agreement, default=own)
+    other = (
+        f"A level of {best.n_latents} comes back with {best.agreement:.2f} (result_.levels)"
+        if best.agreement > own.agreement
+        else "No other number of latents comes back better"
     )
-    if first is own:
-        return words + " No other number of latents comes back better; um.stability says which items move."
-    return words + (
-        f" Read first the level with {first.n_latents} latents, which comes back with {first.agreement:.2f} "
-        "(result_.levels)."
+    return (
+        f"Which items belong together is not stable: in replicates of the data the {own.n_latents} latents of the "
+        f"model come back with a mean adjusted Rand index of {own.agreement:.2f} (1 is always, 0 is chance). {other}; "
+        "um.stability says which items move."
     )
