@@ -374,7 +374,7 @@ class Bench:
         folder.mkdir(exist_ok=True)
         project = self.project(folder)
         project.open_file("rows.csv", _encoded(self.rows.to_csv(index=False)))
-        project.found(self.search.result_.to_json(), (), 1.0)
+        project.found(Run(self.search.result_).to_json())
         return project
 
     @property

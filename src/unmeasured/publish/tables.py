@@ -108,7 +108,7 @@ def _letters(text: str) -> float:
     """The width of a text in small letters of 4.75 points, as Times New Roman of 10 points has it, or a little more.
 
     >>> round(_letters("RMSEA") * LETTER, 1), round(_letters("41") * LETTER, 1)  # 34.4 and 10 points
-    (38.0, 10.4)
+    (38.0, 10.5)
     """
     return sum(
         2.0
