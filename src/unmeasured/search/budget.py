@@ -30,6 +30,8 @@ class Budget:
     #: Up to so many groups all sets of them are looked at, so that the best graph over them is exact: 4,096 sets, a
     #: millisecond at every fit. The graph among observed variables is asked for once and may take a tenth of a second.
     exact_groups: int = 12
+    #: With more groups what each parent of a group explains is read from one inverse, not asked for one at a time.
+    many_groups: int = 22
     exact_observed: int = 16
     #: With more variables the graph among them is not searched: the climb takes longer than it is worth.
     most_observed_alone: int = 40

@@ -16,7 +16,8 @@ fitted by :mod:`unmeasured.sem.factors`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -71,6 +72,10 @@ class Pieces:
     def __post_init__(self) -> None:
         self._recorder = Recorder(self.steps, self)
         self._connected: dict[object, float] = {}
+
+    @property
+    def _is_large(self) -> bool:
+        return len(self.score.sample.names) > BUDGET.most_at_once
 
     @cached_property
     def _gains(self) -> ChanceGains:
@@ -142,7 +147,8 @@ class Pieces:
                 parents[j] = 1 << len(sizes)
             sizes.append(k)
         model = FactorModel(found.model.observed, tuple(sizes), tuple(parents))
-        other = self.place(self.fitted(model)) if model.is_valid else found
+        near = widened_factors(found.factors, first_factors(self.score.sample.corr, model)) if self._is_large else None
+        other = self.place(self.fitted(model, near)) if model.is_valid else found
         return other if self._is_better(other, found) else found
 
     def _common_children(self, model: FactorModel) -> list[Cluster]:
@@ -177,7 +183,8 @@ class Pieces:
         loads = model.mask[:, m:]
         start = first_factors(sample.corr, model) if near is None else near
         factors, objective = fit_factors(
-            sample.corr, loads, start, tolerance=BUDGET.least_rise_by_em / sample.n, check=self.check
+            sample.corr, loads, start, tolerance=BUDGET.least_rise_by_em / sample.n, check=self.check,
+            is_accelerated=self._is_large,
         )  # fmt: skip
         fit = -0.5 * sample.n * (objective - sample.log_det_corr - len(sample.names))
         n_parents = [mask.bit_count() for mask in model.parents]
@@ -207,8 +214,10 @@ class Pieces:
         if key not in self._connected:
             score, model, near = self.score, placed.model, in_order(placed)
             per_edge = score.edge_prior(len(model.sizes))
-            # Groups may have a latent too many: what is left of it given the others is next to nothing.
-            cov = near.latent_cov + _RIDGE * np.diag(np.diag(near.latent_cov))
+            # Groups may have a latent too many: what is left of it given the others is next to nothing. Latents of unit
+            # variance: in units of what is left such a one would be a million times larger than others.
+            unit = np.sqrt(np.diag(near.latent_cov))
+            cov = near.latent_cov / np.outer(unit, unit) + _RIDGE * np.eye(len(unit))
             gains = GroupBic(cov, model.sizes, score.sample.n, score.dimension_penalty, per_edge)
             arcs = climbed_graph(gains, check=self.check)
             state = model.state.along(arcs)
@@ -255,11 +264,9 @@ class Pieces:
 
     def moved(self, found: Placed, best: Bools, order: Sequence[int]) -> Proposal[Placed] | None:
         """The model with other parents for some variables, as far as it stays valid, if that is better."""
-        model = found.model
-        for j in order:
-            other = model.with_parents(j, sum(1 << int(g) for g in np.flatnonzero(best[j])))
-            if other.is_valid:
-                model = other
+        model = with_other_parents(
+            found.model, [(j, sum(1 << int(g) for g in np.flatnonzero(best[j]))) for j in order]
+        )  # fmt: skip
         if model.key == found.model.key:
             return None
         moved = self.fitted(model, found.factors)
@@ -316,6 +323,25 @@ class Pieces:
         other = search.climb(part).model
         self.done |= {(part.observed, part.key), (part.observed, other.key)}
         return None if other.key == part.key or not other.is_valid else replaced(model, chosen, items, other)
+
+
+def with_other_parents(model: FactorModel, changes: Iterable[tuple[int, int]]) -> FactorModel:
+    """A valid model with other parents (bits) for some variables, one after the other, but those that make it invalid.
+
+    >>> pair = FactorModel(("a", "b", "c"), (1,), (1, 1, 1))
+    >>> with_other_parents(pair, [(0, 0), (1, 0)]).parents  # a latent needs two indicators
+    (0, 1, 1)
+    """
+    parents = list(model.parents)
+    n_pure = Counter(parents)
+    least = {1 << g: 2 * k for g, k in enumerate(model.sizes)}
+    for j, mask in changes:
+        before = parents[j]
+        if mask == before or n_pure[before] > least.get(before, 0):
+            n_pure[before] -= 1
+            n_pure[mask] += 1
+            parents[j] = mask
+    return FactorModel(model.observed, model.sizes, tuple(parents))
 
 
 def _group_of(model: FactorModel, pure: Sequence[int]) -> int | None:
@@ -391,6 +417,17 @@ def first_factors(S: Floats, model: FactorModel) -> Factors:
     Phi = weights @ S @ weights.T
     unit = np.sqrt(np.diag(Phi))
     return Factors(loadings, 0.9 * Phi / np.outer(unit, unit) + 0.1 * np.eye(len(Phi)), noise)
+
+
+def widened_factors(known: Factors, fresh: Factors) -> Factors:
+    """Where a fit with more groups begins: what is known of the others, and the new ones as if they were unrelated."""
+    m = len(known.Phi)
+    is_moved = (fresh.loadings[m:] != 0.0).any(axis=0)
+    loadings, Phi = fresh.loadings.copy(), fresh.Phi.copy()
+    loadings[:m] = np.where(is_moved, 0.0, known.loadings)
+    Phi[:m, :m] = known.Phi
+    Phi[:m, m:] = Phi[m:, :m] = 0.0
+    return Factors(loadings, Phi, np.where(is_moved, fresh.noise, known.noise))
 
 
 def nearness(Phi: Floats, model: FactorModel) -> Floats:

@@ -103,12 +103,16 @@ def no_model_holds(sample: Sample, check: Check = never) -> bool:
     df = degrees_of_freedom(p, m)
     if df <= 0:
         return False
+    # Factors without restrictions have a correction of their own (Lawley and Maxwell 1971).
+    n = sample.n * bartlett_factor(p, sample.n, m)
+    if n <= 0.0:  # too few rows to reject anything
+        return False
     try:
         # NaN: not known either
-        discrepancy = ml_discrepancy(sample.corr, m, check, enough=float(chdtri(df, BUDGET.rejected)) / sample.n)
+        discrepancy = ml_discrepancy(sample.corr, m, check, enough=float(chdtri(df, BUDGET.rejected)) / n)
     except Stopped:
         return False
-    return not math.isnan(discrepancy) and p_value(sample.n * discrepancy, df) < BUDGET.rejected
+    return not math.isnan(discrepancy) and p_value(n * discrepancy, df) < BUDGET.rejected
 
 
 @dataclass(frozen=True)
@@ -562,7 +566,20 @@ def p_of_fit(fit: Fit) -> float:
     p, n = len(fit.sample.names), fit.sample.n
     if p <= BUDGET.most_at_once:
         return fit.pvalue
-    return p_value(max(1.0 - (2 * p + 11) / (6 * n), 0.0) * fit.chi2, fit.df)
+    return p_value(bartlett_factor(p, n) * fit.chi2, fit.df)
+
+
+def bartlett_factor(n_observed: int, n_samples: float, n_factors: int = 0) -> float:
+    """By what chi-square is multiplied where there are not many more rows than variables; 1 with few variables.
+
+    ``n_factors``: of a model of that many factors without restrictions.
+
+    >>> bartlett_factor(20, 2000), round(bartlett_factor(1000, 2000), 3), round(bartlett_factor(1000, 2000, 333), 3)
+    (1.0, 0.832, 0.721)
+    """
+    if n_observed <= BUDGET.most_at_once:
+        return 1.0
+    return max(1.0 - (2 * n_observed + 11 + 4 * n_factors) / (6 * n_samples), 0.0)
 
 
 def n_measured(cpdag: CPDAG) -> int:
