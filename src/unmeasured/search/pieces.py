@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -386,6 +386,15 @@ def in_order(placed: Placed) -> Fitted:
 
     Within a group the basis is free, and chosen so that what earlier groups leave of its latents is uncorrelated.
     """
+    try:
+        return _in_order(placed)
+    except np.linalg.LinAlgError:  # a latent is a function of others but for rounding
+        factors = placed.factors
+        apart = factors.Phi + _RIDGE * np.diag(np.diag(factors.Phi))
+        return _in_order(replace(placed, factors=replace(factors, Phi=apart)))
+
+
+def _in_order(placed: Placed) -> Fitted:
     model, factors = placed.model, placed.factors
     m = len(factors.Phi)
     basis, effects = np.zeros((m, m)), np.zeros((m, m + len(model.observed)))
