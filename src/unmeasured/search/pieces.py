@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
-from unmeasured.arrays import Bools, Floats
+from unmeasured.arrays import Bools, Floats, Marks
 from unmeasured.errors import Stopped
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Log, Proposal, climb
@@ -72,6 +72,7 @@ class Pieces:
     def __post_init__(self) -> None:
         self._recorder = Recorder(self.steps, self)
         self._connected: dict[object, float] = {}
+        self._arcs: dict[object, Marks] = {}
 
     @property
     def _is_large(self) -> bool:
@@ -206,10 +207,14 @@ class Pieces:
         """
         if not self.is_credited or sorted(one.model.sizes) == sorted(other.model.sizes):
             return one.value > other.value + least_rise
-        return self.connected_value(one) > self.connected_value(other) + least_rise
+        known = self.connected_value(other)
+        return self.connected_value(one, other.model) > known + least_rise
 
-    def connected_value(self, placed: Placed) -> float:
-        """The score with the latent graph that closed forms predict, loadings left as they are; remembered."""
+    def connected_value(self, placed: Placed, like: FactorModel | None = None) -> float:
+        """The score with the latent graph that closed forms predict, loadings left as they are; remembered.
+
+        With many variables the graph is climbed to from that of a model ``like`` this one, whose groups come first.
+        """
         key = placed.model.key
         if key not in self._connected:
             score, model, near = self.score, placed.model, in_order(placed)
@@ -219,7 +224,11 @@ class Pieces:
             unit = np.sqrt(np.diag(near.latent_cov))
             cov = near.latent_cov / np.outer(unit, unit) + _RIDGE * np.eye(len(unit))
             gains = GroupBic(cov, model.sizes, score.sample.n, score.dimension_penalty, per_edge)
-            arcs = climbed_graph(gains, check=self.check)
+            start = None
+            if self._is_large and like is not None and model.sizes[: len(like.sizes)] == like.sizes:
+                n_more = len(model.sizes) - len(like.sizes)
+                start = np.pad(self._arcs[like.key], (0, n_more))
+            arcs = self._arcs[key] = climbed_graph(gains, start, check=self.check)
             state = model.state.along(arcs)
             graphs = LatentLikelihood(score.sample, near, self.check, BUDGET.least_rise_by_em)
             (likelihood,) = graphs([state])

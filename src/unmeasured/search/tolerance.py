@@ -61,6 +61,12 @@ from unmeasured.sem.parameters import Model
 from unmeasured.sem.solve import Check, is_over, never
 
 
+_NOT_PARTITIONED = (
+    f"With more than {BUDGET.most_partitioned} variables a model that fits this closely is read as it is: whether its "
+    "latents, or fewer, come back in replicates was not looked at, which would take longer than the search."
+)
+
+
 def checked_tolerance(tolerance: float | str) -> float | None:
     """A tolerance in units of RMSEA; None for "auto"."""
     if tolerance == "auto":
@@ -542,6 +548,8 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Di
 
 def _of_both(tolerant: Tolerant, first: Discovery) -> Discovery:
     """An exact answer, or the tolerant one where that is to be taken."""
+    if len(tolerant.sample.names) > BUDGET.most_partitioned and first.fit.rmsea <= BUDGET.strict_rmsea:
+        return replace(first, remarks=(*first.remarks, _NOT_PARTITIONED))
     p = p_of_fit(first.fit)
     if p >= BUDGET.doubtful or not (p < BUDGET.rejected or tolerant.fewer_would_do(n_measured(first.cpdag))):
         return tolerant.read(first)
