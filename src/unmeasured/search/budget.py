@@ -239,8 +239,8 @@ class Budget:
     n_replicates: int = 30
     least_replicates: int = 10
     many_items: int = 60
-    #: With more variables an exact model that fits closely (``strict_rmsea``) is not compared with partitions: with 500
-    #: of them these took longer than all of the search before.
+    #: With more variables an exact model that fits closely (``strict_rmsea``) is not compared with partitions: 500 of
+    #: them would take some 440 factor analyses of all variables.
     most_partitioned: int = 300
     #: Residual pairs that a remark names; all are in the result.
     n_shown: int = 5

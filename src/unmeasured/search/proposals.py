@@ -119,7 +119,7 @@ class ChanceGains(RankGains):
         super().__init__(sample, dimension_penalty, check)
         if self.n > BUDGET.most_at_once:
             # Bartlett's correction of a test of canonical correlations: of a true constraint on two of 1,000 variables
-            # 2,000 rows would make 1.33 times what chance costs in the limit, eight standard deviations too much.
+            # 2,000 rows would make 1.33 times what chance costs in the limit, seven standard deviations too much.
             self._weight = max(sample.n - 0.5 * (self.n + 1), 1.0)
 
     def kin(self, cluster: Sequence[int], others: Sequence[int], k: int, rate: float) -> list[int]:

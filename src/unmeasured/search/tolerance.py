@@ -60,10 +60,9 @@ from unmeasured.sem.indices import p_value
 from unmeasured.sem.parameters import Model
 from unmeasured.sem.solve import Check, is_over, never
 
-
 _NOT_PARTITIONED = (
     f"With more than {BUDGET.most_partitioned} variables a model that fits this closely is read as it is: whether its "
-    "latents, or fewer, come back in replicates was not looked at, which would take longer than the search."
+    "latents, or fewer, come back in replicates was not looked at, which would take hundreds of factor analyses."
 )
 
 

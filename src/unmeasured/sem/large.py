@@ -16,7 +16,8 @@ from unmeasured.sem import kernels
 from unmeasured.sem.solve import Check, Problem, Solution, is_over, never
 from unmeasured.sem.start import LEAST_NOISE
 
-# With more free parameters a step by these products is faster: 0.3 s instead of 3 s with 1,300 of them.
+# With more free parameters: the last fit of a model of 500 variables and 100 latents did not end within two processor
+# minutes by the kernels, and takes less than 20 s by these products. 957 parameters take 0.3 s by the kernels.
 LARGE = 1000
 # Where a step is predicted to gain less than this in total log-likelihood the fit has converged.
 _GAIN = 1e-8
