@@ -162,11 +162,11 @@ class Visited:
 
     def add(self, score: BicScore, model: FactorModel, likelihood: LikelihoodScore | LatentLikelihood) -> None:
         """All latent graphs that were fitted with a measurement model."""
-        base = score.dimension(model) - model.state.n_paths
+        base, prior = score.dimension(model) - model.state.n_paths, score.prior(model)
         for state, value in likelihood.visited if self.n_runners else ():
             assert isinstance(state, State)
             dimension = base + state.n_paths
-            value = self.sample.n * value - score.dimension_penalty * dimension - score.prior(model)
+            value = self.sample.n * value - score.dimension_penalty * dimension - prior
             self._found.append((value, dimension, state))
 
     def add_untested(self, score: BicScore, tested: Sequence[Found]) -> None:

@@ -30,6 +30,8 @@ class Budget:
     #: Up to so many groups all sets of them are looked at, so that the best graph over them is exact: 4,096 sets, a
     #: millisecond at every fit. The graph among observed variables is asked for once and may take a tenth of a second.
     exact_groups: int = 12
+    #: With more groups what each parent of a group explains is read from one inverse, not asked for one at a time.
+    many_groups: int = 22
     exact_observed: int = 16
     #: With more variables the graph among them is not searched: the climb takes longer than it is worth.
     most_observed_alone: int = 40
@@ -237,6 +239,9 @@ class Budget:
     n_replicates: int = 30
     least_replicates: int = 10
     many_items: int = 60
+    #: With more variables an exact model that fits closely (``strict_rmsea``) is not compared with partitions: 500 of
+    #: them would take some 440 factor analyses of all variables.
+    most_partitioned: int = 300
     #: Residual pairs that a remark names; all are in the result.
     n_shown: int = 5
 

@@ -156,6 +156,8 @@ def _reaches(arcs: Marks) -> Bools:
 def _rises(score: GroupBic, arcs: Marks, child: int) -> Floats:
     """(G,) what the term of a group gains if another becomes its parent, or is one no more."""
     parents = mask_of(np.flatnonzero(arcs[:, child]).tolist())
+    if len(arcs) > BUDGET.many_groups:
+        return score.additions(child, parents) + score.removals(child, parents)
     now = score.local(child, parents)
     if len(arcs) <= BUDGET.exact_groups:
         return np.array([0.0 if g == child else score.local(child, parents ^ 1 << g) - now for g in range(len(arcs))])

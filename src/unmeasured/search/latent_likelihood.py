@@ -172,6 +172,7 @@ def fit_along(sample: Sample, near: Fitted, arcs: Marks, check: Check = never) -
     start = Factors(near.loadings, covariance_of(near.latent_cov, causes), near.noise)
     tolerance = BUDGET.least_rise_by_em / sample.n
     factors, objective = fit_factors(
-        sample.corr, model.mask[:, m:], start, tolerance=tolerance, causes=causes, check=check
+        sample.corr, model.mask[:, m:], start, tolerance=tolerance, causes=causes, check=check,
+        is_accelerated=len(sample.names) > BUDGET.most_at_once,
     )  # fmt: skip
     return factors, -0.5 * max(objective - sample.log_det_corr - len(sample.names), 0.0)

@@ -16,13 +16,14 @@ fitted by :mod:`unmeasured.sem.factors`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from unmeasured.arrays import Bools, Floats
+from unmeasured.arrays import Bools, Floats, Marks
 from unmeasured.errors import Stopped
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Log, Proposal, climb
@@ -71,6 +72,11 @@ class Pieces:
     def __post_init__(self) -> None:
         self._recorder = Recorder(self.steps, self)
         self._connected: dict[object, float] = {}
+        self._arcs: dict[object, Marks] = {}
+
+    @property
+    def _is_large(self) -> bool:
+        return len(self.score.sample.names) > BUDGET.most_at_once
 
     @cached_property
     def _gains(self) -> ChanceGains:
@@ -142,7 +148,8 @@ class Pieces:
                 parents[j] = 1 << len(sizes)
             sizes.append(k)
         model = FactorModel(found.model.observed, tuple(sizes), tuple(parents))
-        other = self.place(self.fitted(model)) if model.is_valid else found
+        near = widened_factors(found.factors, first_factors(self.score.sample.corr, model)) if self._is_large else None
+        other = self.place(self.fitted(model, near)) if model.is_valid else found
         return other if self._is_better(other, found) else found
 
     def _common_children(self, model: FactorModel) -> list[Cluster]:
@@ -177,7 +184,8 @@ class Pieces:
         loads = model.mask[:, m:]
         start = first_factors(sample.corr, model) if near is None else near
         factors, objective = fit_factors(
-            sample.corr, loads, start, tolerance=BUDGET.least_rise_by_em / sample.n, check=self.check
+            sample.corr, loads, start, tolerance=BUDGET.least_rise_by_em / sample.n, check=self.check,
+            is_accelerated=self._is_large,
         )  # fmt: skip
         fit = -0.5 * sample.n * (objective - sample.log_det_corr - len(sample.names))
         n_parents = [mask.bit_count() for mask in model.parents]
@@ -199,18 +207,28 @@ class Pieces:
         """
         if not self.is_credited or sorted(one.model.sizes) == sorted(other.model.sizes):
             return one.value > other.value + least_rise
-        return self.connected_value(one) > self.connected_value(other) + least_rise
+        known = self.connected_value(other)
+        return self.connected_value(one, other.model) > known + least_rise
 
-    def connected_value(self, placed: Placed) -> float:
-        """The score with the latent graph that closed forms predict, loadings left as they are; remembered."""
+    def connected_value(self, placed: Placed, like: FactorModel | None = None) -> float:
+        """The score with the latent graph that closed forms predict, loadings left as they are; remembered.
+
+        With many variables the graph is climbed to from that of a model ``like`` this one, whose groups come first.
+        """
         key = placed.model.key
         if key not in self._connected:
             score, model, near = self.score, placed.model, in_order(placed)
             per_edge = score.edge_prior(len(model.sizes))
-            # Groups may have a latent too many: what is left of it given the others is next to nothing.
-            cov = near.latent_cov + _RIDGE * np.diag(np.diag(near.latent_cov))
+            # Groups may have a latent too many: what is left of it given the others is next to nothing. Latents of unit
+            # variance: in units of what is left such a one would be a million times larger than others.
+            unit = np.sqrt(np.diag(near.latent_cov))
+            cov = near.latent_cov / np.outer(unit, unit) + _RIDGE * np.eye(len(unit))
             gains = GroupBic(cov, model.sizes, score.sample.n, score.dimension_penalty, per_edge)
-            arcs = climbed_graph(gains, check=self.check)
+            start = None
+            if self._is_large and like is not None and model.sizes[: len(like.sizes)] == like.sizes:
+                n_more = len(model.sizes) - len(like.sizes)
+                start = np.pad(self._arcs[like.key], (0, n_more))
+            arcs = self._arcs[key] = climbed_graph(gains, start, check=self.check)
             state = model.state.along(arcs)
             graphs = LatentLikelihood(score.sample, near, self.check, BUDGET.least_rise_by_em)
             (likelihood,) = graphs([state])
@@ -255,11 +273,9 @@ class Pieces:
 
     def moved(self, found: Placed, best: Bools, order: Sequence[int]) -> Proposal[Placed] | None:
         """The model with other parents for some variables, as far as it stays valid, if that is better."""
-        model = found.model
-        for j in order:
-            other = model.with_parents(j, sum(1 << int(g) for g in np.flatnonzero(best[j])))
-            if other.is_valid:
-                model = other
+        model = with_other_parents(
+            found.model, [(j, sum(1 << int(g) for g in np.flatnonzero(best[j]))) for j in order]
+        )  # fmt: skip
         if model.key == found.model.key:
             return None
         moved = self.fitted(model, found.factors)
@@ -318,6 +334,25 @@ class Pieces:
         return None if other.key == part.key or not other.is_valid else replaced(model, chosen, items, other)
 
 
+def with_other_parents(model: FactorModel, changes: Iterable[tuple[int, int]]) -> FactorModel:
+    """A valid model with other parents (bits) for some variables, one after the other, but those that make it invalid.
+
+    >>> pair = FactorModel(("a", "b", "c"), (1,), (1, 1, 1))
+    >>> with_other_parents(pair, [(0, 0), (1, 0)]).parents  # a latent needs two indicators
+    (0, 1, 1)
+    """
+    parents = list(model.parents)
+    n_pure = Counter(parents)
+    least = {1 << g: 2 * k for g, k in enumerate(model.sizes)}
+    for j, mask in changes:
+        before = parents[j]
+        if mask == before or n_pure[before] > least.get(before, 0):
+            n_pure[before] -= 1
+            n_pure[mask] += 1
+            parents[j] = mask
+    return FactorModel(model.observed, model.sizes, tuple(parents))
+
+
 def _group_of(model: FactorModel, pure: Sequence[int]) -> int | None:
     """The group that has exactly these pure children, if there is one."""
     mask = model.parents[pure[0]]
@@ -360,6 +395,15 @@ def in_order(placed: Placed) -> Fitted:
 
     Within a group the basis is free, and chosen so that what earlier groups leave of its latents is uncorrelated.
     """
+    try:
+        return _in_order(placed)
+    except np.linalg.LinAlgError:  # a latent is a function of others but for rounding
+        factors = placed.factors
+        apart = factors.Phi + _RIDGE * np.diag(np.diag(factors.Phi))
+        return _in_order(replace(placed, factors=replace(factors, Phi=apart)))
+
+
+def _in_order(placed: Placed) -> Fitted:
     model, factors = placed.model, placed.factors
     m = len(factors.Phi)
     basis, effects = np.zeros((m, m)), np.zeros((m, m + len(model.observed)))
@@ -391,6 +435,17 @@ def first_factors(S: Floats, model: FactorModel) -> Factors:
     Phi = weights @ S @ weights.T
     unit = np.sqrt(np.diag(Phi))
     return Factors(loadings, 0.9 * Phi / np.outer(unit, unit) + 0.1 * np.eye(len(Phi)), noise)
+
+
+def widened_factors(known: Factors, fresh: Factors) -> Factors:
+    """Where a fit with more groups begins: what is known of the others, and the new ones as if they were unrelated."""
+    m = len(known.Phi)
+    is_moved = (fresh.loadings[m:] != 0.0).any(axis=0)
+    loadings, Phi = fresh.loadings.copy(), fresh.Phi.copy()
+    loadings[:m] = np.where(is_moved, 0.0, known.loadings)
+    Phi[:m, :m] = known.Phi
+    Phi[:m, m:] = Phi[m:, :m] = 0.0
+    return Factors(loadings, Phi, np.where(is_moved, fresh.noise, known.noise))
 
 
 def nearness(Phi: Floats, model: FactorModel) -> Floats:

@@ -33,6 +33,7 @@ class RankGains:
         self.n = len(sample.names)
         self.dimension_penalty = dimension_penalty  # in total log-likelihood
         self._S, self._N = sample.corr, sample.n
+        self._weight = sample.n  # of the log-likelihood per row that a constraint costs
         self._P: Floats = np.asarray(np.linalg.inv(sample.corr), dtype=float)
         self.clusters: dict[tuple[tuple[int, ...], float, int], tuple[list[Cluster], list[int]]] = {}
         self._costs: dict[tuple[tuple[int, ...], tuple[int, ...], int], Floats] = {}
@@ -43,7 +44,7 @@ class RankGains:
     def __call__(self, subsets: Ints, k: int, rate: float = 1.0) -> Floats:
         """(B,) gains of the constraint rank <= k for subsets (B, a)."""
         worth = self.worth(subsets.shape[1], k, rate)
-        return worth - self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
+        return worth - self._weight * rank_shortfalls(self._S, subsets, k, P=self._P)
 
     def of(self, items: tuple[int, ...], k: int) -> float:
         """The gain of one set of variables, remembered."""
@@ -55,7 +56,7 @@ class RankGains:
         """What the constraint costs a cluster with each of some others, remembered: rates ask for the same ones."""
         if (cluster, others, k) not in self._costs:
             subsets = np.array([[*cluster, j] for j in others])
-            self._costs[cluster, others, k] = self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
+            self._costs[cluster, others, k] = self._weight * rank_shortfalls(self._S, subsets, k, P=self._P)
         return self._costs[cluster, others, k]
 
     def worth(self, size: int, k: int, rate: float) -> float:
@@ -72,19 +73,19 @@ class RankGains:
             return self._many_seeds(items, k)
         if (k, items) not in self._seeds:
             subsets = self._subsets(items, k + 1)
-            self._seeds[k, items] = subsets, self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
+            self._seeds[k, items] = subsets, self._weight * rank_shortfalls(self._S, subsets, k, P=self._P)
         return self._seeds[k, items]
 
     def _many_seeds(self, items: tuple[int, ...], k: int) -> tuple[Ints, Floats]:
         """The same where a table for each set of items would fill the memory: one table of all subsets seen so far."""
         subsets = self._subsets(items, k + 1)
         if self.n ** (k + 1) > np.iinfo(np.int64).max:  # a subset has no number of its own
-            return subsets, self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
+            return subsets, self._weight * rank_shortfalls(self._S, subsets, k, P=self._P)
         names = subsets @ self.n ** np.arange(k + 1, dtype=np.int64)
         known, costs = self._seed_costs.get(k, (np.empty(0, dtype=np.int64), np.empty(0)))
         is_new = ~np.isin(names, known)
         if is_new.any():
-            new = self._N * rank_shortfalls(self._S, subsets[is_new], k, P=self._P)
+            new = self._weight * rank_shortfalls(self._S, subsets[is_new], k, P=self._P)
             known, costs = np.concatenate([known, names[is_new]]), np.concatenate([costs, new])
             order = np.argsort(known)
             known, costs = known[order], costs[order]
@@ -113,6 +114,13 @@ class ChanceGains(RankGains):
     others by way of one, or none: the indicators of both together then have no larger rank than those of that one. So
     here a set grows by variables that are correlated with it and satisfy the constraint within it too.
     """
+
+    def __init__(self, sample: Sample, dimension_penalty: float, check: Check = never) -> None:
+        super().__init__(sample, dimension_penalty, check)
+        if self.n > BUDGET.most_at_once:
+            # Bartlett's correction of a test of canonical correlations: of a true constraint on two of 1,000 variables
+            # 2,000 rows would make 1.33 times what chance costs in the limit, seven standard deviations too much.
+            self._weight = max(sample.n - 0.5 * (self.n + 1), 1.0)
 
     def kin(self, cluster: Sequence[int], others: Sequence[int], k: int, rate: float) -> list[int]:
         """Those correlated with the cluster whose sets with k of its variables pass, most of them."""

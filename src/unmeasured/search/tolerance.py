@@ -60,6 +60,11 @@ from unmeasured.sem.indices import p_value
 from unmeasured.sem.parameters import Model
 from unmeasured.sem.solve import Check, is_over, never
 
+_NOT_PARTITIONED = (
+    f"With more than {BUDGET.most_partitioned} variables a model that fits this closely is read as it is: whether its "
+    "latents, or fewer, come back in replicates was not looked at, which would take hundreds of factor analyses."
+)
+
 
 def checked_tolerance(tolerance: float | str) -> float | None:
     """A tolerance in units of RMSEA; None for "auto"."""
@@ -103,12 +108,16 @@ def no_model_holds(sample: Sample, check: Check = never) -> bool:
     df = degrees_of_freedom(p, m)
     if df <= 0:
         return False
+    # Factors without restrictions have a correction of their own (Lawley and Maxwell 1971).
+    n = sample.n * bartlett_factor(p, sample.n, m)
+    if n <= 0.0:  # too few rows to reject anything
+        return False
     try:
         # NaN: not known either
-        discrepancy = ml_discrepancy(sample.corr, m, check, enough=float(chdtri(df, BUDGET.rejected)) / sample.n)
+        discrepancy = ml_discrepancy(sample.corr, m, check, enough=float(chdtri(df, BUDGET.rejected)) / n)
     except Stopped:
         return False
-    return not math.isnan(discrepancy) and p_value(sample.n * discrepancy, df) < BUDGET.rejected
+    return not math.isnan(discrepancy) and p_value(n * discrepancy, df) < BUDGET.rejected
 
 
 @dataclass(frozen=True)
@@ -538,6 +547,8 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Di
 
 def _of_both(tolerant: Tolerant, first: Discovery) -> Discovery:
     """An exact answer, or the tolerant one where that is to be taken."""
+    if len(tolerant.sample.names) > BUDGET.most_partitioned and first.fit.rmsea <= BUDGET.strict_rmsea:
+        return replace(first, remarks=(*first.remarks, _NOT_PARTITIONED))
     p = p_of_fit(first.fit)
     if p >= BUDGET.doubtful or not (p < BUDGET.rejected or tolerant.fewer_would_do(n_measured(first.cpdag))):
         return tolerant.read(first)
@@ -562,7 +573,20 @@ def p_of_fit(fit: Fit) -> float:
     p, n = len(fit.sample.names), fit.sample.n
     if p <= BUDGET.most_at_once:
         return fit.pvalue
-    return p_value(max(1.0 - (2 * p + 11) / (6 * n), 0.0) * fit.chi2, fit.df)
+    return p_value(bartlett_factor(p, n) * fit.chi2, fit.df)
+
+
+def bartlett_factor(n_observed: int, n_samples: float, n_factors: int = 0) -> float:
+    """By what chi-square is multiplied where there are not many more rows than variables; 1 with few variables.
+
+    ``n_factors``: of a model of that many factors without restrictions.
+
+    >>> bartlett_factor(20, 2000), round(bartlett_factor(1000, 2000), 3), round(bartlett_factor(1000, 2000, 333), 3)
+    (1.0, 0.832, 0.721)
+    """
+    if n_observed <= BUDGET.most_at_once:
+        return 1.0
+    return max(1.0 - (2 * n_observed + 11 + 4 * n_factors) / (6 * n_samples), 0.0)
 
 
 def n_measured(cpdag: CPDAG) -> int:

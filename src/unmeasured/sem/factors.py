@@ -25,6 +25,8 @@ from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.errors import Stopped
 from unmeasured.sem.solve import Check, never
 
+Causes = Sequence[tuple[int, Sequence[int]]]
+
 # Variables keep this much noise at least; below, a latent would become one of them.
 _LEAST_NOISE = 1e-5
 _ROUNDS = 2000
@@ -50,14 +52,17 @@ def fit_factors(
     start: Factors,
     *,
     tolerance: float,
-    causes: Sequence[tuple[int, Sequence[int]]] | None = None,
+    causes: Causes | None = None,
     check: Check = never,
+    is_accelerated: bool = False,
 ) -> tuple[Factors, float]:
     """Maximise the likelihood over the loadings in ``loads`` (m, n); also the objective reached.
 
     The objective is ``log det Sigma + tr(Sigma^-1 S)``, as in :mod:`unmeasured.sem.kernels`; rounds end when one lowers
     it by less than ``tolerance``, or where ``check`` says that the time is over. ``causes``: every latent, in causal
-    order, with those that cause it; left out, the covariance of the latents is free.
+    order, with those that cause it; left out, the covariance of the latents is free. ``is_accelerated``: two rounds
+    and an extrapolation of them, in turn (SQUAREM; Varadhan and Roland 2008), which takes fewer rounds where hundreds
+    of variables make EM slow.
 
     >>> S = np.full((4, 4), 0.64) + 0.36 * np.eye(4)  # one factor, loadings of 0.8
     >>> start = Factors(np.full((1, 4), 0.5), np.eye(1), np.full(4, 0.5))
@@ -67,6 +72,7 @@ def fit_factors(
     """
     now, before = start, np.inf
     members = _by_number_of_parents(loads)
+    since: list[Factors] = []  # the rounds since the last extrapolation
     for _ in range(_ROUNDS):
         value, BS, C = _e_step(S, now)
         if before - value < tolerance:
@@ -75,6 +81,16 @@ def fit_factors(
             check()
         except Stopped:
             break
+        if is_accelerated:
+            since.append(now)
+            if len(since) == 3:
+                further = _extrapolated(since[0], since[1], since[2], causes)
+                since = [now]
+                if further is not None:
+                    trial = _e_step(S, further)
+                    if trial[0] < value:
+                        now, (value, BS, C) = further, trial
+                        since = [now]
         before = value
         now = _regressed(S, BS, C, members)
         if causes is not None:
@@ -82,7 +98,30 @@ def fit_factors(
     return now, value
 
 
-def covariance_of(C: Floats, causes: Sequence[tuple[int, Sequence[int]]]) -> Floats:
+def _extrapolated(first: Factors, second: Factors, third: Factors, causes: Causes | None) -> Factors | None:
+    """Where three points on the way of EM lead, or None where no covariance of the latents is there."""
+    points = [(one.loadings, one.Phi, np.log(one.noise)) for one in (first, second, third)]
+    steps = [b - a for a, b in zip(points[0], points[1], strict=True)]
+    bends = [c - b - step for b, c, step in zip(points[1], points[2], steps, strict=True)]
+    length = np.sqrt(sum(float((step**2).sum()) for step in steps))
+    bend = np.sqrt(sum(float((part**2).sum()) for part in bends))
+    if not length > bend > 0.0:  # no further than EM itself went
+        return None
+    r = length / bend
+    loadings, Phi, logs = (
+        a + 2.0 * r * step + r * r * part for a, step, part in zip(points[0], steps, bends, strict=True)
+    )
+    if causes is not None:
+        Phi = covariance_of(Phi, causes)
+    noise = np.clip(np.exp(np.minimum(logs, 0.0)), _LEAST_NOISE, None)
+    try:
+        np.linalg.cholesky(Phi)
+    except np.linalg.LinAlgError:
+        return None
+    return Factors(loadings, Phi, noise)
+
+
+def covariance_of(C: Floats, causes: Causes) -> Floats:
     """Covariance of latents that are regressed on their causes, by second moments C (m, m); see :func:`fit_factors`.
 
     >>> C = np.array([[1.0, 0.5, 0.4], [0.5, 1.0, 0.5], [0.4, 0.5, 1.0]])

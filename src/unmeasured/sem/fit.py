@@ -31,6 +31,7 @@ from unmeasured.sem.defined import Labelled, defined_rows
 from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, delta_errors, plain_inverse_root
 from unmeasured.sem.dimension import Dimension, dimension
 from unmeasured.sem.finish import first_indicators_positive, refined
+from unmeasured.sem.large import LARGE, solve_large
 from unmeasured.sem.measures import Measures, Robust
 from unmeasured.sem.parameters import (
     LatentScale,
@@ -279,10 +280,19 @@ def fit_many(
     for members in batches.values():
         common = sample.select(patterns[members[0]].observed_names)
         problems = [Problem.of(patterns[b], common) for b in members]
-        chosen = [starts[b] for b in members] if starts is not None else None
-        solutions = solve_with_restarts(
-            problems, starts=chosen, n_restarts=n_restarts, n_threads=n_threads, check=check
-        )
+        chosen = [starts[b] for b in members] if starts is not None else [None] * len(members)
+        # Thousands of parameters begin where a search has come to, and get no other starts.
+        near = [x if problem.pattern.n_free > LARGE else None for problem, x in zip(problems, chosen, strict=True)]
+        small = [k for k, x in enumerate(near) if x is None]
+        rest = solve_with_restarts(
+            [problems[k] for k in small], starts=[chosen[k] for k in small], n_restarts=n_restarts,
+            n_threads=n_threads, check=check,
+        )  # fmt: skip
+        solved = dict(zip(small, rest, strict=True))
+        solutions = [
+            solved[k] if x is None else solve_large(problem, x, check)
+            for k, (problem, x) in enumerate(zip(problems, near, strict=True))
+        ]
         for b, problem, solution in zip(members, problems, solutions, strict=True):
             fits[b] = Fit(models[b], common, problem, solution)
     return [fits[b] for b in range(len(models))]

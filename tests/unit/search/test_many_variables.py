@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import unmeasured as um
+from unmeasured.errors import Stopped
 from unmeasured.search.clock import Clock
 from unmeasured.search.latent_graph import latent_class
 from unmeasured.search.latent_likelihood import LatentLikelihood, fit_along
@@ -19,7 +20,9 @@ from unmeasured.search.proposals import ChanceGains, RankGains, find_clusters
 from unmeasured.search.refine import Guidance
 from unmeasured.search.relocate import all_best_parents, latents_of, relocated
 from unmeasured.search.score import BicScore, GroupBic, LikelihoodScore
+from unmeasured.sem import large
 from unmeasured.sem.factors import fit_factors
+from unmeasured.sem.fit import fit_many
 from unmeasured.sem.rank import rank_shortfalls
 
 
@@ -44,10 +47,38 @@ def test_em_reaches_the_optimum_of_the_dense_kernels(seed: int, setting: str) ->
     dag, sample = drawn(seed, 18, (1, 1, 2), setting)
     model = model_of_class(dag)
     m = sum(model.sizes)
-    _, objective = fit_factors(sample.corr, model.mask[:, m:], first_factors(sample.corr, model), tolerance=1e-10)
+    start = first_factors(sample.corr, model)
     dense = um.fit(model.member, sample)
-    ours = sample.n * (objective - sample.log_det_corr - len(sample.names))
-    assert ours == pytest.approx(dense.chi2, abs=0.2)
+    for is_accelerated in (False, True):
+        _, objective = fit_factors(
+            sample.corr, model.mask[:, m:], start, tolerance=1e-10, is_accelerated=is_accelerated
+        )
+        ours = sample.n * (objective - sample.log_det_corr - len(sample.names))
+        assert ours == pytest.approx(dense.chi2, abs=0.2)
+
+
+def test_fits_by_matrix_products_end_where_those_of_the_kernels_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a group whose basis is free."""
+    dag, sample = drawn(2, 24, (1, 2, 1))
+    (dense,) = fit_many([dag.cpdag()], sample)
+    x = dense.solution.x
+    value, slope, H = dense.problem.derivatives(1.02 * x)
+    ours = large._derivatives(dense.problem, 1.02 * x)
+    assert ours[0] == pytest.approx(value)
+    np.testing.assert_allclose(ours[1], slope, atol=1e-9)
+    np.testing.assert_allclose(ours[2], H, atol=1e-9)
+    monkeypatch.setattr("unmeasured.sem.fit.LARGE", 10)
+    (other,) = fit_many([dag.cpdag()], sample, starts=[1.05 * x])
+    assert other.converged
+    assert other.chi2 == pytest.approx(dense.chi2, abs=1e-6)
+    np.testing.assert_allclose(other.implied_cov, dense.implied_cov, atol=1e-6)
+    (stopped,) = fit_many([dag.cpdag()], sample, starts=[1.05 * x], check=_over)
+    assert not stopped.converged
+    assert stopped.n_steps == 0
+
+
+def _over() -> None:
+    raise Stopped
 
 
 def test_a_fit_in_the_order_of_the_groups_implies_the_same_covariance() -> None:
@@ -58,6 +89,10 @@ def test_a_fit_in_the_order_of_the_groups_implies_the_same_covariance() -> None:
     np.testing.assert_allclose(ordered.implied, placed.factors.implied, atol=1e-9)
     m = sum(placed.model.sizes)
     assert not ordered.effects[:, :m][~placed.model.mask[:, :m]].any()
+    same = placed.factors.Phi.copy()  # two latents of different groups are one
+    same[:, 2], same[2] = same[:, 0], same[0]
+    twice = replace(placed, factors=replace(placed.factors, Phi=same))
+    np.testing.assert_allclose(in_order(twice).implied, twice.factors.implied, atol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -124,6 +159,19 @@ def test_sets_that_chance_explains_are_seldom_mixed() -> None:
     assert sum(len(items) for _, items in by_test) >= 80
 
 
+def test_true_constraints_pass_with_few_rows_a_variable() -> None:
+    """200 variables, 400 rows: without Bartlett's correction most constraints that hold would fail their test."""
+    rng = np.random.default_rng(6)
+    rows = np.repeat(rng.normal(size=(400, 40)), 5, axis=1) + rng.normal(size=(400, 200))
+    pairs = np.array([[5 * g + i, 5 * g + j] for g in range(40) for i, j in combinations(range(5), 2)])
+    sample = um.as_sample(rows)
+    gains = ChanceGains(sample, 3.0)
+    passed = gains(pairs, 1, 2.5) > 0.0
+    uncorrected = gains.worth(2, 1, 2.5) - sample.n * rank_shortfalls(sample.corr, pairs, 1) > 0.0
+    assert passed.mean() > 0.95
+    assert uncorrected.mean() < 0.5
+
+
 def test_neighbours_stand_in_for_all_subsets_where_there_are_too_many() -> None:
     _, sample = drawn(1, 60, (1,) * 12)
     gains = RankGains(sample, 3.5)
@@ -172,6 +220,13 @@ def test_what_further_parents_explain_is_the_same_one_by_one(parents: int) -> No
         for g in range(6):
             is_other = g != child and not parents >> g & 1
             assert rises[g] == pytest.approx(score.local(child, parents | 1 << g) - now if is_other else 0.0, abs=1e-6)
+        fewer = score.removals(child, parents & ~(1 << child))
+        now = score.local(child, parents & ~(1 << child))
+        for g in range(6):
+            is_parent = g != child and parents >> g & 1
+            assert fewer[g] == pytest.approx(
+                score.local(child, parents & ~(1 << child | 1 << g)) - now if is_parent else 0.0, abs=1e-6
+            )
 
 
 def test_seeds_of_many_variables_are_remembered_one_by_one() -> None:

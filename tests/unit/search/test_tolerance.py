@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import unmeasured as um
 from unmeasured.levels import Level, named_level
+from unmeasured.search.budget import BUDGET
 from unmeasured.search.replicability import _correlations, effective_n, levels_of, partitions
 from unmeasured.search.tolerance import marginal_misfit, no_model_holds
 from unmeasured.sem.exploratory import degrees_of_freedom, minres, ml_discrepancy, quartimin
@@ -278,3 +280,15 @@ def test_scales_of_questionnaires_are_recognised(name, least):
     scales = {item: scale for scale, items in record["scales"].items() for item in items}
     found = um.LGES().fit_cov(np.array(record["corr"]), record["n"], names=record["names"])
     assert agreement(found.result_.levels[found.result_.headline], scales) >= least
+
+
+def test_close_models_of_very_many_variables_are_read_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    dag = um.simulate.random_gnfm(n_latents=2, n_observed=10, rng=rng)
+    rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng), 2000, rng=rng)
+    remark = "come back in replicates was not looked at"
+    assert not any(remark in words for words in um.LGES().fit(rows).result_.remarks)
+    monkeypatch.setattr("unmeasured.search.tolerance.BUDGET", replace(BUDGET, most_partitioned=5))
+    search = um.LGES().fit(rows)
+    assert any(remark in words for words in search.result_.remarks)
+    assert um.metrics.compare(dag, search.graph_).shd == 0
