@@ -185,12 +185,14 @@ class Replicates:
     rows than variables row by row.
     """
 
-    def __init__(self, R: Floats, n_effective: float, seed: int = 0, check: Check = never) -> None:
+    def __init__(
+        self, R: Floats, n_effective: float, seed: int = 0, check: Check = never, most: int = BUDGET.n_replicates
+    ) -> None:
         self._check = check
         p = len(R)
         rng = np.random.default_rng(seed)
         many = round(BUDGET.n_replicates * BUDGET.many_items / p)
-        n_replicates = max(BUDGET.least_replicates, min(BUDGET.n_replicates, many))
+        n_replicates = max(BUDGET.least_replicates, min(most, many))
         values, vectors = np.linalg.eigh(R)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         n_rows = max(round(n_effective), 3)
