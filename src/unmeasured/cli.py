@@ -1177,6 +1177,10 @@ _IN_OPTIONS = tuple(
         (r"Give the text that to_json wrote", "Give a result.json that unmeasured wrote"),
         (r"\bn_jobs\b", "--n-jobs"),
         (r" \(fit_cov of a search\)", ""),
+        (r"\bLGES\(tolerance=([\d.]+)\)", r"--tolerance \1"),
+        (r"\bOther levels in result_\.levels:", "Other levels, in the report:"),
+        (r" \(result_\.local_dependence\)", " (in the report)"),
+        (r"\bum\.stability\b", "unmeasured stability"),
     )
 )
 
