@@ -222,10 +222,22 @@ def read_matrix(
         np.fill_diagonal(matrix, 1.0)
     if names is None:
         matrix = printed.sorted(matrix)
+    _refuse_two_samples(matrix)
     known = checked_names(names if names is not None else printed.names(len(matrix)), len(matrix))
     if printed.deviations is not None:
         matrix = with_deviations(matrix, printed.deviations, known)
     return pd.DataFrame(matrix, index=list(known), columns=list(known))
+
+
+def _refuse_two_samples(matrix: Floats) -> None:
+    """Refuse correlations of one sample below the diagonal and of another above it."""
+    below = np.tril_indices(len(matrix), -1)
+    differ = np.abs(matrix - matrix.T)[below] > 1e-6
+    if (np.diag(matrix) == 1.0).all() and differ.sum() > 1 and 2 * differ.sum() > len(differ):
+        raise DataError(
+            f"The correlations above the diagonal differ from those below it in {differ.sum()} of {len(differ)} pairs. "
+            "If the table shows two samples, keep one of the two triangles."
+        )
 
 
 def _read_lines(lines: list[str], separator: str | None, diagonal: bool) -> tuple[_Printed, Floats]:

@@ -161,8 +161,7 @@ def checked_cov(matrix: Floats, names: tuple[str, ...], *, definite: bool = True
         i, j = sorted(map(int, np.unravel_index(int(gap.argmax()), gap.shape)))
         raise DataError(
             f"The matrix is not symmetric: ({names[i]!r}, {names[j]!r}) is {matrix[i, j]:.6g} but "
-            f"({names[j]!r}, {names[i]!r}) is {matrix[j, i]:.6g}. If a table shows one sample below and another above "
-            "its diagonal, keep one of the two triangles."
+            f"({names[j]!r}, {names[i]!r}) is {matrix[j, i]:.6g}."
         )
     corr = (corr + corr.T) / 2.0
     i, j = sorted(map(int, np.unravel_index(int(np.abs(corr).argmax()), corr.shape)))
