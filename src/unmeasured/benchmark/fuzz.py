@@ -456,7 +456,7 @@ def _table(bench: Bench, rng: Rng) -> Any:
         return _of(rng, (*_VALUES, {"a": [1.0, 2.0]}, np.zeros((2, 2, 2)), np.array(1.0), {1, 2}, "file.csv", object()))
     try:
         return frame.infer_objects().astype(float) if kind == 3 else frame.infer_objects()
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, np.exceptions.ComplexWarning):
         return frame
 
 
