@@ -27,7 +27,7 @@ import typer
 
 import unmeasured as um
 from unmeasured.errors import listing, nearest
-from unmeasured.files import csv_text, write_bytes, write_folder, write_text
+from unmeasured.files import check_folder, csv_text, write_bytes, write_folder, write_text
 from unmeasured.remarks import Remark, severity_of
 
 if TYPE_CHECKING:
@@ -283,6 +283,8 @@ def discover(
     Example: unmeasured discover answers.csv --columns 'q*' --covariates age,female --outcomes sick_days --out report
     """
     _announce(f"Reading {file.name} ...", quiet or as_json)
+    if out is not None:
+        check_folder(out)
     from unmeasured.report.groups import Shared
     from unmeasured.report.run import About
 
@@ -515,21 +517,26 @@ def _finish(
     needed = page_seconds(len(run.result.graph.observed)) * slowness_since(*_began)
     in_time = until is None or time.monotonic() + needed < until + _OVERTIME
     is_interrupted = run.result.stopped.startswith("Interrupted")
-    page = None
+    page, unwritten = None, None
     if out is not None:
         if is_interrupted:
             _announce("Writing the best model found so far; Ctrl-C leaves out pictures and the page.", quiet or as_json)
-        with left_out.on_interrupt("pictures and the page"):
-            more = {} if shared is None else _shared_files(shared)
-            page = write_run(run, out, with_page=in_time, more=more)
-        page = page or write_run(run, out, with_page=False)
+        try:
+            with left_out.on_interrupt("pictures and the page"):
+                more = {} if shared is None else _shared_files(shared)
+                page = write_run(run, out, with_page=in_time, more=more)
+            page = page or write_run(run, out, with_page=False)
+        except um.UnmeasuredError as error:  # a full disk: the answer is still shown
+            unwritten = error
     if as_json:
         typer.echo(run.to_json())
     elif not quiet:
         typer.echo(screen(run.result, run.about.seconds, elsewhere=_all_remarks(page)))
         if shared is not None:
             typer.echo(f"\nWhat the groups share\n{shared.summary()}")
-        typer.echo(f"\n{_where(page)}")
+        typer.echo(f"\n{_where(page)}" if unwritten is None else "")
+    if unwritten is not None:
+        raise unwritten
     if left_out.parts and not quiet:
         typer.echo(f"unmeasured: Ctrl-C came after the search; left out: {', '.join(left_out.parts)}.", err=True)
     if is_interrupted or left_out.parts:
@@ -576,6 +583,8 @@ def demo(
     """
     silent = quiet or as_json
     _announce(f"Loading {data} ...", silent)
+    out = out or Path(f"unmeasured-{data}")
+    check_folder(out)
     from unmeasured.report.run import About, Comparison
     from unmeasured.report.screen import screen
     from unmeasured.report.write import write_run
@@ -589,7 +598,7 @@ def demo(
     run = _searched(search, sample, about, {}, LeftOut(), plain_names=False, quiet=silent, is_written=True)
     compared = um.compare_models({"found": run.result, **dataset.models})
     run = replace(run, comparison=Comparison.of(compared))
-    page = write_run(run, out or Path(f"unmeasured-{data}"))
+    page = write_run(run, out)
     shown = screen(run.result, run.about.seconds, elsewhere=_all_remarks(page))
     answer = f"{shown}\n\nBeside the published models\n{compared}\n\n{_where(page)}"
     _say(run.to_json() if as_json else answer, quiet and not as_json)

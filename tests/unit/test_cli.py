@@ -213,6 +213,19 @@ def test_ctrl_c_after_the_search_costs_the_answer_nothing(folder, tmp_path, monk
     assert (tmp_path / "report.html").exists() == (page == "report.html")
 
 
+def test_an_answer_that_cannot_be_written_is_shown(folder, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("unmeasured.files._put", full)
+    done = run("discover", "matrix.csv", "--n", 301, "--out", tmp_path, cwd=folder, ok=False)
+    assert done.returncode == 2
+    assert "latent variables behind 9 observed variables" in done.stdout.splitlines()[0]
+    assert "Report:" not in done.stdout
+    assert done.stderr.startswith(f"unmeasured: '{tmp_path}' could not be written: No space left on device.")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_interrupt_while_the_package_loads_is_one_sentence_too(tmp_path):
     (tmp_path / "pandas.py").write_text("import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)")
     path = os.pathsep.join([str(tmp_path), *sys.path])
