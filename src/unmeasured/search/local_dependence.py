@@ -64,7 +64,10 @@ def with_residual_pairs(
 
 
 def _without_superfluous(fit: Fit, least: float, n_threads: int | None, check: Check) -> Fit:
-    """The fit without pairs that have stopped paying since others came in: by their Wald tests, one at a time."""
+    """The fit without pairs that have stopped paying since others came in: by their Wald tests, one at a time.
+
+    A pair without which the model cannot be fitted stays.
+    """
     while True:
         graph = fit.graph
         assert isinstance(graph, CPDAG)
@@ -77,7 +80,12 @@ def _without_superfluous(fit: Fit, least: float, n_threads: int | None, check: C
         gone = {weak["lhs"].iloc[0], weak["rhs"].iloc[0]}
         left = graph.with_pairs([pair for pair in graph.pairs if set(pair) != gone])
         start = _start(fit.solution.x, graph, left)
-        (fit,) = fit_many([left], fit.sample, starts=[start], n_restarts=0, n_threads=n_threads, check=check)
+        (less,) = fit_many([left], fit.sample, starts=[start], n_restarts=0, n_threads=n_threads, check=check)
+        if not less.converged:  # what the pair held together is no start without it
+            (less,) = fit_many([left], fit.sample, n_threads=n_threads, check=check)
+        if not less.converged:
+            return fit
+        fit = less
 
 
 def pairs_in_words(fit: Fit) -> str:

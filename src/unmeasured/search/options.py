@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -33,7 +33,11 @@ def positive(name: str, value: Any, hint: str = "") -> float:
     ...
     unmeasured.errors.UnmeasuredError: penalty must be a positive number; got -1. 1 is BIC's.
     """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+    if (
+        isinstance(value, bool | np.bool_)
+        or not isinstance(value, Real)
+        or not 0 < cast(float, value) <= sys.float_info.max
+    ):
         raise UnmeasuredError(f"{name} must be a positive number; got {value!r}. {hint}".rstrip())
     return float(value)
 
