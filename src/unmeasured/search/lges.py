@@ -23,14 +23,14 @@ from unmeasured.search import options
 from unmeasured.search.base import Search
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock, checked_time_limit
-from unmeasured.search.covariates import checked_roles, discover_with_roles
 from unmeasured.search.discovery import (
     Discovery,
     RunnerUp,
 )
-from unmeasured.search.over_groups import GroupsSearch
 from unmeasured.search.pipeline import Criterion, discover, discover_knowing
 from unmeasured.search.refine import OwnMove
+from unmeasured.search.roles.covariates import checked_roles, discover_with_roles
+from unmeasured.search.roles.groups import GroupsSearch
 from unmeasured.search.score import default_delta
 from unmeasured.search.tolerance import Tolerant, checked_tolerance, discover_within
 from unmeasured.search.trace import Trace

@@ -57,12 +57,12 @@ from unmeasured.search.discovery import (
 )
 from unmeasured.search.guided import NOT_COMPARED, agreeing, cost_in_words, informed, paths_of
 from unmeasured.search.hierarchy import raise_levels, raise_population, raised_as_known
+from unmeasured.search.hierarchy.model import RaisedClass
 from unmeasured.search.model import model_of_class
 from unmeasured.search.observed import questioned
 from unmeasured.search.paper.phase1 import run_phase1
 from unmeasured.search.paper.phase2 import run_phase2
 from unmeasured.search.paper.state import State, initial_state
-from unmeasured.search.raised import RaisedClass
 from unmeasured.search.refine import Found, Guidance, OwnMove
 from unmeasured.search.score import BicScore, LikelihoodScore, default_delta
 from unmeasured.search.trace import Step, Steps, Trace

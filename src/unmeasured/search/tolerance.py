@@ -42,13 +42,13 @@ from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import Discovery, remarks_on_fit, with_isolated
 from unmeasured.search.guided import paths_of
 from unmeasured.search.hierarchy import raise_levels
+from unmeasured.search.hierarchy.model import RaisedClass
 from unmeasured.search.latent_graph import LatentTest
 from unmeasured.search.local_dependence import cost_of_a_pair, pairs_in_words, with_residual_pairs, without_edges
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
 from unmeasured.search.pipeline import start_near, stopped_in_words
-from unmeasured.search.raised import RaisedClass
 from unmeasured.search.reading import with_reading
 from unmeasured.search.refine import Found, Guidance
 from unmeasured.search.replicability import Partition, effective_n, leading, levels_of, partitions

@@ -19,7 +19,7 @@ from unmeasured.files import write_text
 from unmeasured.publish.tables import plain, shown, tables_of
 from unmeasured.report.groups import Shared
 from unmeasured.report.run import About, Run, run_of
-from unmeasured.search.over_groups import within_groups
+from unmeasured.search.roles.groups import within_groups
 
 HAS_LAVAAN = (
     bool(shutil.which("Rscript"))

@@ -41,17 +41,18 @@ from unmeasured.knowledge.satisfy import rules_of
 from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import in_order_of
+from unmeasured.search.climb import Log, Proposal, climb
 from unmeasured.search.clock import Clock
-from unmeasured.search.covariates import StructuralSearch, known_paths
 from unmeasured.search.discovery import Discovery, remarks_on, remarks_on_fit, with_isolated
 from unmeasured.search.guided import informed, is_allowed
 from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.moves.base import parent_sets
 from unmeasured.search.relocate import latents_of, relocated
 from unmeasured.search.replicability import effective_n
+from unmeasured.search.roles.covariates import StructuralSearch, known_paths
+from unmeasured.search.roles.structural import StructuralFit, StructuralModel, SummedBic, best_allowed
 from unmeasured.search.score import BicScore
-from unmeasured.search.structural import StructuralFit, StructuralModel, SummedBic, best_allowed
-from unmeasured.search.trace import Step, Trace
+from unmeasured.search.trace import Recorder, Step, Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.solve import Check, Problem, solve
 
@@ -103,11 +104,14 @@ class JointScore:
         self.n = sum(sample.n for sample in samples)
         self.path_penalty = 0.5 * penalty * math.log(self.n) * len(samples)
         self._counted = BicScore(samples[0], penalty=penalty)
+        self.n_fitted = self.n_remembered = 0
         self._memory: dict[Hashable, JointFit] = {}
 
     def __call__(self, models: Sequence[FactorModel]) -> list[JointFit]:
         """Fit many models; those visited before are remembered."""
         new = {model.key: model for model in models if model.key not in self._memory}
+        self.n_fitted += len(new)
+        self.n_remembered += len(models) - len(new)
         fitted: dict[Hashable, list[StructuralFit]] = {key: [] for key in new}
         for sample in self.samples:
             self.check()
@@ -140,32 +144,18 @@ class JointScore:
 
     def climb(self, models: Sequence[FactorModel], rules: Rules | None, steps: list[Step]) -> JointFit:
         """The best of some models, and moves from it until none improves the joint score."""
-        best = max(self(models), key=lambda fit: fit.value)
-        while True:
-            self.check()
-            options = [m for m in self._moves(best) if is_allowed(m, rules)]
+
+        def moved(here: JointFit) -> Proposal[JointFit] | None:
+            options = [model for model in self._moves(here) if is_allowed(model, rules)]
             if not options:
-                return best
-            better = max(self(options), key=lambda fit: fit.value)
-            if better.value <= best.value + BUDGET.least_rise:
-                return best
-            reason = f"the joint score of {len(self.samples)} groups rises by {better.value - best.value:.2f}"
-            steps.append(
-                Step(
-                    "Groups of people",
-                    "other parents or latents merged",
-                    len(options),
-                    0,
-                    len(options),
-                    0,
-                    best.value,
-                    better.value,
-                    BUDGET.least_rise,
-                    True,
-                    reason,
-                )
-            )
-            best = better
+                return None
+            best = max(self(options), key=lambda fit: fit.value)
+            reason = f"the joint score of {len(self.samples)} groups rises by {best.value - here.value:.2f}"
+            return Proposal("other parents or latents merged", best, reason)
+
+        best = max(self(models), key=lambda fit: fit.value)
+        log = Log(Recorder(steps, self), "Groups of people")
+        return climb(best, [moved], least_rise=BUDGET.least_rise, check=self.check, log=log)
 
     def _moves(self, found: JointFit) -> list[FactorModel]:
         """Models near by: other parents for items by closed forms, all that gain at once, latents merged."""
