@@ -43,9 +43,10 @@ from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Log, Proposal, climb
 from unmeasured.search.clock import Clock
-from unmeasured.search.discovery import Discovery, RunnerUp, remarks_on, remarks_on_fit
+from unmeasured.search.discovery import Discovery, RunnerUp, remarks_on, remarks_on_fit, stopped_in_words
 from unmeasured.search.latent_graph import Connected, EdgeMoves, climbed_class, extension
 from unmeasured.search.model import model_of_class
+from unmeasured.search.options import Options
 from unmeasured.search.paper.state import State
 from unmeasured.search.replicability import effective_n
 from unmeasured.search.roles.structural import StructuralFit, StructuralModel, SummedBic, SummedLikelihood, best_allowed
@@ -134,18 +135,10 @@ def checked_roles(sample: Sample, covariates: Sequence[str], outcomes: Sequence[
 
 
 def discover_with_roles(
-    sample: Sample,
-    roles: Roles,
-    known: Knowledge | None,
-    search: Callable[[Sample, Knowledge | None], Discovery],
-    *,
-    penalty: float,
-    max_group_size: int | None,
-    clock: Clock,
-    n_threads: int | None,
-    n_runners: int,
+    sample: Sample, options: Options, clock: Clock, search: Callable[[Sample, Knowledge | None], Discovery]
 ) -> Discovery:
     """The class over latents, covariates and outcomes; ``search`` finds who measures what from the items."""
+    roles, known, n_threads = options.roles, options.knowledge, options.n_threads
     items = tuple(name for name in sample.names if name not in roles.names)
     whole = replace(sample, covariates=roles.covariates, outcomes=roles.outcomes)
     measured = search(whole.given_covariates().select(items), (known.about_groups if known else None) or None)
@@ -153,9 +146,9 @@ def discover_with_roles(
     corr = np.array(joint.corr if joint.mean is None else joint.corr.round(BUDGET.digits))
     n = effective_n(sample.n, measured.tolerance)
     model = StructuralModel(model_of_class(measured.cpdag, items), roles.covariates, roles.outcomes)
-    decided = known_paths(model, known, max_group_size)
+    decided = known_paths(model, known, options.max_group_size)
     paths = Paths(model.by_roles.required | decided.required, model.by_roles.forbidden | decided.forbidden)
-    structural = StructuralSearch([Sample(joint.names, corr, n)], model, paths, penalty, clock, n_threads)
+    structural = StructuralSearch([Sample(joint.names, corr, n)], model, paths, options.penalty, clock, n_threads)
     with clock.listening():
         with clock.ending_a_stage():
             structural.go()
@@ -168,7 +161,7 @@ def discover_with_roles(
     remarks += remarks_on_fit(fit) if fit.converged or not clock.stopped else []
     stopped = measured.stopped
     if clock.stopped and not stopped:
-        stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
+        stopped = stopped_in_words(clock, fit)
         remarks = [distrust(stopped), *remarks]
     return replace(
         measured,
@@ -176,7 +169,7 @@ def discover_with_roles(
         fit=fit,
         trace=Trace([*measured.trace, *structural.steps]),
         remarks=tuple(remarks),
-        runners_up=structural.runners_up(n_runners, measured.cpdag, sample.names, decided, int(fit.dimension)),
+        runners_up=structural.runners_up(options.n_runners, measured.cpdag, sample.names, decided, int(fit.dimension)),
         stopped=stopped,
         interrupted=clock.is_interrupted,
     )
