@@ -11,7 +11,7 @@ from unmeasured.benchmark import experiment
 from unmeasured.benchmark.attempt import simulated_rows
 from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.search.lges import LGES
-from unmeasured.search.pipeline import Criterion
+from unmeasured.search.options import Criterion
 
 
 @dataclass(frozen=True)

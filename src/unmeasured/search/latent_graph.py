@@ -111,7 +111,7 @@ def climbed_graph(score: GroupBic, start: Marks | None = None, check: Check = ne
         columns.append(_rises(score, marks, group))
 
     def changed(here: Arcs) -> Proposal[Arcs]:
-        toggled, reversible = _legal(here.marks)
+        toggled, reversible = legal_changes(here.marks)
         toggles = np.where(toggled, here.rises, -np.inf)
         reversals = np.where(reversible, here.rises + here.rises.T, -np.inf)
         options = np.stack([toggles, reversals], axis=-1)
@@ -132,7 +132,7 @@ def climbed_graph(score: GroupBic, start: Marks | None = None, check: Check = ne
     ).marks
 
 
-def _legal(arcs: Marks) -> tuple[Bools, Bools]:
+def legal_changes(arcs: Marks) -> tuple[Bools, Bools]:
     """(G, G) twice: which arcs g → h can be added or deleted, and which reversed, without making a cycle."""
     there = arcs.astype(bool)
     reaches = _reaches(arcs)

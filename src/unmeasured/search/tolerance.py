@@ -37,22 +37,21 @@ from unmeasured.graphs import CPDAG, LatentGroups
 from unmeasured.levels import Level, model_levels, named_level, strongest_level
 from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.canonical import canonical, in_order_of
+from unmeasured.search.canonical import canonical
 from unmeasured.search.clock import Clock
-from unmeasured.search.discovery import Discovery, remarks_on_fit, with_isolated
+from unmeasured.search.discovery import Discovery, remarks_on_fit, stopped_in_words
 from unmeasured.search.guided import paths_of
-from unmeasured.search.hierarchy import raise_levels
+from unmeasured.search.hierarchy import RaisedClass, raise_levels
+from unmeasured.search.last_fit import in_columns
 from unmeasured.search.latent_graph import LatentTest
 from unmeasured.search.local_dependence import cost_of_a_pair, pairs_in_words, with_residual_pairs, without_edges
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
-from unmeasured.search.pipeline import start_near, stopped_in_words
-from unmeasured.search.raised import RaisedClass
 from unmeasured.search.reading import with_reading
-from unmeasured.search.refine import Found, Guidance
+from unmeasured.search.refine import Guidance
 from unmeasured.search.replicability import Partition, effective_n, leading, levels_of, partitions
-from unmeasured.search.score import BicScore, priors
+from unmeasured.search.score import BicScore, Fitted, priors
 from unmeasured.search.trace import Steps, Trace
 from unmeasured.sem.exploratory import degrees_of_freedom, dense_factors, ml_discrepancy, strongest
 from unmeasured.sem.fit import Fit, fit_many
@@ -309,7 +308,7 @@ class Tolerant:
             return None
         return Partition(1, np.zeros(p, dtype=np.int64), 1.0, 0.0) if excess <= self.tolerance**2 else None
 
-    def refined(self, data: Sample, lead: Partition, steps: Steps) -> tuple[State, Found, RaisedClass | None]:
+    def refined(self, data: Sample, lead: Partition, steps: Steps) -> tuple[State, Fitted, RaisedClass | None]:
         """The model whose latents are the sets of a partition: second latents for items, paths, latents above."""
         clock, sample = self.clock, replace(data, n=self.n_effective)
         score: BicScore = BicScore(sample, penalty=self.penalty, n_threads=self.n_threads, check=clock.check_measuring)
@@ -341,29 +340,21 @@ class Tolerant:
         self,
         data: Sample,
         state: State,
-        near: Found,
+        near: Fitted,
         raised: RaisedClass | None,
         levels: list[Partition],
         lead: Partition,
         trace: Trace,
     ) -> Discovery:
         sample, clock = self.sample, self.clock
-        if raised is None:
-            ordered, positions = in_order_of(state, sample.names)
-            graph = ordered.cpdag
-        else:
-            graph, positions = raised.cpdag(sample.names)
-            near = raised.near.flat
-        cpdag = with_isolated(graph, sample.names)
-        start = None
-        if len(sample.names) > BUDGET.many_variables:
-            start = start_near(cpdag, near, dict(zip(cpdag.latents, positions, strict=True)))
+        columns = in_columns(state, raised, sample.names)
+        cpdag, start = columns.cpdag, columns.start(near, raised, columns.cpdag)
         (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=self.n_threads, check=clock.check_last_fit)
         while (cross := _improper_cross_loadings(fit)) and not is_over(clock.check):
             cpdag = without_edges(cpdag, cross)
             (fit,) = fit_many([cpdag], sample, n_threads=self.n_threads, check=clock.check_last_fit)
         # Latents were numbered as in the partition; they go by the order of their first indicators now.
-        name_of = {position: name for name, position in zip(graph.latents, positions, strict=True)}
+        name_of = dict(zip(columns.positions, columns.cpdag.latents, strict=True))
         at = [data.names.index(name) for name in sample.names]
         own = Level(sample.names, tuple(name_of[int(lead.labels[j])] for j in at), lead.agreement, lead.error)
         told = tuple(
@@ -377,10 +368,8 @@ class Tolerant:
         poor = remarks_on_fit(fit) if fit.rmsea > BUDGET.bad_rmsea else []
         remarks = [self._in_words(), _levels_in_words(told, headline)] if self.tolerance else []
         remarks += poor
-        stopped = ""
-        if clock.stopped:
-            stopped = stopped_in_words(clock, fit)
-            remarks = [distrust(stopped), *remarks]
+        stopped = stopped_in_words(clock, fit)
+        remarks = [distrust(stopped), *remarks] if stopped else remarks
         return Discovery(
             cpdag, fit, trace, tuple(remark for remark in remarks if remark), stopped=stopped,
             interrupted=clock.is_interrupted, levels=told, headline=headline, tolerance=self.tolerance,

@@ -20,7 +20,7 @@ from unmeasured.levels import Level
 from unmeasured.publish.tables import plain, shown, tables_of
 from unmeasured.report.groups import Shared
 from unmeasured.report.run import About, Run, run_of
-from unmeasured.search.over_groups import within_groups
+from unmeasured.search.roles.groups import within_groups
 
 HAS_LAVAAN = (
     bool(shutil.which("Rscript"))
