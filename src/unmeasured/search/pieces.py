@@ -136,9 +136,23 @@ class Pieces:
         clusters, _ = find_clusters(self._gains, orphans, BUDGET.chance_rates[0], self.guidance.max_group_size)
         found = self._with_groups(found, clusters) if clusters else found
         if self.is_credited:
-            for cluster in self._common_children(found.model):
-                found = self._with_groups(found, [cluster])
+            children = self._common_children(found.model)
+            is_few = len(found.model.observed) <= BUDGET.most_one_by_one
+            for offer in [[cluster] for cluster in children] if is_few or not children else [children]:
+                found = self._offered(found, offer)
         return found
+
+    def _offered(self, found: Placed, clusters: Sequence[Cluster]) -> Placed:
+        """The model with all clusters as groups of their own, or where that is not better each half of them in turn.
+
+        To compare two models takes a graph over all latents, seconds where there are hundreds. Most offers are good,
+        and a group that others made look good is merged again in its piece.
+        """
+        other = self._with_groups(found, clusters)
+        if other is not found or len(clusters) == 1:
+            return other
+        half = len(clusters) // 2
+        return self._offered(self._offered(found, clusters[:half]), clusters[half:])
 
     def _with_groups(self, found: Placed, clusters: Sequence[Cluster]) -> Placed:
         """The model with clusters as groups of their own, placed anew; where that is not better, as it was."""
