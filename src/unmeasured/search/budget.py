@@ -20,7 +20,8 @@ class Budget:
     many_variables: int = 34
     #: Up to so many variables what was found in pieces is then worked on as a whole.
     most_at_once: int = 44
-    #: With more variables groups that no cluster proposed are offered together, not one by one.
+    #: With more variables groups that no cluster proposed are offered after a first round of pieces, and together, not
+    #: one by one: graphs over 230 latents of clusters that tear groups of two apart have 3,000 arcs, and take 10 s.
     most_one_by_one: int = 300
     #: Observed variables in a piece, about.
     piece: int = 20

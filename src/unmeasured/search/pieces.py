@@ -78,6 +78,10 @@ class Pieces:
     def _is_large(self) -> bool:
         return len(self.score.sample.names) > BUDGET.most_at_once
 
+    @property
+    def _is_very_large(self) -> bool:
+        return len(self.score.sample.names) > BUDGET.most_one_by_one
+
     @cached_property
     def _gains(self) -> ChanceGains:
         return ChanceGains(self.score.sample, self.score.dimension_penalty, self.check)
@@ -85,12 +89,14 @@ class Pieces:
     def search(self) -> Placed | None:
         """The best measurement model found; None where nothing clusters."""
         for model in self.starts():
-            self._keep(self.regrouped(self.place(self.fitted(model))))
+            self._keep(self._regrouped_at_once(self.place(self.fitted(model))))
             if self.best is not None and self._rmsea(self.best) < BUDGET.strict_rmsea:
                 break
         while (before := self.best) is not None:
             # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
-            self._keep(self.regrouped(self.place(self.work(before))), BUDGET.least_rise_by_em)
+            self._keep(self._regrouped_at_once(self.place(self.work(before))), BUDGET.least_rise_by_em)
+            if self.best is before and self._is_very_large:
+                self._keep(self.regrouped(before), BUDGET.least_rise_by_em)
             if self.best is before:
                 break
         return self.best
@@ -130,6 +136,13 @@ class Pieces:
         taken = {j for _, items in clusters for j in items}
         return {j: 0 for j in range(len(self.score.sample.names)) if j not in taken}
 
+    def _regrouped_at_once(self, found: Placed) -> Placed:
+        """The same, but not with very many variables: there pieces first put together what clusters tore apart.
+
+        Until then the graph over the latents is dense, and no group that is offered would be better.
+        """
+        return found if self._is_very_large else self.regrouped(found)
+
     def regrouped(self, found: Placed) -> Placed:
         """Variables that no group wants, or that seem to measure many, get groups of their own where that is better."""
         orphans = [j for j, mask in enumerate(found.model.parents) if not mask]
@@ -137,8 +150,8 @@ class Pieces:
         found = self._with_groups(found, clusters) if clusters else found
         if self.is_credited:
             children = self._common_children(found.model)
-            is_few = len(found.model.observed) <= BUDGET.most_one_by_one
-            for offer in [[cluster] for cluster in children] if is_few or not children else [children]:
+            together = [children] if self._is_very_large and children else [[cluster] for cluster in children]
+            for offer in together:
                 found = self._offered(found, offer)
         return found
 
