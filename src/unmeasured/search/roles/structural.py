@@ -21,7 +21,7 @@ from unmeasured.graphs.bitsets import row_masks, topological_order
 from unmeasured.knowledge.rules import Paths
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Proposal, climb
-from unmeasured.search.latent_graph import Arcs, legal_changes
+from unmeasured.search.latent_graph import Arcs, legal_changes, reaches_of
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import Group, State, latent_names
 from unmeasured.search.score import GroupBic, LikelihoodScore, Scorable
@@ -333,7 +333,7 @@ def _climbed(predicted: GroupBic, paths: Paths) -> Marks:
     """The graph where no edge added, deleted or reversed raises the predicted score."""
 
     def changed(here: Arcs) -> Proposal[Arcs]:
-        there, (toggled, reversible) = here.marks.astype(bool), legal_changes(here.marks)
+        there, (toggled, reversible) = here.marks.astype(bool), legal_changes(here)
         # Of each pair (a, b): a → b added or deleted, or b → a reversed.
         can_be_toggled = toggled & ~paths.required & (there | ~paths.forbidden)
         can_be_reversed = reversible.T & ~paths.required.T & ~paths.forbidden
@@ -343,11 +343,14 @@ def _climbed(predicted: GroupBic, paths: Paths) -> Marks:
         marks = here.marks.copy()
         marks[a, b] ^= 1
         marks[b, a] = 0
-        return Proposal("change an arc", Arcs(marks, here.value + float(rises[a, b]), _rises(predicted, marks)))
+        return Proposal("change an arc", _arcs(predicted, marks, here.value + float(rises[a, b])))
 
-    arcs = paths.required.astype(np.uint8)
-    first = Arcs(arcs, 0.0, _rises(predicted, arcs))
+    first = _arcs(predicted, paths.required.astype(np.uint8), 0.0)
     return climb(first, [changed], least_rise=BUDGET.least_rise_per_sample).marks
+
+
+def _arcs(predicted: GroupBic, marks: Marks, value: float) -> Arcs:
+    return Arcs(marks, value, _rises(predicted, marks), reaches_of(marks))
 
 
 def _rises(predicted: GroupBic, arcs: Marks) -> Floats:
