@@ -22,7 +22,7 @@ import numpy as np
 
 from unmeasured.errors import UnmeasuredError
 from unmeasured.knowledge.rules import Rules
-from unmeasured.search.budget import BUDGET
+from unmeasured.search.budget import BUDGET, Effort
 from unmeasured.search.climb import Improve, Log, Proposal, climb
 from unmeasured.search.clock import Clock
 from unmeasured.search.guided import conformed, guided_proposals, is_allowed
@@ -65,8 +65,7 @@ class Refinement:
     gains: RankGains
     guidance: Guidance
     steps: list[Step]
-    n_refined: int = BUDGET.n_refined
-    has_starts: bool = False  # near an answer already: less is tried
+    effort: Effort = BUDGET.usual
     local_optima: set[Hashable] = field(default_factory=set)  # models whose groups were worked on
     n_climbs: int = 0
     phase: str = "Measurement model"
@@ -139,11 +138,11 @@ class Refinement:
         """The best model that moves over groups and a user's own lead to; late moves only where the others fail."""
         soon = self._likely([move for move in RESTRUCTURING if not move.is_late], found, BUDGET.n_of_kind)
         soon += self._allowed(self._own(found.model))
-        better = self._best_refined(soon, found.value, self.n_refined)
+        better = self._best_refined(soon, found.value, self.effort.n_refined)
         if better is not None:
             return better
         late = self._likely([move for move in RESTRUCTURING if move.is_late], found, BUDGET.n_of_kind)
-        return self._best_refined(late, found.value, self.n_refined)
+        return self._best_refined(late, found.value, self.effort.n_refined)
 
     def rebuilt(self, found: Fitted) -> Proposal[Fitted] | None:
         """The best model with a few groups dissolved and their variables clustered anew."""
@@ -204,7 +203,7 @@ class Refinement:
         by_value = sorted(fitted, key=lambda other: -other.value)[:n_refined]
         predicted = {other: self._forms.predicted_score(other) for other in fitted}
         by_prediction = sorted(fitted, key=predicted.__getitem__, reverse=True)
-        by_prediction = by_prediction[: n_refined if self.has_starts else 2 * n_refined]
+        by_prediction = by_prediction[: n_refined if self.effort.is_near else 2 * n_refined]
         best, trial = None, Trial(value + BUDGET.least_rise, value - BUDGET.trial_slack)
         for other in sorted({*by_value, *by_prediction}, key=predicted.__getitem__, reverse=True):
             if predicted[other] <= trial.least:
@@ -222,25 +221,24 @@ def refine(score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock)
     is_small = len(score.sample.names) <= BUDGET.many_variables
     gains = RankGains(score.sample, score.dimension_penalty, never if is_small else score.check)
     starts, rules = guidance.starts, guidance.rules
-    n_climbs = BUDGET.n_climbs if is_small else BUDGET.n_climbs // 2
-    n_refined, n_close = (BUDGET.n_refined_near, BUDGET.n_close_near) if starts else (BUDGET.n_refined, BUDGET.n_close)
-    search = Refinement(score, gains, guidance, steps, n_refined, has_starts=bool(starts))
+    effort = BUDGET.effort(len(score.sample.names), has_starts=bool(starts))
+    search = Refinement(score, gains, guidance, steps, effort)
     with clock.ending_a_stage():
         own = guided_proposals(gains, guidance.max_group_size, rules)
         if not own and not starts:
             return []
         fitted = _unhurried(score, own) if is_small else score(own)
         ranked = [found.model for found in sorted(fitted, key=lambda found: -found.value)]
-        climbs = [*ranked[: BUDGET.n_own_climbs], *starts] if starts else ranked[:n_climbs]
+        climbs = [*ranked[: effort.n_climbs], *starts]
         ends: list[Hashable] = []
         for done, model in enumerate(climbs, start=1):
-            ends.append(search.climb(model, rebuilding=not starts).model.key)
+            ends.append(search.climb(model, rebuilding=not effort.is_near).model.key)
             clock.measured(done / len(climbs))
             if ends.count(_best_of(score, rules).model.key) == BUDGET.n_agreeing:
                 break
         if not starts and search.misfits(_best_of(score, rules)):
-            search.n_refined = BUDGET.n_refined_late
-            for model in ranked[n_climbs:]:
+            search.effort = BUDGET.where_it_misfits
+            for model in ranked[effort.n_climbs :]:
                 search.climb(model)
         # Near an answer rebuilding rarely helps: with starts it is tried once, where it counts.
         if starts:
@@ -252,7 +250,7 @@ def refine(score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock)
             score.check()
             search.climb(top.model)
             search.local_optima.add(top.model.key)
-    return _closest(score, rules, n_close)
+    return _closest(score, rules, effort.n_close)
 
 
 def _unhurried(score: BicScore, models: Sequence[FactorModel]) -> list[Fitted]:
@@ -269,10 +267,10 @@ def refine_from(
 ) -> list[Fitted]:
     """The best measurement models found from one that is good already, best first."""
     gains = RankGains(score.sample, score.dimension_penalty, score.check)
-    search = Refinement(score, gains, guidance, steps, BUDGET.n_refined_near)
+    search = Refinement(score, gains, guidance, steps, BUDGET.after_pieces)
     with clock.ending_a_stage():
         search.climb(model, rebuilding=False)
-    return _closest(score, guidance.rules, BUDGET.n_close_near)
+    return _closest(score, guidance.rules, BUDGET.after_pieces.n_close)
 
 
 def _closest(score: BicScore, rules: Rules | None, most: int) -> list[Fitted]:
