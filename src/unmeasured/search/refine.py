@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -136,55 +137,35 @@ class Refinement:
 
     def restructured(self, found: Fitted) -> Proposal[Fitted] | None:
         """The best model that moves over groups and a user's own lead to; late moves only where the others fail."""
-        soon = self._likely([move for move in RESTRUCTURING if not move.is_late], found, BUDGET.n_of_kind)
-        soon += self._allowed(self._own(found.model))
-        better = self._best_refined(soon, found.value, self.effort.n_refined)
-        if better is not None:
-            return better
-        late = self._likely([move for move in RESTRUCTURING if move.is_late], found, BUDGET.n_of_kind)
-        return self._best_refined(late, found.value, self.effort.n_refined)
+        moves = [*RESTRUCTURING, *map(Move.own, self.guidance.moves)]
+        for is_late in (False, True):
+            likely = self._likely([move for move in moves if move.is_late == is_late], found)
+            better = self._best_refined(likely, found.value, self.effort.n_refined)
+            if better is not None:
+                return better
+        return None
 
     def rebuilt(self, found: Fitted) -> Proposal[Fitted] | None:
         """The best model with a few groups dissolved and their variables clustered anew."""
-        return self._best_refined(self._likely(REBUILDING, found, BUDGET.n_rebuilds), found.value, BUDGET.n_rebuilt)
-
-    def _own(self, model: FactorModel) -> Iterator[tuple[str, FactorModel]]:
-        """What a user's moves propose, by the names of their functions."""
-        for move in self.guidance.moves:
-            name = getattr(move, "__name__", type(move).__name__)
-            for other in move(model):
-                if not isinstance(other, FactorModel) or other.observed != model.observed:
-                    raise UnmeasuredError(
-                        f"A move gives measurement models of the same variables; {name!r} gave {other!r}. Make them "
-                        "with with_parents or without_group, or as FactorModel(model.observed, sizes, parents)."
-                    )
-                yield name, other
+        return self._best_refined(self._likely(REBUILDING, found), found.value, BUDGET.n_rebuilt)
 
     # Choosing ---------------------------------------------------------------------------------------------
 
-    def _likely(self, moves: Sequence[Move], found: Fitted, most: int) -> list[tuple[str, FactorModel]]:
-        """What moves propose and may be kept: the likeliest few of each."""
-        here = self.situation(found)
-        return self._likeliest(
-            self._allowed((move.name, other) for move in moves for other in move.candidates(here)), most
-        )
+    def _likely(self, moves: Sequence[Move[Any]], found: Fitted) -> list[tuple[str, FactorModel]]:
+        """What moves propose and may be kept: of each the few models whose groups gain most by closed forms."""
+        likely: list[tuple[str, FactorModel]] = []
+        for move in moves:
+            models = self._allowed(_checked(move, found.model, move.models(self.situation(found))))
+            if move.most is not None and len(models) > move.most:
+                models = sorted(models, key=self._gain, reverse=True)[: move.most]
+            likely += [(move.name, model) for model in models]
+        return likely
 
-    def _allowed(self, candidates: Iterable[tuple[str, FactorModel]]) -> list[tuple[str, FactorModel]]:
-        """The candidates that may be kept, with items put back where they are known to be."""
+    def _allowed(self, models: Iterable[FactorModel]) -> list[FactorModel]:
+        """The models that may be kept, with items put back where they are known to be; one without groups may not."""
         rules = self.guidance.rules
-        near = candidates if rules is None else conformed(candidates, rules)
-        return [(what, other) for what, other in near if is_allowed(other, rules)]
-
-    def _likeliest(self, candidates: Sequence[tuple[str, FactorModel]], most: int) -> list[tuple[str, FactorModel]]:
-        """So many candidates of each kind at most: those whose groups gain most by closed forms."""
-        kinds: dict[str, list[FactorModel]] = {}
-        for what, other in candidates:
-            kinds.setdefault(what, []).append(other)
-        return [
-            (what, other)
-            for what, others in kinds.items()
-            for other in (sorted(others, key=self._gain, reverse=True)[:most] if len(others) > most else others)
-        ]
+        near = models if rules is None else conformed(models, rules)
+        return [model for model in near if model.sizes and is_allowed(model, rules)]
 
     def _gain(self, model: FactorModel) -> float:
         """What the rank constraints of all groups gain together."""
@@ -251,6 +232,17 @@ def refine(score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock)
             search.climb(top.model)
             search.local_optima.add(top.model.key)
     return _closest(score, rules, effort.n_close)
+
+
+def _checked(move: Move[Any], model: FactorModel, others: Iterable[Any]) -> Iterator[FactorModel]:
+    """What a move proposes; a user's may be something else."""
+    for other in others:
+        if not isinstance(other, FactorModel) or other.observed != model.observed:
+            raise UnmeasuredError(
+                f"A move gives measurement models of the same variables; {move.name!r} gave {other!r}. Make them "
+                "with with_parents or without_group, or as FactorModel(model.observed, sizes, parents)."
+            )
+        yield other
 
 
 def _unhurried(score: BicScore, models: Sequence[FactorModel]) -> list[Fitted]:
