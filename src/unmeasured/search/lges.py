@@ -94,8 +94,8 @@ class LGES(Search):
         Show each step as it is taken, and about how long the search will take.
     moves : sequence of functions or moves
         Moves of your own for "bic": each takes a measurement model and gives others, which are tried beside ours. See
-        ``examples/your_own_move.py``. A ``unmeasured.search.moves.Move`` is taken too, which may look at closed forms and
-        predict what it gains, as ours do.
+        ``examples/your_own_move.py``. A ``unmeasured.search.moves.Move`` is taken too, which may predict
+        what it gains by closed forms, as ours do.
     time_limit : float, optional
         Seconds within which the best model so far is returned, and said to be that (``stopped_``); from the beginning
         of ``fit``, but for compiling the kernels in the first run on a machine. Where there is no model yet,
