@@ -92,9 +92,10 @@ class LGES(Search):
         Part of the interface of an estimator. The search uses no random numbers.
     verbose : bool
         Whether to show each step and the estimated remaining time.
-    moves : sequence of functions
+    moves : sequence of functions or moves
         Your own moves for "bic": each function takes a measurement model and returns others to try. See
-        ``examples/your_own_move.py``.
+        ``examples/your_own_move.py``. A ``unmeasured.search.moves.Move`` is accepted too, which may predict its gain by
+        closed forms.
     time_limit : float, optional
         Seconds after which the search stops and returns the best model so far (see ``stopped_``). The time for
         compiling code in the first run on a machine does not count. If there is no model yet,

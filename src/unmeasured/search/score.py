@@ -46,21 +46,8 @@ class Scorable(Protocol):
 class Near(Protocol):
     """A fit that fits of other graphs over the same nodes begin from."""
 
-    @property
-    def model(self) -> Along:
-        """What is fitted along a graph."""
-        ...
-
-    def start_within(self, pattern: Pattern, arcs: Marks) -> Floats:
-        """Starting values for the model's pattern along a graph over its groups."""
-        ...
-
-
-class Along(Protocol):
-    """A model whose pattern follows from a graph over its groups."""
-
-    def pattern_along(self, arcs: Marks) -> Pattern:
-        """The pattern for a graph (G, G)."""
+    def start_along(self, arcs: Marks) -> tuple[Pattern, Floats]:
+        """What to fit for a graph (G, G) over its groups, and where to start."""
         ...
 
 
@@ -104,12 +91,12 @@ class Fitted:
         """(n, n) implied covariance."""
         return np.asarray(self.loadings.T @ self.latent_cov @ self.loadings + np.diag(self.noise))
 
-    def start_within(self, pattern: Pattern, arcs: Marks) -> Floats:
-        """Starting values for the model's pattern along a graph over its groups."""
-        group_of = self.model.group_of
+    def start_along(self, arcs: Marks) -> tuple[Pattern, Floats]:
+        """The model's pattern along a graph (G, G) over its groups, and starting values for it."""
+        pattern, group_of = self.model.pattern_along(arcs), self.model.group_of
         effects = np.empty_like(self.effects)
         effects_along(self.effects, self.latent_cov, arcs[group_of[:, None], group_of], effects)
-        return np.concatenate([effects[pattern.source, pattern.target], self.noise])
+        return pattern, np.concatenate([effects[pattern.source, pattern.target], self.noise])
 
 
 class LikelihoodScore:
@@ -162,10 +149,8 @@ class LikelihoodScore:
         if self.near is None:
             problems = [Problem.of(pattern_of(state.member), self.sample) for state in states]
             return problems, [problem.unknown for problem in problems]
-        graphs = [state.arcs for state in states]
-        patterns = [self.near.model.pattern_along(arcs) for arcs in graphs]
-        starts = [self.near.start_within(*each) for each in zip(patterns, graphs, strict=True)]
-        return [Problem(pattern, self.sample) for pattern in patterns], starts
+        begun = [self.near.start_along(state.arcs) for state in states]
+        return [Problem(pattern, self.sample) for pattern, _ in begun], [start for _, start in begun]
 
     def _insist(self, problems: list[Problem], solutions: list[Solution]) -> list[Solution]:
         """Of a population a model fits perfectly or is wrong; before we call it wrong, other starts have a say."""
