@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import permutations
 from math import factorial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,21 +189,21 @@ class _Pair:
 
     def shared_by_swaps(self, permutation: IntArray) -> IntArray:
         """(m, m) how many more pairs are adjacent in both skeletons if two latents are swapped."""
-        A, B = (self._latent[0] > 0).astype(float), self._found(permutation) > 0
-        unchanged = A * B  # an edge between the two stays one
-        more = _swapped(A @ B.T.astype(float)) + 2.0 * unchanged
-        return np.rint(more).astype(np.int64) + _swapped(self.shared_children[:, permutation])
+        A, B = np.greater(self._latent[0], 0), np.greater(self._found(permutation), 0)
+        more = _swapped(_rows_in_common(A, B)) + 2 * (A & B)  # an edge between the two stays one
+        return more + _swapped(self.shared_children[:, permutation])
 
     def differences_by_swaps(self, permutation: IntArray) -> IntArray:
         """(m, m) how many more pairs have different marks if two latents are swapped."""
         A, B = self._latent[0], self._found(permutation)
-        equal = sum((mark == A).astype(float) @ (mark == B).T.astype(float) for mark in range(4))
-        # Each row has the pair itself and its diagonal too, which are looked at apart.
-        crossed = (B.T == 0).astype(np.int64) + (A == 0)
-        straight = 1 + (A == B).astype(np.int64)
-        more = np.rint(_swapped(np.asarray(equal))).astype(np.int64)
-        more -= crossed + crossed.T - straight - straight.T
-        more += (A == B.T).astype(np.int64) - (A == B)
+        equal = np.zeros_like(A)
+        for mark in range(4):
+            equal += _rows_in_common(np.equal(A, mark), np.equal(B, mark))
+        # Rows have the diagonal and the pair itself too, which are looked at apart.
+        is_equal = np.equal(A, B).astype(np.int64)
+        crossed = np.equal(B.T, 0).astype(np.int64) + np.equal(A, 0)
+        more = _swapped(equal) - crossed - crossed.T + is_equal + is_equal.T + 2
+        more += np.equal(A, B.T) - is_equal
         return _swapped(self._different_children[:, permutation]) - more
 
     def _found(self, permutation: IntArray) -> IntArray:
@@ -225,10 +225,15 @@ class _Pair:
         return total
 
 
-def _swapped(table: NDArray[Any]) -> NDArray[Any]:
+def _rows_in_common(A: NDArray[np.bool_], B: NDArray[np.bool_]) -> IntArray:
+    """(m, m) how many columns a row of A and one of B have in common."""
+    return np.rint(A.astype(np.float64) @ B.T.astype(np.float64)).astype(np.int64)
+
+
+def _swapped(table: IntArray) -> IntArray:
     """(m, m) what a sum over the diagonal of a table gains if two rows are swapped."""
     own = np.diag(table)
-    return np.asarray(table + table.T - own[:, None] - own)
+    return np.asarray(table + table.T - own[:, None] - own, dtype=np.int64)
 
 
 def _best_permutations(classes: _Pair, papers: _Pair) -> tuple[IntArray, IntArray]:

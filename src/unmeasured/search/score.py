@@ -508,10 +508,12 @@ def _inverse(A: Floats) -> Floats:
 def _root(A: Floats) -> Floats:
     """A triangular root of a covariance, of which a direction may have nothing left but rounding."""
     try:
-        return np.linalg.cholesky(A)
+        return np.asarray(np.linalg.cholesky(A), dtype=float)
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(A)
-        return np.linalg.cholesky((vectors * np.maximum(values, 1e-9 * values[-1])) @ vectors.T)
+        return np.asarray(
+            np.linalg.cholesky((vectors * np.maximum(values, 1e-9 * values[-1])) @ vectors.T), dtype=float
+        )
 
 
 def prior(n_parents: Sequence[int], n_groups: int) -> float:
