@@ -187,6 +187,8 @@ class Budget:
     #: this, is called very strong evidence (Kass and Raftery 1995).
     evidence_above: float = 5.0
     n_raised: int = 3
+    #: With more groups latents are not moved from block to block: 160 groups have thousands of such moves, each a fit.
+    most_rearranged: int = 80
     #: Steps of the fits of a block to the covariance of its latents, which are small; whole models have ``most_steps``.
     block_steps: int = 40
     #: A standardised loading of a latent on its cause begins at least so far from 1.

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from unmeasured.arrays import Floats, Ints, Marks
 from unmeasured.data.sample import Sample
@@ -424,22 +425,30 @@ class GroupBic:
         """The same from one look at each pair, in the order of the groups: an edge goes if it costs less than it saves.
 
         The precision of the groups up to g gives all looks at g: the partial covariance of two of them is the inverse
-        of their block.
+        of their block. All these precisions are sums over rows of one inverse of a triangular root.
         """
         arcs = np.zeros((self.n_groups,) * 2, dtype=np.uint8)
         ends = np.cumsum([0, *self._sizes])
         total = 0.0
+        U = solve_triangular(_root(self._Phi), np.eye(len(self._Phi)), lower=True, check_finite=False)
+        # (m, c, size, size) for each size: the precisions of groups among the latents up to each one.
+        within_groups = {
+            size: np.cumsum(U[:, at][:, :, :, None] * U[:, at][:, :, None, :], axis=0)
+            for size, (_, at) in self._by_size.items()
+        }
         for g in range(1, self.n_groups):
-            P = np.linalg.inv(self._Phi[: ends[g + 1], : ends[g + 1]])
             own = slice(ends[g], ends[g + 1])
-            within = np.linalg.inv(P[own, own])
+            root = U[own, own]
+            # Of the latents up to g only its own rows have entries in its columns.
+            within = np.linalg.inv(root.T @ root)
             for size, (groups, columns) in self._by_size.items():
                 before = groups[groups < g]
                 if not len(before):
                     continue
                 at = columns[: len(before)]
-                cross = P[at, own]  # (c, size, own)
-                shared = np.linalg.solve(P[at[:, :, None], at[:, None, :]], cross @ within @ cross.transpose(0, 2, 1))
+                cross = U[own][:, at].transpose(1, 2, 0) @ root  # (c, size, own)
+                alone = within_groups[size][ends[g + 1] - 1, : len(before)]
+                shared = np.linalg.solve(alone, cross @ within @ cross.transpose(0, 2, 1))
                 apart = -np.log(np.maximum(np.linalg.det(np.eye(size) - shared), 1e-300))
                 saved = self._penalty * self._sizes[g] * size - 0.5 * self._n_samples * apart
                 arcs[before, g] = saved <= 0.0
@@ -479,6 +488,17 @@ def _inverse(A: Floats) -> Floats:
         return np.asarray(np.linalg.inv(A))
     except np.linalg.LinAlgError:
         return np.asarray(np.linalg.pinv(A, hermitian=True))
+
+
+def _root(A: Floats) -> Floats:
+    """A triangular root of a covariance, of which a direction may have nothing left but rounding."""
+    try:
+        return np.asarray(np.linalg.cholesky(A), dtype=float)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(A)
+        return np.asarray(
+            np.linalg.cholesky((vectors * np.maximum(values, 1e-9 * values[-1])) @ vectors.T), dtype=float
+        )
 
 
 def prior(n_parents: Sequence[int], n_groups: int) -> float:
