@@ -51,12 +51,15 @@ class BicSearch:
     clock: Clock
     n_threads: int | None = None
     n_runners: int = 0  # classes beside the best that are asked for
+    measured: Sequence[Found] | None = None  # measurement models that were searched for before
 
     def best(self, penalty: float, steps: Steps) -> Best | None:
         """The class with the best extended BIC that was found; None where no latents are better."""
         sample, guidance, clock = self.sample, self.guidance, self.clock
         score = BicScore(sample, penalty=penalty, n_threads=self.n_threads, check=clock.check_measuring)
-        measured = measurement_models(score, guidance, steps, clock)
+        measured = self.measured
+        if measured is None:
+            measured = measurement_models(score, guidance, steps, clock)
         tests = [LatentTest(found, score, paths_of(found.model, guidance.rules), clock.check) for found in measured]
         # What the latent graph will save was only predicted so far; the closest few models are put to the test, from
         # the graph predicted. The way back from all edges is longer and rarely ends higher: only the leaders take it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
@@ -29,7 +29,7 @@ from unmeasured.search.discovery import (
     RunnerUp,
 )
 from unmeasured.search.over_groups import GroupsSearch
-from unmeasured.search.pipeline import Criterion, discover, discover_knowing
+from unmeasured.search.pipeline import Criterion, Measured, discover, discover_knowing, measure
 from unmeasured.search.refine import OwnMove
 from unmeasured.search.score import default_delta
 from unmeasured.search.tolerance import Tolerant, checked_tolerance, discover_within
@@ -322,7 +322,7 @@ class LGES(Search):
                 )
                 if known or moves:
                     return within.searched(lambda data: _exactly(data, known, is_compared, checked))
-                return discover_within(within, tolerance is None, lambda data: _exactly(data, None, None, checked))
+                return discover_within(within, tolerance is None, _Exact(checked))
 
             if sample.groups:
                 over = GroupsSearch(
@@ -352,6 +352,20 @@ class LGES(Search):
             compile_kernels()
             began += time.monotonic() - before
         return Clock(self.time_limit, began, self._reserved)
+
+
+@dataclass(frozen=True)
+class _Exact:
+    """The search by the exact criterion without knowledge, with these options."""
+
+    checked: dict[str, Any]
+
+    def __call__(self, sample: Sample, measured: Measured | None = None) -> Discovery:
+        return discover(sample, **self.checked, measured=measured)
+
+    def measure(self, sample: Sample) -> Measured:
+        names = ("penalty", "max_group_size", "n_threads", "moves", "verbose", "starts", "clock")
+        return measure(sample, **{name: self.checked[name] for name in names})
 
 
 def _exactly(sample: Sample, known: Knowledge | None, is_compared: bool | None, checked: dict[str, Any]) -> Discovery:

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -42,7 +42,7 @@ from unmeasured.knowledge.known import Knowledge
 from unmeasured.knowledge.rules import Rules
 from unmeasured.knowledge.satisfy import rules_of
 from unmeasured.remarks import distrust
-from unmeasured.search.bic import Best, BicSearch, best_from_above
+from unmeasured.search.bic import Best, BicSearch, best_from_above, measurement_models
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical, in_order_of
 from unmeasured.search.clock import Clock
@@ -73,6 +73,44 @@ from unmeasured.sem.savings import effects_along
 Criterion = Literal["bic", "delta"]
 
 
+@dataclass(frozen=True)
+class Measured:
+    """Measurement models, the best first, that a search goes on from, and the steps to them."""
+
+    models: Sequence[Found]
+    steps: Steps
+
+
+def measure(
+    sample: Sample,
+    *,
+    penalty: float,
+    max_group_size: int | None,
+    n_threads: int | None,
+    moves: Sequence[OwnMove],
+    verbose: bool,
+    starts: Sequence[CPDAG],
+    clock: Clock,
+) -> Measured:
+    """The first stage of :func:`discover` by "bic" alone: who measures whom."""
+    data, steps = canonical(sample), Steps(verbose, clock)
+    score = BicScore(data, penalty=penalty, n_threads=n_threads, check=clock.check_measuring)
+    with clock.listening():
+        guidance = _guidance(data, _largest_group(sample, max_group_size), moves, starts, None)
+        return Measured(measurement_models(score, guidance, steps, clock), steps)
+
+
+def _largest_group(sample: Sample, max_group_size: int | None) -> int:
+    return min(max_group_size or len(sample.names), len(sample.names) // 2)
+
+
+def _guidance(
+    data: Sample, largest: int, moves: Sequence[OwnMove], starts: Sequence[CPDAG], rules: Rules | None
+) -> Guidance:
+    models = [model_of_class(graph, data.names) for graph in starts if graph.groups]
+    return Guidance(largest, moves, models, rules)
+
+
 def discover(
     sample: Sample,
     *,
@@ -90,12 +128,13 @@ def discover(
     n_runners: int = 0,
     knowledge: Knowledge | None = None,
     clock: Clock | None = None,
+    measured: Measured | None = None,
 ) -> Discovery:
     """Recover the CPDAG over latent groups and observed variables.
 
     ``starts``: answers to similar data, which "bic" climbs from instead of most of its own proposals. ``n_runners``:
     how many runners-up it hands back at most. ``knowledge``: the answer agrees with it. ``clock``: one that
-    runs already.
+    runs already. ``measured``: what :func:`measure` has found with the same options, where the search goes on from it.
 
     Raises
     ------
@@ -103,7 +142,7 @@ def discover(
         Where the search was interrupted, or its time was over, before there was a first model.
     """
     initial_state(sample.names)  # refuses what no factor model can describe
-    largest = min(max_group_size or len(sample.names), len(sample.names) // 2)
+    largest = _largest_group(sample, max_group_size)
     data = canonical(sample)
     # Contradictions are refused before the search.
     rules = rules_of(knowledge, data.names, max_group_size) if knowledge else None
@@ -114,7 +153,7 @@ def discover(
             f"{known_above!r} is known to be one. Drop one of them."
         )
     clock = Clock(time_limit) if clock is None else clock
-    steps = Steps(verbose, clock)
+    steps = Steps(verbose, clock) if measured is None else measured.steps
     best: Best | None = None
     raised: RaisedClass | None = None
     unplaced: tuple[str, ...] = ()
@@ -129,9 +168,10 @@ def discover(
                 data, tolerance, largest, prune, n_threads, steps, clock, above if is_raised else None
             )
         else:
-            models = [model_of_class(graph, data.names) for graph in starts if graph.groups]
-            guidance = Guidance(largest, moves, models, rules)
-            best = best_from_above(BicSearch(data, guidance, clock, n_threads, n_runners), penalty, steps)
+            guidance = _guidance(data, largest, moves, starts, rules)
+            known_models = None if measured is None else measured.models
+            search = BicSearch(data, guidance, clock, n_threads, n_runners, known_models)
+            best = best_from_above(search, penalty, steps)
             state = best.state if best else None
         if hierarchy and best is not None:
             steps.say("Latents above latents")
