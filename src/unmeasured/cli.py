@@ -16,7 +16,8 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -26,7 +27,7 @@ import typer
 
 import unmeasured as um
 from unmeasured.errors import listing, nearest
-from unmeasured.files import csv_text, write_bytes, write_folder, write_text
+from unmeasured.files import check_folder, csv_text, write_bytes, write_folder, write_text
 from unmeasured.remarks import Remark, severity_of
 
 if TYPE_CHECKING:
@@ -72,6 +73,21 @@ _FOR_PAGE = 0.5
 
 class Interrupted(Exception):
     """Ctrl-C where there is something to say about it."""
+
+
+@dataclass
+class LeftOut:
+    """What Ctrl-C ended after a search: the answer is there, and is given without these parts."""
+
+    parts: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def on_interrupt(self, part: str) -> Iterator[None]:
+        """Ctrl-C inside ends what is inside; what was found before is kept."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.parts.append(part)
 
 
 def _print_version(is_asked: bool) -> None:
@@ -267,6 +283,8 @@ def discover(
     Example: unmeasured discover answers.csv --columns 'q*' --covariates age,female --outcomes sick_days --out report
     """
     _announce(f"Reading {file.name} ...", quiet or as_json)
+    if out is not None:
+        check_folder(out)
     from unmeasured.report.groups import Shared
     from unmeasured.report.run import About
 
@@ -306,22 +324,28 @@ def discover(
     )
     reserved = _after_search(len(sample.names), time_limit, is_written=out is not None)
     until = None if time_limit is None else began + time_limit - reserved
+    left_out = LeftOut()
     run = _searched(
-        search.timed(began, reserved), sample, about, others,
+        search.timed(began, reserved), sample, about, others, left_out,
         plain_names=plain_names, quiet=quiet or as_json, is_written=out is not None, until=until,
     )  # fmt: skip
     if others_rows is not None:
-        left = None if time_limit is None else max(began + time_limit - reserved - time.monotonic(), _CONFIRMED_IN)
-        confirmed = um.confirm(run.result, others_rows, time_limit=left)
-        notes = (*run.about.notes, *confirmed.sentences)
-        run = replace(run, result=confirmed.result, about=replace(run.about, notes=notes))
-        _say("\n".join(["Confirmed in other rows", *(f"  - {x}" for x in confirmed.sentences), ""]), quiet or as_json)
-    shared = _shared(run, sample) if groups is not None and run.result.graph.latents else None
-    if shared is not None:
-        run = replace(run, shared=Shared.of(shared))
+        with left_out.on_interrupt("the confirmation in other rows"):
+            left = None if time_limit is None else max(began + time_limit - reserved - time.monotonic(), _CONFIRMED_IN)
+            confirmed = um.confirm(run.result, others_rows, time_limit=left)
+            notes = (*run.about.notes, *confirmed.sentences)
+            run = replace(run, result=confirmed.result, about=replace(run.about, notes=notes))
+            told = ["Confirmed in other rows", *(f"  - {sentence}" for sentence in confirmed.sentences), ""]
+            _say("\n".join(told), quiet or as_json)
+    shared = None
+    if groups is not None and run.result.graph.latents:
+        with left_out.on_interrupt("what the groups share"):
+            shared = _shared(run, sample)
+            run = replace(run, shared=Shared.of(shared))
     _finish(
-        run, out, as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit, shared=shared
-    )
+        run, out, left_out,
+        as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit, shared=shared,
+    )  # fmt: skip
 
 
 def _shared(run: Run, sample: um.Sample) -> um.Invariance:
@@ -427,6 +451,7 @@ def _searched(
     sample: um.Sample,
     about: About,
     others: dict[str, Any],
+    left_out: LeftOut,
     *,
     plain_names: bool,
     quiet: bool,
@@ -459,8 +484,13 @@ def _searched(
         # The second view of the report may take as long as the answer did.
         left = max(seconds, _EXACT_AT_LEAST) if until is None else min(max(seconds, 1.0), until - time.monotonic())
         _say("Searching again without tolerance, for the second view of the report.", quiet)
-        exact = exact_answer(watched, left)
-    run = run_of(watched, about=replace(about, seconds=seconds), published=others, exact=exact)
+        with left_out.on_interrupt("the second view of the report"):
+            exact = exact_answer(watched, left)
+    about = replace(about, seconds=seconds)
+    run = None
+    with left_out.on_interrupt("the comparison with other models"):
+        run = run_of(watched, about=about, published=others, exact=exact)
+    run = run or run_of(watched, about=about, exact=exact)
     # Whether somebody watched is nothing a reader of the result needs to know.
     method = " ".join(repr(search).split())
     remarks = tuple(Remark(in_options(remark), severity_of(remark)) for remark in run.result.remarks)
@@ -472,6 +502,7 @@ def _searched(
 def _finish(
     run: Run,
     out: Path | None,
+    left_out: LeftOut,
     *,
     as_json: bool,
     quiet: bool,
@@ -485,16 +516,30 @@ def _finish(
 
     needed = page_seconds(len(run.result.graph.observed)) * slowness_since(*_began)
     in_time = until is None or time.monotonic() + needed < until + _OVERTIME
-    more = {} if shared is None else _shared_files(shared)
-    page = write_run(run, out, with_page=in_time, more=more) if out is not None else None
+    is_interrupted = run.result.stopped.startswith("Interrupted")
+    page, unwritten = None, None
+    if out is not None:
+        if is_interrupted:
+            _announce("Writing the best model found so far; Ctrl-C leaves out pictures and the page.", quiet or as_json)
+        try:
+            with left_out.on_interrupt("pictures and the page"):
+                more = {} if shared is None else _shared_files(shared)
+                page = write_run(run, out, with_page=in_time, more=more)
+            page = page or write_run(run, out, with_page=False)
+        except um.UnmeasuredError as error:  # a full disk: the answer is still shown
+            unwritten = error
     if as_json:
         typer.echo(run.to_json())
     elif not quiet:
         typer.echo(screen(run.result, run.about.seconds, elsewhere=_all_remarks(page)))
         if shared is not None:
             typer.echo(f"\nWhat the groups share\n{shared.summary()}")
-        typer.echo(f"\n{_where(page)}")
-    if run.result.stopped.startswith("Interrupted"):
+        typer.echo(f"\n{_where(page)}" if unwritten is None else "")
+    if unwritten is not None:
+        raise unwritten
+    if left_out.parts and not quiet:
+        typer.echo(f"unmeasured: Ctrl-C came after the search; left out: {', '.join(left_out.parts)}.", err=True)
+    if is_interrupted or left_out.parts:
         sys.exit(130)
     if not run.result.graph.latents or not (run.result.sem.converged and run.result.sem.admissible):
         raise typer.Exit(1)
@@ -513,7 +558,7 @@ def _where(page: Path | None) -> str:
     if page is None:
         return "Nothing was written; --out FOLDER makes a report."
     if not page.name.endswith(".html"):
-        return f"Written: {page} and tables. There was no time for pictures and the page: unmeasured report {page}"
+        return f"Written: {page} and tables, without pictures and the page; for these: unmeasured report {page}"
     return f"Report: {page} (open it in a browser); model, tables and pictures are beside it."
 
 
@@ -538,6 +583,8 @@ def demo(
     """
     silent = quiet or as_json
     _announce(f"Loading {data} ...", silent)
+    out = out or Path(f"unmeasured-{data}")
+    check_folder(out)
     from unmeasured.report.run import About, Comparison
     from unmeasured.report.screen import screen
     from unmeasured.report.write import write_run
@@ -547,15 +594,16 @@ def demo(
     _say(head, silent)
     sample = um.as_sample(cov=dataset.frame(), n_samples=dataset.n_samples)
     about = About(title=dataset.title, data=dataset.title, source=dataset.source, command=_command())
-    run = _searched(
-        um.LGES(n_jobs=-1, time_limit=time_limit), sample, about, {}, plain_names=False, quiet=silent, is_written=True
-    )
+    search = um.LGES(n_jobs=-1, time_limit=time_limit)
+    run = _searched(search, sample, about, {}, LeftOut(), plain_names=False, quiet=silent, is_written=True)
     compared = um.compare_models({"found": run.result, **dataset.models})
     run = replace(run, comparison=Comparison.of(compared))
-    page = write_run(run, out or Path(f"unmeasured-{data}"))
+    page = write_run(run, out)
     shown = screen(run.result, run.about.seconds, elsewhere=_all_remarks(page))
     answer = f"{shown}\n\nBeside the published models\n{compared}\n\n{_where(page)}"
     _say(run.to_json() if as_json else answer, quiet and not as_json)
+    if run.result.stopped.startswith("Interrupted"):
+        sys.exit(130)
 
 
 @app.command("report", short_help="Make a report again, with other names or models to compare.")
@@ -1177,6 +1225,10 @@ _IN_OPTIONS = tuple(
         (r"Give the text that to_json wrote", "Give a result.json that unmeasured wrote"),
         (r"\bn_jobs\b", "--n-jobs"),
         (r" \(fit_cov of a search\)", ""),
+        (r"\bLGES\(tolerance=([\d.]+)\)", r"--tolerance \1"),
+        (r"\bOther levels in result_\.levels:", "Other levels, in the report:"),
+        (r" \(result_\.local_dependence\)", " (in the report)"),
+        (r"\bum\.stability\b", "unmeasured stability"),
     )
 )
 
@@ -1196,7 +1248,7 @@ def _stopped(arguments: Sequence[str]) -> str:
     """What Ctrl-C ended, where the command itself had nothing to say about it."""
     name = " ".join(arguments[: 2 if arguments[:1] == ["bench"] else 1])
     return (
-        f"{name} was stopped by Ctrl-C before it had an answer. No file is left half written: each is replaced only "
+        f"{name} was stopped by Ctrl-C before it was done. No file is left half written: each is replaced only "
         "when the new one is complete."
     )
 

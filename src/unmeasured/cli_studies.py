@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -30,12 +31,18 @@ def bench_time_limits(
         raise um.UnmeasuredError(
             f"--sizes and --limits take numbers such as 60,150; got {sizes!r}, {limits!r}."
         ) from None
+    if not all(1 <= size <= 10_000 for size in asked[0]) or not all(0 < limit < math.inf for limit in asked[1]):
+        raise um.UnmeasuredError(f"--sizes are from 1 to 10000 and --limits positive; got {sizes!r}, {limits!r}.")
     for kept in time_limits([int(size) for size in asked[0]], asked[1], is_written=report, by_processor=processor):
         typer.echo(str(kept))
 
 
 @bench.command("permutations")
-def bench_permutations(samples: int = 100, permutations: int = 100, criterion: str = "bic") -> None:
+def bench_permutations(
+    samples: Annotated[int, typer.Option(min=1, help="Rows, as many as an experiment of table 1 has.")] = 100,
+    permutations: Annotated[int, typer.Option(min=1, help="How many in all.")] = 100,
+    criterion: Annotated[str, typer.Option(help="'bic', or 'delta' for the paper's rule.")] = "bic",
+) -> None:
     """Whether permuted columns give the same class."""
     typer.echo(str(permuted(criterion, samples, permutations)))  # type: ignore[arg-type]
 

@@ -30,6 +30,7 @@ from unmeasured.cli import (
     SheetOption,
     ToleranceOption,
 )
+from unmeasured.files import check_folder
 
 
 @cli.app.command("stability", short_help="How often is each edge found again in replicates?")
@@ -76,6 +77,10 @@ def stability(
     from unmeasured.report.write import write_run
     from unmeasured.search.warm import compile_kernels
 
+    if not 0 < threshold <= 1:
+        raise um.UnmeasuredError(f"--threshold is a part of the replicates, above 0 and up to 1; got {threshold:g}.")
+    if out is not None:
+        check_folder(out)
     how = cli.Preparing.of(exclude, na, reverse, sheet)
     asked = cli.Asked.of(covariates, outcomes, None, groups)
     made = cli._table(file, columns, n, header, how, asked=asked)
@@ -131,7 +136,11 @@ def _show(stable: um.Stability, threshold: float, as_json: bool) -> None:
         typer.echo(cli._as_json(stable.to_record()))
         return
     typer.echo(stable.summary())
-    typer.echo(f"\nConsensus of what comes back in {threshold:.0%} of the replicates\n{stable.consensus(threshold)}")
+    try:
+        consensus = str(stable.consensus(threshold))
+    except um.UnmeasuredError as error:  # there is none: something to know, and no reason to write no report
+        consensus = str(error)
+    typer.echo(f"\nConsensus of what comes back in {threshold:.0%} of the replicates\n{consensus}")
 
 
 @cli.app.command("path", short_help="Search at several penalties.")
@@ -162,6 +171,8 @@ def path(
     from unmeasured.report.run import About, run_of
     from unmeasured.search.warm import compile_kernels
 
+    if out is not None:
+        check_folder(out)
     asked = [_number(part) for part in penalties.split(",")] if penalties else None
     how = cli.Preparing.of(exclude, na, reverse, sheet)
     made = cli._table(file, columns, n, header, how)

@@ -81,6 +81,26 @@ def write_folder(folder: str | Path, contents: Mapping[str, str | bytes]) -> Non
         raise _unwritable(str(folder), error) from None
 
 
+def check_folder(folder: str | Path) -> None:
+    """Refuse a folder that cannot be written to, before long work and not after it; nothing is made or changed.
+
+    Raises
+    ------
+    UnmeasuredError
+        Saying why.
+    """
+    folder = Path(folder)
+    _checked(folder)
+    try:
+        there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        if not there.is_dir():
+            raise NotADirectoryError(20, "it is a file" if there == folder else f"{str(there)!r} is a file")
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise PermissionError(13, "Permission denied")
+    except (OSError, ValueError) as error:
+        raise _unwritable(str(folder), error) from None
+
+
 def csv_text(table: pd.DataFrame, *, float_format: str | None = None) -> str:
     """A table without its index as CSV, its text cells and headings escaped.
 

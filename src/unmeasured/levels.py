@@ -57,21 +57,27 @@ def _renamed(name: str, names: Mapping[str, str]) -> str:
     return f"{names[whole]}.{part}" if dot and whole in names else name
 
 
-def strongest_level(graph: CPDAG, fit: Fit) -> Level:
-    """Each observed variable with the latent it loads on most; a group of several goes by its first latent.
+def loading_shares(graph: CPDAG, fit: Fit) -> dict[str, dict[str, float]]:
+    """What each group explains of each variable that loads on it: the sum of squared standardised loadings.
 
-    What a group explains of a variable is the sum of its squared standardised loadings.
+    A group of several goes by its first latent.
     """
     table = fit.parameters
     rows = table[table["op"] == "=~"]
     first = {latent: group[0] for group in graph.groups for latent in group}
-    items = graph.variables.indicators
-    share: dict[str, dict[str, float]] = {name: {} for name in items}
+    shares: dict[str, dict[str, float]] = {}
     for latent, item, std in zip(rows["lhs"], rows["rhs"], rows["std"], strict=True):
-        if item in share and latent in first and not math.isnan(std):
-            share[item][first[latent]] = share[item].get(first[latent], 0.0) + float(std) ** 2
-    latents = tuple(max(parts, key=parts.__getitem__) if parts else "" for parts in share.values())
-    return Level(items, latents)
+        if latent in first and not math.isnan(std):
+            of = shares.setdefault(item, {})
+            of[first[latent]] = of.get(first[latent], 0.0) + float(std) ** 2
+    return shares
+
+
+def strongest_level(graph: CPDAG, fit: Fit) -> Level:
+    """Each observed variable with the latent it loads on most; a group of several goes by its first latent."""
+    shares, items = loading_shares(graph, fit), graph.variables.indicators
+    parts = (shares.get(name, {}) for name in items)
+    return Level(items, tuple(max(part, key=part.__getitem__) if part else "" for part in parts))
 
 
 def model_levels(graph: CPDAG, fit: Fit) -> tuple[Level, ...]:

@@ -37,6 +37,8 @@ def as_finished(function: Callable[[T], R], items: Sequence[T], n_jobs: int | No
     [1, 2, 3]
     """
     watched = Watched(function, os.getpid())
+    if n_jobs is not None and n_jobs > 1:
+        n_jobs = max(min(int(n_jobs), len(items)), 1)  # more would have nothing to do
     if get_active_backend()[0].supports_return_generator:
         parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
         try:

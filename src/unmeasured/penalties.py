@@ -271,7 +271,7 @@ def _checked(penalties: Sequence[float] | None, n: float) -> list[float]:
         return [float(p) for p in np.geomspace(1.0, top, _N_STEPS)]
     try:
         path = sorted({float(p) for p in penalties})
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         path = []
     if not path or not (path[0] > 0 and math.isfinite(path[-1])):
         raise UnmeasuredError(f"penalties are positive numbers, at least one; got {penalties!r}. 1 is BIC's.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -15,9 +16,11 @@ import unmeasured as um
 from knowledge_oracle import agrees
 from profiles import examples
 from unmeasured.errors import ModelError
+from unmeasured.search.options import Options
 from unmeasured.search.pipeline import discover
 
 # More, for once: UNMEASURED_EXAMPLES=200 pytest tests/property/test_knowledge.py
+ASKED = Options(max_group_size=3, price_knowledge=False)
 EXAMPLES = int(os.environ.get("UNMEASURED_EXAMPLES", "20"))
 COUNTS = st.sampled_from([None, None, None, 1, 2, 3, "at most 1", "at most 2", "at least 2", "at least 3"])
 
@@ -67,7 +70,7 @@ def test_knowledge_is_never_violated(data: st.DataObject) -> None:
     sample = um.as_sample(rows(data.draw(st.integers(6, 9)), data.draw(st.integers(0, 5))))
     known = data.draw(knowledge(list(sample.names)))
     try:
-        found = discover(sample, knowledge=known, max_group_size=3)
+        found = discover(sample, replace(ASKED, knowledge=known))
     except ModelError as error:
         assume("contradicts itself" not in str(error) and "No factor model" not in str(error))
         raise
@@ -76,7 +79,7 @@ def test_knowledge_is_never_violated(data: st.DataObject) -> None:
 
 def test_the_oracle_can_fail() -> None:
     sample = um.as_sample(rows(8, 1))
-    free = discover(sample, max_group_size=3).cpdag
+    free = discover(sample, ASKED).cpdag
     assert not agrees(um.Knowledge(n_groups=len(free.groups) + 1), free)
     with pytest.raises(ModelError):
-        discover(sample, knowledge=um.Knowledge(n_latents=5), max_group_size=3)
+        discover(sample, replace(ASKED, knowledge=um.Knowledge(n_latents=5)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,6 +89,24 @@ def test_many_variables_in_pieces():
     assert_is_sound(search.trace_)
     assert_climbs(search.trace_)
     assert {step.phase.split(",")[0].split()[0] for step in search.trace_} <= {"Whole", "Piece", "Measurement", "Edges"}
+
+
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_covariates_and_groups_of_people(seed):
+    rng = np.random.default_rng(seed)
+    female, f = rng.integers(0, 2, 600), rng.normal(size=(600, 2)) @ np.array([[1.0, 0.5], [0.0, 0.8]])
+    items = np.repeat(f, 3, axis=1) + rng.normal(size=(600, 6))
+    items[:, 1] += female  # a direct effect
+    rows = pd.DataFrame(items, columns=[f"x{j}" for j in range(6)]).assign(female=female)
+    trace = um.LGES(covariates=["female"]).fit(rows, groups=np.repeat(["a", "b"], 300)).trace_
+    assert_is_sound(trace)
+    effects = [step for step in trace if step.phase == "Direct effects"]
+    assert [step.what for step in effects] == ["female → x1"]
+    assert effects[0].score_after > effects[0].score_before
+    assert effects[0].n_candidates == 6
+    for phase in ("Groups of people", "Edges between latents"):
+        assert all(step.score_after > step.score_before for step in trace if step.phase == phase)
 
 
 def test_a_recorder_counts_from_where_it_begins():

@@ -171,25 +171,59 @@ def test_the_report_is_made_again(folder, tmp_path):
     assert done.stdout.startswith("Report: run/report.html")
 
 
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize(
     ("where", "words"),
     [
         ("unmeasured.search.lges.discover", "interrupted before a first model was found"),
         (
             "unmeasured.search.warm.are_on_disk",
-            "discover was stopped by Ctrl-C before it had an answer. No file is left",
+            "discover was stopped by Ctrl-C before it was done. No file is left",
         ),
     ],
 )
 def test_an_interrupt_is_one_sentence(folder, monkeypatch, where, words):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(where, interrupt)
     done = run("discover", "matrix.csv", "--n", 301, cwd=folder, ok=False)
     assert done.returncode == 130
     assert done.stderr.startswith(f"unmeasured: {words}")
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "left_out", "page"),
+    [
+        ("unmeasured.report.html.diagram_data", "pictures and the page", "result.json"),
+        ("unmeasured.report.run.exact_answer", "the second view of the report", "report.html"),
+        ("unmeasured.report.run.compare_models", "the comparison with other models", "report.html"),
+    ],
+)
+def test_ctrl_c_after_the_search_costs_the_answer_nothing(folder, tmp_path, monkeypatch, where, left_out, page):
+    monkeypatch.setattr(where, interrupt)
+    asked = ("discover", "matrix.csv", "--n", 301, "--tolerance", 0.05, "--published", "three.lav")
+    done = run(*asked, "--out", tmp_path, cwd=folder, ok=False)
+    assert done.returncode == 130
+    assert "latent variables behind 9 observed variables" in done.stdout.splitlines()[1]
+    assert f"{tmp_path / page}" in done.stdout
+    assert done.stderr == f"unmeasured: Ctrl-C came after the search; left out: {left_out}.\n"
+    assert um.Result.from_json((tmp_path / "result.json").read_text()).graph.latents
+    assert (tmp_path / "report.html").exists() == (page == "report.html")
+
+
+def test_an_answer_that_cannot_be_written_is_shown(folder, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("unmeasured.files._put", full)
+    done = run("discover", "matrix.csv", "--n", 301, "--out", tmp_path, cwd=folder, ok=False)
+    assert done.returncode == 2
+    assert "latent variables behind 9 observed variables" in done.stdout.splitlines()[0]
+    assert "Report:" not in done.stdout
+    assert done.stderr.startswith(f"unmeasured: '{tmp_path}' could not be written: No space left on device.")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_interrupt_while_the_package_loads_is_one_sentence_too(tmp_path):
@@ -199,7 +233,7 @@ def test_an_interrupt_while_the_package_loads_is_one_sentence_too(tmp_path):
     said, complained = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said == ""
-    assert complained.startswith("unmeasured: datasets was stopped by Ctrl-C before it had an answer.")
+    assert complained.startswith("unmeasured: datasets was stopped by Ctrl-C before it was done.")
     assert len(complained.splitlines()) == 1
 
 

@@ -191,7 +191,9 @@ def test_a_name_with_blanks_keeps_the_model(folder):
     assert "Speed of work & more" in {row["lhs"] for row in fitted["parameters"]}
 
 
-PYTHON = re.compile(r"\b(n_samples|cov=|names=|repair=|header=|cor=|missing=|encoding=|pandas\.|math\.inf)")
+PYTHON = re.compile(
+    r"\b(um\.|result_|LGES\(|n_samples|cov=|names=|repair=|header=|cor=|missing=|encoding=|pandas\.|math\.inf)"
+)
 
 
 @pytest.mark.parametrize(
@@ -206,6 +208,9 @@ PYTHON = re.compile(r"\b(n_samples|cov=|names=|repair=|header=|cor=|missing=|enc
         "Chi-square and BIC then find more structure than there is; compare with cor='spearman-normal'.",
         "n_samples is beyond 1e+15: nobody counted that far. math.inf: a population.",
         "is not text in utf-8. Name its encoding, such as encoding='latin-1' for older files.",
+        "um.stability says which items move, LGES(tolerance=0.05) which latents come back.",
+        "Other levels in result_.levels: 2 (0.62) latents.",
+        "and 3 more (result_.local_dependence)",
     ],
 )
 def test_sentences_of_the_library_become_those_of_the_command(sentence):

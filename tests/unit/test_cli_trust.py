@@ -50,6 +50,20 @@ def test_stability_of_a_file(matrix: str, tmp_path: Path) -> None:
     assert records.read_text().count("\n") == 2
 
 
+def test_without_a_consensus_there_is_a_report_all_the_same(tmp_path: Path) -> None:
+    rows = tmp_path / "noise.csv"
+    noise = np.random.default_rng(5).normal(size=(120, 6)).round(3)
+    pd.DataFrame(noise, columns=list("abcdef")).to_csv(rows, index=False)
+    asked = ["stability", str(rows), "--replicates", "4", "--out", str(tmp_path / "report"), "--threshold"]
+    refused = CliRunner().invoke(app, [*asked, "2"])  # before the search
+    assert "above 0 and up to 1" in str(refused.exception)
+    assert not (tmp_path / "report").exists()
+    said = CliRunner().invoke(app, [*asked, "1"])
+    assert said.exit_code == 0, said.output
+    assert "so there is no consensus at this threshold" in said.output
+    assert (tmp_path / "report" / "report.html").exists()
+
+
 def test_path_of_a_file(matrix: str, tmp_path: Path) -> None:
     said = CliRunner().invoke(app, ["path", matrix, "--n", "202", "--penalties", "1,4", "--out", str(tmp_path / "out")])
     assert said.exit_code == 0, said.output

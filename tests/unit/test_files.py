@@ -19,7 +19,16 @@ from hypothesis import strategies as st
 
 import unmeasured as um
 from unmeasured import files
-from unmeasured.files import csv_text, escaped, unescaped, write_bytes, write_csv, write_folder, write_text
+from unmeasured.files import (
+    check_folder,
+    csv_text,
+    escaped,
+    unescaped,
+    write_bytes,
+    write_csv,
+    write_folder,
+    write_text,
+)
 
 EVIL = "=cmd|' /C calc'!A0"
 
@@ -196,3 +205,17 @@ def test_reports_hold_no_formula(tmp_path):
 
 def test_text_of_numbers_is_not_touched():
     assert csv_text(pd.DataFrame({"a": [-1.0]})) == "a\n-1.0\n"
+
+
+def test_a_folder_is_refused_before_long_work(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("old")
+    check_folder(tmp_path / "new" / "deep")
+    for path in (tmp_path / "file", tmp_path / "file" / "x"):
+        with pytest.raises(um.UnmeasuredError, match="is a file"):
+            check_folder(path)
+    with pytest.raises(um.UnmeasuredError, match="NUL"):
+        check_folder("a\0b")
+    monkeypatch.setattr(files.os, "access", lambda *_: False)
+    with pytest.raises(um.UnmeasuredError, match="Permission denied"):
+        check_folder(tmp_path / "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

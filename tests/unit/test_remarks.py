@@ -48,12 +48,27 @@ def test_every_serious_remark_is_on_the_screen_and_the_rest_is_counted(result):
     problems = [data_problem(f"Problem {i}.") for i in range(2)]
     told = replace(result, remarks=(*notes, *problems, *serious))
     text = screen(told, elsewhere="the report")
-    lines = [line.strip() for line in text.split("\nMind\n")[1].splitlines()]
+    lines = [line.strip() for line in text.split("\nNotes and cautions\n")[1].splitlines()]
     assert lines[:7] == [f"- {remark}" for remark in (*serious, *problems)]
     assert lines[7:] == ["11 more notes: see the report"]  # ten, and the one on standard errors
     summary = told.summary()
     assert all(remark in summary for remark in told.remarks)
     assert summary.index("Serious 4.") < summary.index("Problem 0.") < summary.index("Note number 0.")
+
+
+def test_paths_beyond_one_are_said():
+    """Two causes that correlate at .89 and have effects of opposite signs."""
+    A, B = np.array([1.0, 0, 0]), np.array([2.0, 1, 0])
+    C = 3.0 * A - 2.0 * B + np.array([0.0, 0, 0.5])
+    loads = np.repeat([A, B, C], 3, axis=0)
+    cov = pd.DataFrame(loads @ loads.T + 0.3 * np.eye(9), index=list("abcdefghi"), columns=list("abcdefghi"))
+    latents = ["A", "B", "C"]
+    edges = [("A", "B"), ("A", "C"), ("B", "C"), *zip("AAABBBCCC", "abcdefghi", strict=True)]
+    dag = um.DAG.from_edges(edges, latents=latents)
+    result = um.Result(dag.cpdag(), um.fit(dag, cov=cov, n_samples=1000))
+    (said,) = [remark for remark in cautions(result) if remark.startswith("Standardised paths beyond 1")]
+    assert said.severity == Severity.DATA
+    assert (result.latent_paths["std"].abs() > 1).sum() == said.count("–") + said.count("→")
 
 
 def test_one_line_is_never_cut_short(result):

@@ -234,6 +234,11 @@ def test_records_of_a_method_that_needs_no_fits_repeat():
         ["all", "--seeds", "-1"],
         ["all", "--method", "LGES (bik)"],
         ["table2", "--n-jobs", "-3"],
+        ["permutations", "--samples", "7"],
+        ["permutations", "--permutations", "0"],
+        ["permutations", "--criterion", "x"],
+        ["time-limits", "--sizes", "inf"],
+        ["time-limits", "--limits", "nan"],
     ],
     ids=" ".join,
 )

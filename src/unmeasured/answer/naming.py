@@ -1,18 +1,23 @@
 """Names for latents, proposed from the indicators they show in.
 
 A latent has no name of its own. The words its indicators share are the best guess there is (``Speed`` for
-``Speed_Number``, ``Speed_Letter`` and ``Speed_Figure``); where they share none, the two strongest indicators stand for
-it.
+``Speed_Number``, ``Speed_Letter`` and ``Speed_Figure``). A single letter, as in N1, N2 and N3, is a name where it
+sets these items apart from the others. Where indicators share nothing, the two strongest stand for the latent.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-# Fewer letters than this in common, such as the "x" of x1 and x2, say nothing; capitals, as in DM1 and DM2, are an
-# abbreviation that somebody chose.
+# Fewer letters than this in common, such as the "x" of x1 and x2, say nothing by themselves; capitals, as in DM1 and
+# DM2, are an abbreviation that somebody chose.
 _LEAST, _LEAST_CAPITALS = 3, 2
+# An abbreviation names a latent if so many of its items have it, and so many of those that have it are its items.
+_MOST = 0.75
+# Letters that number the questions of any file.
+_NUMBERING = frozenset("QVXY")
 
 
 def suggest_names(
@@ -40,10 +45,13 @@ def suggest_names(
     >>> asked = {"q1": "I feel tired at work", "q2": "Work leaves me tired", "q3": "I am tired in the morning"}
     >>> suggest_names({("L1",): ["q1", "q2", "q3"]}, labels=asked)
     {'L1': 'tired'}
+    >>> suggest_names({("L1",): ["N1", "N2", "N4"], ("L2",): ["E3", "E1", "E2", "N3"]})
+    {'L1': 'N', 'L2': 'E'}
     """
     used, names = set(taken), {}
+    known = {*used, *(item for items in indicators.values() for item in items)}
     for group, items in indicators.items():
-        base = _base(items, labels or {}) or "latent"
+        base = _base(items, labels or {}, known) or "latent"
         for number, latent in enumerate(group, start=1):
             name = base if len(group) == 1 else f"{base}_{number}"
             names[latent] = _free(name, used)
@@ -51,14 +59,31 @@ def suggest_names(
     return names
 
 
-def _base(items: Sequence[str], labels: Mapping[str, str]) -> str:
+def _base(items: Sequence[str], labels: Mapping[str, str], known: Iterable[str]) -> str:
     """What the names have in common, cut where a word ends, else a word of their labels, else the two strongest."""
     prefix = _common_beginning(items) if len(items) > 1 else ""
     whole = all(_ends_a_word(item, len(prefix)) for item in items)
     shared = (prefix if whole else re.sub(r"[^\W_]+$", "", prefix)).strip("_.- 0123456789")
     if len(shared) >= (_LEAST_CAPITALS if shared.isupper() else _LEAST):
         return _readable(shared)
+    if stem := _stem_that_tells(items, known):
+        return stem
     return _shared_word([labels[item] for item in items if item in labels]) or _readable("_".join(items[:2]))
+
+
+def _stem_that_tells(items: Sequence[str], known: Iterable[str]) -> str:
+    """The capitals before the number that most of the items have and few other variables; nothing where none is."""
+    stem, count = max(Counter(map(_stem, items)).items(), key=lambda pair: pair[1], default=("", 0))
+    if not stem.isupper() or stem in _NUMBERING or count < max(2, _MOST * len(items)):
+        return ""
+    everywhere = [_stem(name) for name in known]
+    return stem if count >= _MOST * everywhere.count(stem) and len(set(everywhere)) > 1 else ""
+
+
+def _stem(name: str) -> str:
+    """The letters that a name of letters and a number begins with."""
+    found = re.fullmatch(r"([^\W\d_]+)[\W_]*\d+\w?", name)
+    return found[1] if found else ""
 
 
 # Words that questions share without being about them.

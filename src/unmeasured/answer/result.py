@@ -21,7 +21,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -41,7 +40,7 @@ from unmeasured.diagram.picture import Picture, View
 from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing
 from unmeasured.graphs import CPDAG, DAG, LatentGroups, convert
-from unmeasured.levels import Level, model_levels
+from unmeasured.levels import Level, loading_shares, model_levels, strongest_level
 from unmeasured.precheck import Check, Finding
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.search.local_dependence import residual_correlations
@@ -368,7 +367,7 @@ class Result:
         The indicators of a latent above latents are the latents that measure it.
         """
         pure = LatentGroups(self.graph, self.graph.groups)
-        r2 = self.sem.r2  # that of an observed variable is the same for every rotation, and this one is there already
+        r2, shares = self.sem.r2, loading_shares(self.graph, self.sem)
         edges = set(self.graph.directed_edges)
         result = {}
         for group in self.graph.groups:
@@ -376,21 +375,33 @@ class Result:
             items = self.graph.variables.indicators
             children = [x for x in items if (group[0], x) in edges]
             shown = children or self.graph.facets.get(group[0], ())
-            result[group] = tuple(sorted(shown, key=lambda x: (x not in own, -round(float(r2[x]), 9))))
+
+            def strength(x: str, group: tuple[str, ...] = group) -> float:
+                return shares.get(x, {}).get(group[0], 0.0)
+
+            # The R2 of an indicator of one group is the same for every rotation of that group.
+            order = {x: (0, -round(float(r2[x]), 9)) if x in own else (1, -round(strength(x), 9)) for x in shown}
+            result[group] = tuple(sorted(shown, key=order.__getitem__))
         return result
 
     @cached_property
     def suggested_names(self) -> dict[str, str]:
-        """A name for each latent, made from the names of its indicators."""
-        pure = LatentGroups(self.graph, self.graph.groups)
-        own = {g: [x for x in items if x in pure.pure_children(g)] for g, items in self.indicators.items()}
+        """A name for each latent, made from the names of the indicators that load on it most."""
+        lowest = strongest_level(self.graph, self.sem)
+        main = dict(zip(lowest.items, lowest.latents, strict=True))
+        own = {g: [x for x in items if main.get(x) == g[0]] for g, items in self.indicators.items()}
         shown = {g: own[g] or list(items) for g, items in self.indicators.items()}
-        for group in sorted(self.graph.groups, key=lambda group: self.graph.levels[group[0]]):
-            if self.graph.levels[group[0]]:
-                # A latent above latents goes by the items below it, the strongest of each latent first.
-                below = [shown[(facet,)] for facet in self.indicators[group] if (facet,) in shown]
-                shown[group] = [x for rank in zip_longest(*below) for x in rank if x is not None]
-        return suggest_names(shown, taken=(*self.graph.observed, *self.named), labels=self.sem.sample.labels)
+        taken, names = {*self.graph.observed, *self.named}, {name: name for name in self.named}
+        for height in sorted(set(self.graph.levels.values())):
+            # A latent above latents goes by the names of those that measure it, the strongest first.
+            here = {
+                group: [names[x] for x in items] if height else items
+                for group, items in shown.items()
+                if self.graph.levels[group[0]] == height
+            }
+            names = suggest_names(here, taken, self.sem.sample.labels) | names
+            taken |= set(names.values())
+        return names
 
     def rename(self, names: Mapping[str, str] | None = None) -> Result:
         """The same answer with other names for latents.

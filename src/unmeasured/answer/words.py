@@ -19,7 +19,7 @@ from unmeasured import apa
 from unmeasured.errors import listing
 from unmeasured.graphs import DAG, class_over_groups
 from unmeasured.graphs.groups import braces
-from unmeasured.remarks import Remark, Severity, by_consequence, distrust
+from unmeasured.remarks import Remark, Severity, by_consequence, data_problem, distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.sem.fit import Fit
 
@@ -367,6 +367,14 @@ def _latents_at_one(result: Result) -> Iterator[str]:
         yield f"{single[i]} and {single[j]}"
 
 
+def _paths_beyond_one(result: Result) -> Iterator[str]:
+    """Paths between latents, groups of several left out, whose standardised size is more than 1."""
+    several = {name for group in result.graph.groups if len(group) > 1 for name in group}
+    for row in result.latent_paths.to_dict(orient="records"):
+        if abs(row["std"]) > 1.0 and not {row["source"], row["target"]} & several:
+            yield f"{row['source']} {'→' if row['directed'] else '–'} {row['target']} {number(row['std'], 2)}"
+
+
 def _cautions(result: Result) -> Iterator[str]:
     yield from (remark for remark in result.remarks if remark != result.stopped)  # that one is the first line
     if result.fit.robust is not None and result.fit.robust.reason:
@@ -383,6 +391,11 @@ def _cautions(result: Result) -> Iterator[str]:
         )
     if same := list(_latents_at_one(result)):
         yield distrust(f"Latents that correlate at 1 ({'; '.join(same)}): the data do not tell them apart.")
+    if steep := list(_paths_beyond_one(result)):
+        yield data_problem(
+            f"Standardised paths beyond 1 ({'; '.join(steep)}): strongly correlated causes offset each other. "
+            "Read their effects together, by the R2 of what they cause, and do not interpret the signs one by one."
+        )
     n, n_free = result.sem.sample.n, result.fit.model.n_free
     if n < n_free:
         yield distrust(f"{n:.0f} samples for {n_free} free parameters: estimates will not hold up.")

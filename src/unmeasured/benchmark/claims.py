@@ -26,7 +26,7 @@ from unmeasured.errors import UnmeasuredError
 SECTIONS = (
     ("README.md", "## Evidence", "evidence.md"),
     ("docs/scaling.md", "## Figures", "scaling-figures.md"),
-    ("docs/knowledge.md", "## What it is worth", "knowledge-worth.md"),
+    ("docs/knowledge.md", "## Evaluation", "knowledge-worth.md"),
 )
 
 

@@ -456,12 +456,50 @@ def _table(bench: Bench, rng: Rng) -> Any:
         return _of(rng, (*_VALUES, {"a": [1.0, 2.0]}, np.zeros((2, 2, 2)), np.array(1.0), {1, 2}, "file.csv", object()))
     try:
         return frame.infer_objects().astype(float) if kind == 3 else frame.infer_objects()
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, np.exceptions.ComplexWarning):
         return frame
 
 
+def _odd_sample(rng: Rng) -> pd.DataFrame:
+    """Rows that are right and odd: totals and copies among items, rare answers, outliers, missing values, few rows."""
+    p, n, k = int(rng.integers(4, 9)), int(_of(rng, (8, 15, 30, 60, 150))), int(rng.integers(1, 4))
+    loadings = rng.normal(size=(k, p)) * (rng.random((k, p)) < 0.6) * _of(rng, (0.3, 1.0, 3.0))
+    rows = rng.normal(size=(n, k)) @ loadings + rng.normal(size=(n, p)) * _of(rng, (0.2, 1.0))
+    noise = rng.normal(size=n) * _of(rng, (0.0, 1e-9, 1e-3, 0.1))
+    for kind in rng.integers(8, size=int(rng.integers(0, 4))):
+        j = int(rng.integers(p))
+        if kind == 0:
+            rows[:, j] = rows.sum(axis=1) - rows[:, j] + noise
+        elif kind == 1:
+            rows[:, j] = rows[:, (j + 1) % p] * _of(rng, (1, -1)) + noise
+        elif kind == 2:
+            rows[:, j] = rows[:, j] > np.quantile(rows[:, j], _of(rng, (0.5, 0.9, 0.97)))
+        elif kind == 3:
+            rows[:, j] = np.exp(np.clip(2.0 * rows[:, j], -50.0, 50.0))
+        elif kind == 4:
+            rows[:, j] = rows[:, j].round()
+        elif kind == 5:
+            rows[:, j] *= 10.0 ** int(rng.integers(-8, 9))
+        elif kind == 6:
+            rows[0, j] += 1e4
+        else:
+            rows[:, j] = np.where(rng.random(n) < _of(rng, (0.5, 0.9)), rows[:, j], math.nan)
+    if _one_in(rng, 2):
+        rows = np.clip((rows * _of(rng, (0.5, 1.0, 2.0)) + 3.0).round(), 1, _of(rng, (2, 3, 5, 7)))
+        if _one_in(rng, 2):
+            rows[:, int(rng.integers(p))] = np.nansum(rows, axis=1)
+    if _one_in(rng, 3):
+        rows[rng.random(rows.shape) < 0.15] = math.nan
+    return pd.DataFrame(rows).add_prefix("q")
+
+
 def fuzz_rows(bench: Bench, rng: Rng) -> None:
-    """Rows: tables from Python, or a file."""
+    """Rows: tables from Python, right and odd or damaged, or a file."""
+    if _one_in(rng, 5):
+        search = LGES(**_of(rng, ({}, {}, {"tolerance": 0}, {"max_group_size": 1}, {"criterion": "delta"})))
+        run = run_of(search.fit(_odd_sample(rng)))
+        screen(run.result), run.result.summary(), run.to_json(), run.result.fit.modification_indices()
+        return
     options: dict[str, Any] = {
         "cor": _mostly(rng, _of(rng, ("pearson", "auto", "auto", "spearman-normal")), "polychoric", "x", None),
         "missing": _mostly(rng, _of(rng, ("ml", "listwise", "pairwise")), 3, ""),

@@ -15,6 +15,7 @@ from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.metrics import compare
+from unmeasured.search.options import Options
 from unmeasured.search.pipeline import discover
 
 
@@ -76,9 +77,10 @@ def worth_of_groups(n_samples: int = 200, n_seeds: int = 1, n_graphs: int | None
     without, given = [], []
     for run in tqdm(wanted[:n_graphs], desc="runs"):
         sample = as_sample(simulated_rows(run.task, run.truth), cor="auto")
-        without.append(_judged(run.truth, discover(sample, max_group_size=3).cpdag))
+        without.append(_judged(run.truth, discover(sample, Options(max_group_size=3)).cpdag))
         known = true_groups(run.truth)
-        given.append(_judged(run.truth, discover(sample, max_group_size=3, knowledge=known).cpdag))
+        informed = Options(max_group_size=3, knowledge=known, price_knowledge=False)
+        given.append(_judged(run.truth, discover(sample, informed).cpdag))
     return Accuracy("without knowledge", tuple(without)), Accuracy("true groups given", tuple(given))
 
 

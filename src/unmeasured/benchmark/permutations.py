@@ -9,8 +9,9 @@ import numpy as np
 from unmeasured import metrics
 from unmeasured.benchmark import experiment
 from unmeasured.benchmark.attempt import simulated_rows
+from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.search.lges import LGES
-from unmeasured.search.pipeline import Criterion
+from unmeasured.search.options import Criterion
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,9 @@ def permuted(criterion: Criterion, n_samples: int = 100, n_permutations: int = 1
         for a in experiment.load("table1").restricted(["LGES (bic)"]).assignments
         if a.task.n_samples == n_samples and a.task.seed == 0 and a.truth is not None
     ]
+    if not runs:
+        sizes = sorted({a.task.n_samples for a in experiment.load("table1").assignments})
+        raise UnmeasuredError(f"Table 1 has no samples of {n_samples} rows: take one of {listing(map(str, sizes))}.")
     each = -(-n_permutations // len(runs))
     n_same = n_all = 0
     for number, run in enumerate(runs):

@@ -23,6 +23,7 @@ import pandas as pd
 
 from unmeasured.arrays import Floats
 from unmeasured.data.matrices import with_deviations
+from unmeasured.data.pasted import plain_lines
 from unmeasured.data.rows import checked_names
 from unmeasured.data.tables import LARGE, LARGE_TEXT, Table, folder_table, parquet_table
 from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
@@ -35,9 +36,13 @@ _EXCEL, _PARQUET = (".xlsx", ".xlsm"), (".parquet",)
 _HOLES = ["."]
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 # Marks of significance that articles put behind a correlation.
-_MARKS = re.compile(r"[*†‡§]+$|(?<=\d)(ns|n\.s\.|[a-c])$")
+_MARKS = re.compile(r"[*†‡§]+$|(?<=\d)(ns|n\.s\.|[a-cᵃᵇᶜᵈ¹²³+#])$")
 # Lines around a table that are no part of it: "N = 202", "Note. ...", "*p < .05".
-_AROUND = re.compile(r"\s*(n\s*=|notes?[.:]|[*†]+\s*p\s*[<≤=]|p\s*<|table\s+\w+[.:]?\s*$)", re.IGNORECASE)
+_AROUND = re.compile(
+    r"\s*(n\s*=|notes?[.:]|[*†+]+\s*p\s*[<≤=]|p\s*<|table\s+\w+[.:]?\s*$|[^\t]*\w+ \w+ [^\t]*\w+ [^\t]*[a-z)]\.\s*$"
+    r"|[a-dᵃᵇᶜᵈ¹²³][.)]? \w+ [^\t]*\.\s*$)",
+    re.IGNORECASE,
+)
 # A note that says that reliabilities stand on the diagonal.
 _RELIABILITIES = re.compile(
     r"(alpha|reliabilit|omega|α)[^.]*\bdiagonal|\bdiagonal[^.]*(alpha|reliabilit|omega|α)", re.IGNORECASE
@@ -46,7 +51,8 @@ _DASHES = {"-", "–", "—", "−", "--"}
 _DEVIATIONS = {"sd", "s.d.", "sds", "std", "std.", "std.dev.", "standard deviation", "standard deviations"}
 # Rows and columns of a table that are no correlations.
 _MEANS = {"m", "mean", "means", "α", "alpha", "cronbach's α", "cronbach's alpha", "ω", "omega", "ave", "cr"}
-_MEANS |= {"skew", "skewness", "kurtosis", "range"}
+_MEANS |= {"cronbach α", "cronbach alpha", "coefficient alpha", "mcdonald's ω", "mcdonald's omega", "reliability"}
+_MEANS |= {"skew", "skewness", "kurtosis", "range", "min", "max", "minimum", "maximum", "mdn", "median"}
 # What stands above the names of rows.
 _CORNER = re.compile(r"(variable|measure|scale|item|test|construct|factor|name)s?", re.IGNORECASE)
 
@@ -163,13 +169,14 @@ def read_matrix(
     separator: str | None = None,
     encoding: str = "utf-8",
 ) -> pd.DataFrame:
-    """Read a covariance or correlation matrix from a file, or from text as an article prints it.
+    """Read a covariance or correlation matrix from a file, or from text pasted from an article.
 
-    The matrix may be whole, or its lower or upper triangle. Names may stand above, at the left, or in both places;
-    ``names=`` gives them where they do not. Row numbers (``1.``), marks of significance (``.45**``), dashes or
-    reliabilities in brackets on the diagonal and typographic minus signs are understood. A row called SD, or a column
-    of that name before those numbered 1, 2, ..., turns correlations into covariances; means, reliabilities (a column
-    ``α``, or the diagonal where a note says so), a title, ``N =`` and notes are passed over. The diagonal may be blank.
+    The matrix may be complete, or its lower or upper triangle; the diagonal may be blank. Names may be above the
+    columns, at the left, or both; otherwise give them by ``names=``. Row numbers (``1.``), marks of significance
+    (``.45**``), dashes or reliabilities in brackets on the diagonal, confidence intervals in square brackets,
+    typographic minus signs and Markdown tables are understood. A row called SD, or a column SD or M (SD) before the
+    columns numbered 1, 2, ..., turns correlations into covariances. Means, ranges, reliabilities (a column ``α``, or
+    the diagonal if a note says so), a title, ``N =`` and notes are ignored.
 
     Parameters
     ----------
@@ -178,8 +185,7 @@ def read_matrix(
     names
         Names of the variables, where the text has none, or others than it has.
     diagonal
-        False: the diagonal is left out altogether, and so is the first row or the last, which would be empty without
-        it.
+        False: the diagonal is left out, and with it the first or the last row, which would be empty.
     separator
         Between the entries; by default tabs, semicolons or commas where there are any, else blanks.
     encoding
@@ -207,20 +213,46 @@ def read_matrix(
         path = _existing(source)
         source = _decoded(path, encoding)
     _check_separator(separator)
-    every = [line for line in str(source).splitlines() if line.strip()]
+    every = plain_lines(str(source))
     lines = _without_title([line for line in every if not _AROUND.match(line)], separator)
     if not lines:
         raise DataError("There is no matrix in this text: it is empty.")
-    printed = _Printed.of(lines, separator if separator is not None else _separator(lines[-1]))
-    matrix = _whole(printed.rows, diagonal)
+    printed, matrix = _read_lines(lines, separator if separator is not None else _separator(lines[-1]), diagonal)
     if _RELIABILITIES.search(" ".join(every)) and (np.diag(matrix) < 1.0).any() and (np.abs(matrix) <= 1.0).all():
         np.fill_diagonal(matrix, 1.0)
     if names is None:
         matrix = printed.sorted(matrix)
+    _refuse_two_samples(matrix)
     known = checked_names(names if names is not None else printed.names(len(matrix)), len(matrix))
     if printed.deviations is not None:
         matrix = with_deviations(matrix, printed.deviations, known)
     return pd.DataFrame(matrix, index=list(known), columns=list(known))
+
+
+def _refuse_two_samples(matrix: Floats) -> None:
+    """Refuse correlations of one sample below the diagonal and of another above it."""
+    below = np.tril_indices(len(matrix), -1)
+    differ = np.abs(matrix - matrix.T)[below] > 1e-6
+    if (np.diag(matrix) == 1.0).all() and differ.sum() > 1 and 2 * differ.sum() > len(differ):
+        raise DataError(
+            f"The correlations above the diagonal differ from those below it in {differ.sum()} of {len(differ)} pairs. "
+            "If the table shows two samples, keep one of the two triangles."
+        )
+
+
+def _read_lines(lines: list[str], separator: str | None, diagonal: bool) -> tuple[_Printed, Floats]:
+    """The printed matrix by its separator; where names end in numbers, by the wide gap behind them."""
+    try:
+        printed = _Printed.of(lines, separator)
+        return printed, _whole(printed.rows, diagonal)
+    except DataError:
+        if separator is not None or not all(re.search(r"\S\s{2,}\S", line) for line in lines[1:]):
+            raise
+        with contextlib.suppress(DataError):
+            apart = [re.split(r"(?<=\S)\s{2,}(?=\S)", line, maxsplit=1) for line in lines]
+            printed = _Printed.of(["\t".join([first, *rest[0].split()]) for first, *rest in apart if rest], "\t")
+            return printed, _whole(printed.rows, diagonal)
+        raise
 
 
 def _existing(path: str | Path) -> Path:
@@ -534,10 +566,12 @@ class _Printed:
         header: list[str] = []
         statistics = _statistics_before(cells[0])
         if statistics or _is_header(cells[0]):
-            header, cells = [c for c in cells[0] if c] if not statistics else [], cells[1:]
+            header, cells = [_unnumbered(c) for c in cells[0] if c] if not statistics else [], cells[1:]
         if all(_is_numbered(row, i) for i, row in enumerate(cells, start=1) if _is_variable(row)):
             cells = [row[1:] if _is_variable(row) else row for row in cells]
         parsed = [_parsed(row, i) for i, row in enumerate(cells, start=1 + bool(header))]
+        if all(label.startswith(f"{i} ") for i, (label, _) in enumerate(parsed, start=1) if _is_variable([label])):
+            parsed = [(re.sub(r"^\d+ ", "", label), values) for label, values in parsed]
         rows = [(label, values) for label, values in parsed if label.lower() not in _MEANS | _DEVIATIONS]
         deviations = next((values for label, values in parsed if label.lower() in _DEVIATIONS), None)
         for place, name in enumerate(statistics):
@@ -602,6 +636,8 @@ def _begins_rows(line: str, cells: list[str]) -> bool:
     """Whether a line is a row of the matrix: numbered, or with an entry; heads that count 1, 2, ... have none."""
     if re.match(r"\W*1[.)](\s|\W*$)", line):
         return True
+    if re.match(r"\W*table\s+\w?\d+[.:]?\s+[^\W\d]", line, re.IGNORECASE):
+        return False
     counted = [cell.rstrip(".") for cell in cells if cell.rstrip(".").isdigit()]
     is_count = len(counted) > 1 and counted == [str(k + 1) for k in range(len(counted))]
     return bool(_entries(cells)) and not is_count
@@ -638,6 +674,11 @@ def _statistics_before(cells: list[str]) -> list[str]:
     # A row of deviations begins with the one word SD; variables called M are not followed by numbers from 1.
     announced = len(words) > 1 and rest and rest == [str(i + 1) for i in range(len(rest))]
     return found if announced and words[len(words) - len(found) :] == found else []
+
+
+def _unnumbered(cell: str) -> str:
+    """A column's number without its point."""
+    return cell[:-1] if re.fullmatch(r"\d+\.", cell) else cell
 
 
 def _is_variable(row: list[str]) -> bool:

@@ -44,7 +44,7 @@ _CHARACTERISTICS = _words("""
 _PERHAPS = _words("""
     education educ edu school class grade year years income salary group condition treatment arm wave time date duration
     seconds minutes region state city site center centre cohort district language status occupation job employment
-    experience tenure children kids height weight iq gpa score total sum
+    experience tenure children kids height weight iq gpa
 """)
 # Items of a scale have no more values than this; so many of the others have to share one.
 _LONGEST_SCALE, _LEAST_ALIKE = 11, 3

@@ -7,7 +7,7 @@ judge the answer, the limitations, are a paragraph of their own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from unmeasured import apa
 from unmeasured.answer.words import node
@@ -58,6 +58,15 @@ def _methods(run: Run, stability: Stability | None) -> Iterator[str]:
     )
 
 
+def _joined(words: Sequence[str]) -> str:
+    """Words as a list in a sentence.
+
+    >>> _joined(["age", "sex", "town"])
+    'age, sex and town'
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
 def _data(run: Run) -> Iterator[str]:
     sample, about = run.result.sem.sample, run.about
     p = len(sample.names)
@@ -74,8 +83,9 @@ def _data(run: Run) -> Iterator[str]:
     if kinds == {"ordinal"}:
         yield "All variables were treated as ordinal: polychoric correlations were analysed (Olsson, 1979)."
     elif ordinal:
+        of_these = "One of the variables was" if ordinal == 1 else f"{ordinal} of the variables were"
         yield (
-            f"{ordinal} of the variables were treated as ordinal, the others as continuous: polychoric, polyserial and "
+            f"{of_these} treated as ordinal and the others as continuous: polychoric, polyserial and "
             "Pearson correlations were analysed (Olsson, 1979)."
         )
     elif "scores" in kinds:
@@ -83,22 +93,25 @@ def _data(run: Run) -> Iterator[str]:
     else:
         yield "Variables were treated as continuous."
     if about.na:
-        yield f"Answers with the code {', '.join(f'{code:g}' for code in about.na)} were taken as missing."
+        codes = _joined([f"{code:g}" for code in about.na])
+        yield f"Answers with the code{'s' * (len(about.na) > 1)} {codes} were treated as missing."
     if about.reversed_items:
-        yield f"Reversed before the analysis: {', '.join(about.reversed_items)}."
+        n_items = len(about.reversed_items)
+        yield f"{n_items} item{'s were' if n_items > 1 else ' was'} reversed ({', '.join(about.reversed_items)})."
     if run.result.options.get("missing") == "listwise":
         yield "Only observations without missing values were analysed."
     if has_missing(run):
-        share = f"{100.0 * (about.missing or 0.0):.1f}% of the values were missing"
+        percent = 100.0 * (about.missing or 0.0)
+        share = f"{'Less than 0.1' if percent < 0.1 else f'{percent:.1f}'}% of the values were missing"
         if by_em(run):
             yield f"{share}; means and covariances were estimated by the EM algorithm (Dempster et al., 1977)."
         else:
-            yield f"{share}; each correlation was estimated from the observations of both variables."
+            yield f"{share}; each correlation was estimated from all observations with values of both variables."
     if about.rows is not None and sample.n < about.rows - 0.5:
         why = [words for words, holds in (("missing", has_missing(run)), ("ordinal", bool(ordinal))) if holds]
         yield (
-            f"Since {' and '.join(why) or 'such'} values carry less information, the search counted {sample.n:.0f} "
-            "observations."
+            f"Because {' and '.join(why) or 'such'} values carry less information, the search used an effective "
+            f"sample size of {sample.n:.0f}."
         )
 
 
@@ -111,8 +124,7 @@ def _search(run: Run) -> Iterator[str]:
             "The number of latent variables, their indicators and the paths between them were found by Latent variable "
             "Greedy Equivalence Search (LGES; Dong et al., 2026)"
             + (
-                ", which here maximised the Bayesian information criterion (BIC; Schwarz, 1978) extended by a prior "
-                "over "
+                ", which optimised the Bayesian information criterion (BIC; Schwarz, 1978) extended by a prior over "
                 "measurement models (Chen & Chen, 2008)."
                 if options.get("criterion", "bic") == "bic"
                 else ", with the acceptance rule of that article."
@@ -130,31 +142,35 @@ def _search(run: Run) -> Iterator[str]:
             yield (
                 f"Misfit up to a root mean square error of approximation (RMSEA) of "
                 f"{apa.number(tolerance, 3, bounded=True)} "
-                "was tolerated: the criterion counts the observations as fewer, as if the population differed from the "
-                "model by that much (Wu & Browne, 2015)."
+                "was tolerated: the criterion used a smaller effective sample size, which assumes that the population "
+                "differs from the model by this amount (Wu & Browne, 2015)."
             )
+            yield from _levels(run)
         elif math.isnan(tolerance):
-            yield "Whether to tolerate misfit was decided from the data."
+            yield "Whether misfit was tolerated depended on the data."
         elif tolerance == 0 and options.get("tolerance") == "auto":
-            yield "Whether to tolerate misfit was decided from the data; none was tolerated."
+            yield "Whether misfit was tolerated depended on tests of the data; none was tolerated."
     else:
         yield f"The model was found by {method or 'a search'}."
     if graph.pairs:
         pairs = "; ".join(f"{a} and {b}" for a, b in graph.pairs)
-        yield f"Residuals of these pairs of variables, found by the search as well, were allowed to covary: {pairs}."
+        yield f"The search also found pairs of variables whose residuals were allowed to covary: {pairs}."
     if options.get("knowledge"):
-        yield "What was known beforehand restricted the search (see the file of the run for the statements)."
+        yield "The search was restricted by prior knowledge (the statements are in the file of the run)."
     if result.stopped:
-        yield f"The search did not come to its end: {result.stopped}"
+        yield f"The search was stopped before its end: {result.stopped}"
     variables = graph.variables
     if variables.covariates or variables.outcomes:
         roles = [
-            f"{', '.join(names)} {'were' if len(names) > 1 else 'was'} taken as {what}{'s' if len(names) > 1 else ''}"
-            for what, names in (("covariate", variables.covariates), ("outcome", variables.outcomes))
+            f"{_joined(names)} {f'were {what}s' if len(names) > 1 else f'was {article} {what}'}"
+            for what, article, names in (
+                ("covariate", "a", variables.covariates),
+                ("outcome", "an", variables.outcomes),
+            )
             if names
         ]
         given = ", given the covariates" if variables.covariates else ""
-        yield f"{'; '.join(roles)}; the graph over latent variables, covariates and outcomes was searched{given}."
+        yield f"{'; '.join(roles)}. The graph over latent variables, covariates and outcomes was searched{given}."
         direct = [f"{row['covariate']} on {row['item']}" for row in result.direct_effects.to_dict("records")]
         if direct:
             yield (
@@ -164,10 +180,27 @@ def _search(run: Run) -> Iterator[str]:
     if run.shared is not None:
         by = f" ({run.about.groups})" if run.about.groups else ""
         yield (
-            f"One structure was searched for several groups of persons{by}, each with parameters of its own. Whether "
-            "the groups share loadings, intercepts and residual variances was tested step by step (Chen, 2007)."
+            f"One structure was searched for several groups of persons{by}, each with its own parameters. Invariance "
+            "of loadings, intercepts and residual variances was then tested step by step (Chen, 2007)."
         )
     yield f"The search found {latents} behind {len(variables.indicators)} observed variables."
+
+
+def _levels(run: Run) -> Iterator[str]:
+    """How the number of latents was chosen where a misfit is tolerated."""
+    levels, lead = run.result.all_levels, run.result.headline
+    if not levels or math.isnan(levels[lead].agreement):
+        return
+    yield (
+        "The number of latent variables was chosen by replication: the items were partitioned by exploratory factor "
+        "analyses (minimum residuals, quartimin rotation) with increasing numbers of factors, and each partition was "
+        f"compared with those of replicates of the data. The reported partition has {levels[lead].n_latents} latent "
+        "variables (mean adjusted Rand index between data and replicates "
+        f"{apa.number(levels[lead].agreement, 2, bounded=True)})."
+    )
+    others = [str(level.n_latents) for k, level in enumerate(levels) if k != lead]
+    if others:
+        yield f"Partitions into {_joined(others)} latent variables were reproduced as well."
 
 
 def _estimates(run: Run) -> Iterator[str]:

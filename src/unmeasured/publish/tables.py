@@ -112,7 +112,7 @@ def _letters(text: str) -> float:
     """
     return sum(
         2.0
-        if letter in "MW→—%"
+        if letter in "MW→↔—%"
         else 1.5
         if letter.isupper() or letter in "–−mw_<"
         else 1.1
@@ -398,7 +398,7 @@ def _effects(result: Result) -> Iterator[Table]:
         f"equally "
         "well; they are equal where the effect is identified. Limits are the outer ends of the 95% confidence "
         "intervals "
-        "of all possible values. Decided by = the edge whose direction would decide, or tell most. Effects that are "
+        "of all possible values. Decided by = the edge whose direction matters most. Effects that are "
         "zero in every model are left out."
     )
     yield Table("effects", "Total Effects Between Latent Variables", columns, tuple(rows), note)

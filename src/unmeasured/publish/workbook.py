@@ -9,9 +9,12 @@ from io import BytesIO
 from typing import Any
 
 from unmeasured.publish.libraries import library
-from unmeasured.publish.tables import Cell, Number, Table, plain, spans
+from unmeasured.publish.tables import Cell, Column, Number, Table, plain, spans
 
 _TOP = 3  # the number of the table, its title, then the heads
+# Small p-values are shown as in print; the cell has the number.
+_P_VALUE = '[<0.001]"< .001";.000'
+_NOTE_WIDTH = 80  # in characters, of a note below a narrow table
 
 
 def workbook(tables: Sequence[Table]) -> bytes:
@@ -19,17 +22,28 @@ def workbook(tables: Sequence[Table]) -> bytes:
     openpyxl = library("openpyxl", "openpyxl", "A workbook")
     styles = library("openpyxl.styles", "openpyxl", "A workbook")
     letters = library("openpyxl.utils", "openpyxl", "A workbook").get_column_letter
+    sheet_properties = library("openpyxl.worksheet.properties", "openpyxl", "A workbook")
     book = openpyxl.Workbook()
     book.remove(book.active)
     for table in tables:
         sheet = book.create_sheet(table.key)
         _fill(sheet, styles, table)
-        for j, column in enumerate(table.columns):
-            longest = max((len(_length(row.cells[j])) for row in table.rows if not row.is_heading), default=0)
-            sheet.column_dimensions[letters(j + 1)].width = min(max(longest, len(plain(column.head))) + 2, 60)
+        for j in range(len(table.columns)):
+            sheet.column_dimensions[letters(j + 1)].width = _width(table, j)
+        sheet.page_setup.orientation, sheet.page_setup.fitToHeight = "landscape", 0
+        sheet.sheet_properties.pageSetUpPr = sheet_properties.PageSetupProperties(fitToPage=True)
     content = BytesIO()
     book.save(content)
     return content.getvalue()
+
+
+_EMPTY_COLUMN = 13.0  # the width of a column that no table uses
+
+
+def _width(table: Table, j: int) -> int:
+    """Of a column, in characters."""
+    longest = max((len(_length(row.cells[j])) for row in table.rows if not row.is_heading), default=0)
+    return min(max(longest, len(plain(table.columns[j].head))) + 3, 60)
 
 
 def _length(cell: Cell) -> str:
@@ -52,7 +66,7 @@ def _fill(sheet: Any, styles: Any, table: Table) -> None:
         line += 1
     for j, column in enumerate(table.columns, start=1):
         cell = _put(sheet, line, j, plain(column.head))
-        cell.alignment = styles.Alignment(horizontal=column.align)
+        cell.alignment = _aligned(styles, column, j)
         cell.border = styles.Border(bottom=thin, top=None if has_above else thick)
         if has_above:
             sheet.cell(_TOP, j).border = styles.Border(top=thick, bottom=thin if column.above else None)
@@ -63,15 +77,24 @@ def _fill(sheet: Any, styles: Any, table: Table) -> None:
             _put(sheet, line, 1, _length(row.cells[0])).font = bold
             continue
         for j, (content, column) in enumerate(zip(row.cells, table.columns, strict=True), start=1):
-            _put(sheet, line, j, content).alignment = styles.Alignment(horizontal=column.align)
+            _put(sheet, line, j, content).alignment = _aligned(styles, column, j)
     for j in range(1, len(table.columns) + 1):
         old = sheet.cell(line, j).border
         sheet.cell(line, j).border = styles.Border(top=old.top, bottom=thick)
     if table.note:
         cell = _put(sheet, line + 1, 1, f"Note. {plain(table.note)}")
         cell.alignment = styles.Alignment(wrap_text=True, vertical="top")
-        sheet.merge_cells(start_row=line + 1, end_row=line + 1, start_column=1, end_column=len(table.columns))
-        sheet.row_dimensions[line + 1].height = 15 * (1 + len(plain(table.note)) // 90)
+        last, width = 0, 0.0  # as many columns as a readable line needs, beyond the table if that is narrow
+        while last < len(table.columns) or width < _NOTE_WIDTH:
+            width += _width(table, last) if last < len(table.columns) else _EMPTY_COLUMN
+            last += 1
+        sheet.merge_cells(start_row=line + 1, end_row=line + 1, start_column=1, end_column=last)
+        sheet.row_dimensions[line + 1].height = 15 * (1 + 1.15 * len(plain(table.note)) // width)
+
+
+def _aligned(styles: Any, column: Column, j: int) -> Any:
+    """The alignment of a column; text has a space between it and the number before it."""
+    return styles.Alignment(horizontal=column.align, indent=int(column.align == "left" and j > 1))
 
 
 # Characters that no cell of a workbook can hold.
@@ -85,7 +108,7 @@ def _put(sheet: Any, line: int, column: int, content: Cell) -> Any:
         if math.isfinite(content.value):
             cell.value = content.value
             cell.number_format = (
-                "0.000" if content.is_p else "0" if content.digits == 0 else f"0.{'0' * content.digits}"
+                _P_VALUE if content.is_p else "0" if content.digits == 0 else f"0.{'0' * content.digits}"
             )
         else:
             cell.value = content.text or None

@@ -123,8 +123,12 @@ def exact_answer(search: Search, seconds: float) -> Result | None:
     other = clone(search).set_params(tolerance=0, time_limit=seconds, verbose=False)
     try:
         found: Result = other.fit(search.sample_).result_
-    except SearchStopped:
+    except SearchStopped as stopped:
+        if stopped.is_interrupted:
+            raise KeyboardInterrupt from None
         return None
+    if found.stopped.startswith("Interrupted"):
+        raise KeyboardInterrupt  # the best so far is not what the exact criterion finds
     return None if found.graph == search.graph_.with_pairs(()) else found
 
 

@@ -44,6 +44,7 @@ from unmeasured.sem.fit import Fit
 if TYPE_CHECKING:
     from unmeasured.answer.result import Result
 
+_MOST_THREADS = 1024  # more would have nothing to do
 # How Python writes a function; where it lies in memory is nothing to keep.
 _FUNCTION = re.compile(r"<function (?:\S+\.)?(\w+) at 0x[0-9a-f]+>")
 
@@ -255,7 +256,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """Threads for fits; None is one for each core."""
         if not isinstance(self.n_jobs, Integral) or (self.n_jobs < 1 and self.n_jobs != -1):
             raise UnmeasuredError(f"n_jobs is a number of threads from 1, or -1 for all cores; got {self.n_jobs!r}.")
-        return None if self.n_jobs == -1 else int(self.n_jobs)
+        return None if self.n_jobs == -1 else min(int(self.n_jobs), _MOST_THREADS)
 
     def _html_repr(self) -> str:
         """What a notebook shows: the answer of a fitted search, the options of one that is not."""

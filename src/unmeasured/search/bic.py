@@ -15,17 +15,17 @@ from dataclasses import dataclass, replace
 
 from unmeasured.data.sample import Sample
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.canonical import in_order_of
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import RunnerUp, is_rejected, with_isolated
 from unmeasured.search.guided import paths_of
+from unmeasured.search.last_fit import in_columns
 from unmeasured.search.latent_graph import LatentTest
 from unmeasured.search.latent_likelihood import LatentLikelihood
 from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
-from unmeasured.search.refine import Found, Guidance, refine, refine_from
-from unmeasured.search.score import BicScore, LikelihoodScore
+from unmeasured.search.refine import Guidance, refine, refine_from
+from unmeasured.search.score import BicScore, Fitted, LikelihoodScore
 from unmeasured.search.trace import Step, Steps
 from unmeasured.sem.fit import fit_many
 from unmeasured.sem.solve import Check, never
@@ -38,8 +38,16 @@ class Best:
     state: State
     value: float
     visited: Visited
-    near: Found  # the measurement model of the class, fitted with all groups connected
-    fitted: Found | None = None  # the class itself, where it was fitted on the way
+    near: Fitted  # the measurement model of the class, fitted with all groups connected
+    fitted: Fitted | None = None  # the class itself, where it was fitted on the way
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measurement models, the best first, which a search goes on from, and the steps to them."""
+
+    models: Sequence[Fitted]
+    steps: Steps
 
 
 @dataclass(frozen=True)
@@ -51,14 +59,22 @@ class BicSearch:
     clock: Clock
     n_threads: int | None = None
     n_runners: int = 0  # classes beside the best that are asked for
-    measured: Sequence[Found] | None = None  # measurement models that were searched for before
+    measured: Measured | None = None  # what was found before, at the same penalty
+
+    def measure(self, penalty: float, steps: Steps) -> Measured:
+        """The first stage alone: who measures whom."""
+        score = BicScore(
+            self.sample, penalty=penalty, n_threads=self.n_threads, check=self.clock.check_measuring
+        )  # fmt: skip
+        return Measured(measurement_models(score, self.guidance, steps, self.clock), steps)
 
     def best(self, penalty: float, steps: Steps) -> Best | None:
         """The class with the best extended BIC that was found; None where no latents are better."""
         sample, guidance, clock = self.sample, self.guidance, self.clock
         score = BicScore(sample, penalty=penalty, n_threads=self.n_threads, check=clock.check_measuring)
-        measured = self.measured
-        if measured is None:
+        if self.measured is not None:
+            measured = self.measured.models
+        else:
             measured = measurement_models(score, guidance, steps, clock)
         tests = [LatentTest(found, score, paths_of(found.model, guidance.rules), clock.check) for found in measured]
         # What the latent graph will save was only predicted so far; the closest few models are put to the test, from
@@ -95,7 +111,7 @@ class BicSearch:
         return 0.5 * self.sample.n * self.sample.log_det_corr - score.dimension_penalty * len(self.sample.names)
 
 
-def measurement_models(score: BicScore, guidance: Guidance, steps: Steps, clock: Clock) -> list[Found]:
+def measurement_models(score: BicScore, guidance: Guidance, steps: Steps, clock: Clock) -> list[Fitted]:
     """Who measures whom: the best models found, best first.
 
     Many variables are worked on in pieces; but what is known may tie pieces together.
@@ -172,7 +188,7 @@ class Visited:
             value = self.sample.n * value - score.dimension_penalty * dimension - prior
             self._found.append((value, dimension, state))
 
-    def add_untested(self, score: BicScore, tested: Sequence[Found]) -> None:
+    def add_untested(self, score: BicScore, tested: Sequence[Fitted]) -> None:
         """Measurement models near the best whose latent graph was not searched: fitted with the one predicted."""
         if not self.n_runners or not tested:
             return
@@ -189,7 +205,7 @@ class Visited:
         best = next((value for value, _, state in self._found if state == chosen), math.nan)
         others = sorted((entry for entry in self._found if entry[2] != chosen), key=lambda entry: -entry[0])
         return tuple(
-            RunnerUp(with_isolated(in_order_of(state, names)[0].cpdag, names), value, best - value, dimension)
+            RunnerUp(in_columns(state, None, names).cpdag, value, best - value, dimension)
             for value, dimension, state in others[: self.n_runners]
             if best - value < BUDGET.rival
         )

@@ -20,6 +20,9 @@ class Budget:
     many_variables: int = 34
     #: Up to so many variables what was found in pieces is then worked on as a whole.
     most_at_once: int = 44
+    #: With more variables groups that no cluster proposed are offered after a first round of pieces, and together, not
+    #: one by one: graphs over 230 latents of clusters that tear groups of two apart have 3,000 arcs, and take 10 s.
+    most_one_by_one: int = 300
     #: Observed variables in a piece, about.
     piece: int = 20
     #: With more groups the way back from all edges between latents is long and not taken, three groups are not
@@ -242,6 +245,9 @@ class Budget:
     #: With more variables an exact model that fits closely (``strict_rmsea``) is not compared with partitions: 500 of
     #: them would take some 440 factor analyses of all variables.
     most_partitioned: int = 300
+    #: With more variables than that a residual pair is looked at only where its score test with all other parameters
+    #: fixed has this part of what it has to pay: the others' share of its information is rarely more than half.
+    telling_part: float = 0.25
     #: Residual pairs that a remark names; all are in the result.
     n_shown: int = 5
 

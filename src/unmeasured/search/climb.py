@@ -16,6 +16,9 @@ the same, many variables       other parents by EM; work on pieces           :mo
 latent graphs by fits          delete, add or reverse an edge                :mod:`unmeasured.search.latent_graph`
 latent graphs in closed form   add, delete or reverse an arc; delete in the  :mod:`unmeasured.search.latent_graph`
                                class
+common causes of latents       a latent to or from a block, blocks merged    :mod:`unmeasured.search.hierarchy.blocks`
+covariates and outcomes        a direct effect; an edge between nodes        :mod:`unmeasured.search.roles`
+groups of people               other parents; latents merged                 :mod:`unmeasured.search.roles.groups`
 =============================  ============================================  =========================================
 
 A move looks at where the climb is and proposes the best it finds, or nothing. Whether that is an improvement is decided
@@ -54,6 +57,7 @@ class Proposal(Generic[S]):
     what: str
     to: S
     reason: str = ""  # the numbers that decide; left out: by how much the score rises
+    n_bounded: int = 0  # candidates refused by a closed form, without a fit
 
 
 Improve = Callable[[S], Proposal[S] | None]
@@ -116,7 +120,9 @@ def climb(
             if log is not None:
                 before, after = here.value, proposal.to.value
                 reason = proposal.reason or f"the score rises by {after - before:.2f}, more than {least_rise:g}"
-                log.recorder.write(log.phase, proposal.what, before, after, reason, tolerance=least_rise)
+                log.recorder.write(
+                    log.phase, proposal.what, before, after, reason, tolerance=least_rise, n_bounded=proposal.n_bounded
+                )
                 watch.show(proposal.to, log.recorder.score)
             here = proposal.to
     except Stopped:

@@ -25,6 +25,9 @@ from unmeasured.errors import Stopped, UnmeasuredError
 from unmeasured.search.budget import BUDGET
 from unmeasured.sem.solve import is_over
 
+# Seconds that no search comes to; whole numbers of Python may be larger than any float.
+_FOREVER = 1e15
+
 
 class Clock:
     """Says when to stop, and afterwards why.
@@ -220,9 +223,9 @@ def checked_time_limit(seconds: float | None) -> float | None:
     """
     if seconds is None:
         return None
-    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not float(seconds) > 0:
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds > 0:
         raise UnmeasuredError(f"time_limit must be a positive number of seconds or None; got {seconds!r}.")
-    return None if math.isinf(seconds) else float(seconds)
+    return None if seconds > _FOREVER else float(seconds)
 
 
 def in_words(seconds: float) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from unmeasured.data.sample import Sample
+from unmeasured.errors import SearchStopped
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.levels import Level
 from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
+from unmeasured.search.clock import Clock
 from unmeasured.search.trace import Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
@@ -46,6 +48,11 @@ class Discovery:
     tolerance: float = 0.0  # in units of RMSEA: what the model may be off
     by_group: Mapping[str, Fit] = field(default_factory=dict)  # of groups of people, where there are several
 
+    def remarking(self, *remarks: str) -> Discovery:
+        """The same with more remarks, after the one that it was stopped."""
+        n_first = 1 if self.stopped else 0
+        return replace(self, remarks=(*self.remarks[:n_first], *remarks, *self.remarks[n_first:]))
+
 
 def is_rejected(fit: Fit) -> bool:
     """Whether the misfit of a model is far beyond chance."""
@@ -76,6 +83,34 @@ def nothing_latent(sample: Sample, trace: Trace = Trace()) -> Discovery:  # noqa
         else "no set of variables passed as the indicators of a latent, so none is reported"
     )
     return Discovery(empty, fit, trace, (distrust(f"No latent variables were found: {reason}."),))
+
+
+def nothing_found(sample: Sample, clock: Clock, trace: Trace) -> Discovery:
+    """The answer that there are no latents; refused where the search did not come to its end."""
+    if clock.stopped:
+        error = SearchStopped(
+            f"{clock.stopped}, before a first model was found: whether there are latents behind these variables is not "
+            "known yet. Give the search more time, or fewer variables."
+        )
+        error.is_interrupted = clock.is_interrupted
+        raise error
+    return nothing_latent(sample, trace)
+
+
+def stopped_in_words(clock: Clock, *fits: Fit) -> str:
+    """That a search did not come to its end, and what its answer is; empty where it did."""
+    if not clock.stopped:
+        return ""
+    stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
+    return stopped + ("" if all(fit.converged for fit in fits) else " Its estimates have not converged.")
+
+
+def remarks_in_all(cpdag: CPDAG, fit: Fit, clock: Clock, unplaced: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Why the search was stopped, where it was, and all remarks, that one first."""
+    remarks = [*remarks_on(cpdag, bool(clock.stopped)), *remarks_on_leftover(unplaced)]
+    remarks += remarks_on_fit(fit) if fit.converged or not clock.stopped else []
+    stopped = stopped_in_words(clock, fit)
+    return stopped, (distrust(stopped), *remarks) if stopped else tuple(remarks)
 
 
 def with_isolated(cpdag: CPDAG, observed: Sequence[str]) -> CPDAG:

@@ -48,6 +48,7 @@ class Arcs:
     marks: Marks  # (G, G)
     value: float
     rises: Floats  # (G, G)
+    reaches: Bools  # (G, G) which group causes which, directly or not
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,7 @@ def climbed_graph(score: GroupBic, start: Marks | None = None, check: Check = ne
         columns.append(_rises(score, marks, group))
 
     def changed(here: Arcs) -> Proposal[Arcs]:
-        toggled, reversible = _legal(here.marks)
+        toggled, reversible = legal_changes(here)
         toggles = np.where(toggled, here.rises, -np.inf)
         reversals = np.where(reversible, here.rises + here.rises.T, -np.inf)
         options = np.stack([toggles, reversals], axis=-1)
@@ -123,27 +124,27 @@ def climbed_graph(score: GroupBic, start: Marks | None = None, check: Check = ne
         # The parents of one group change, or of two, and only what their terms would gain has to be asked again.
         for child in (g, h) if is_reversed else (h,):
             rises[:, child] = _rises(score, marks, int(child))
-        return Proposal("change an arc", Arcs(marks, here.value + float(options[g, h, is_reversed]), rises))
+        reaches = _reaches_with(here.reaches, int(g), int(h)) if marks.sum() > here.marks.sum() else reaches_of(marks)
+        return Proposal("change an arc", Arcs(marks, here.value + float(options[g, h, is_reversed]), rises, reaches))
 
     # The value counts from the start, so that the rounding of a large sum does not hide a small rise.
-    first = Arcs(marks, 0.0, np.column_stack(columns))
+    first = Arcs(marks, 0.0, np.column_stack(columns), reaches_of(marks))
     return climb(
         first, [changed], least_rise=BUDGET.least_rise_in_closed_form, check=check, keeps_when_stopped=True
     ).marks
 
 
-def _legal(arcs: Marks) -> tuple[Bools, Bools]:
+def legal_changes(here: Arcs) -> tuple[Bools, Bools]:
     """(G, G) twice: which arcs g → h can be added or deleted, and which reversed, without making a cycle."""
-    there = arcs.astype(bool)
-    reaches = _reaches(arcs)
+    there, reaches = here.marks.astype(bool), here.reaches
     # Reversed: no way from g to h through another child of g. Products of floating point are far faster than of whole
     # numbers, and exact: they count ways, of which there are no more than groups.
     detour = there.astype(np.float32) @ reaches.astype(np.float32) > 0
-    can_be_added = ~there & ~there.T & ~reaches.T & ~np.eye(len(arcs), dtype=bool)
+    can_be_added = ~there & ~there.T & ~reaches.T & ~np.eye(len(there), dtype=bool)
     return there | can_be_added, there & ~detour
 
 
-def _reaches(arcs: Marks) -> Bools:
+def reaches_of(arcs: Marks) -> Bools:
     """(G, G) which group causes which, directly or not."""
     reaches = arcs.astype(bool)
     while True:
@@ -151,6 +152,13 @@ def _reaches(arcs: Marks) -> Bools:
         if np.array_equal(further, reaches):
             return reaches
         reaches = further
+
+
+def _reaches_with(reaches: Bools, g: int, h: int) -> Bools:
+    """The same with an arc g → h more: whoever causes g causes whatever h does."""
+    above, below = reaches[:, g].copy(), reaches[h].copy()
+    above[g] = below[h] = True
+    return np.asarray(reaches | np.outer(above, below))
 
 
 def _rises(score: GroupBic, arcs: Marks, child: int) -> Floats:

@@ -35,6 +35,13 @@ _FIRST_DAMPING, _LARGEST_DAMPING, _FACTOR = 1e-6, 1e6, 10.0
 _LEAST_SHARE = 1e-9
 
 
+# With more free parameters EM, whose rounds do not depend on their number, is faster than steps that do by its cube:
+# 212 latents with 3,192 paths take 16 processor seconds by scoring, 1.4 by EM; with 937 paths scoring takes 0.25.
+_MOST_AT_ONCE = 1500
+# EM goes on until a round gains less than this part of what the fit may be short of.
+_PART_OF_GAIN = 0.1
+
+
 class LatentLikelihood:
     """Maximum log-likelihood per sample of graphs over latents, less that of the saturated model; remembered.
 
@@ -79,7 +86,48 @@ class LatentLikelihood:
         return np.array([self._memory[state.key] for state in states])
 
     def _fitted(self, causes: Causes) -> float:
-        """The least ``log det(Phi + E) + tr((Phi + E)^-1 Cov(y))``, by damped Fisher scoring."""
+        """The least ``log det(Phi + E) + tr((Phi + E)^-1 Cov(y))``: by Fisher scoring, or by EM with many paths."""
+        n_free = len(self._E) + sum(len(parents) for _, parents in causes)
+        return self._by_scoring(causes) if n_free <= _MOST_AT_ONCE else self._by_em(causes)
+
+    def _by_em(self, causes: Causes) -> float:
+        """By expectation and maximisation: rounds of m^3 operations, few where latents are measured well.
+
+        Every second round is followed by an extrapolation, as in :func:`~unmeasured.sem.factors.fit_factors`.
+        """
+        tolerance = 2.0 * _PART_OF_GAIN * self._fit_gain / self.sample.n
+        Phi = covariance_of(self.near.latent_cov, causes)
+        before, since = np.inf, list[Floats]()
+        value, moments = self._expected(Phi)
+        while before - value >= tolerance:
+            self.check()
+            since.append(Phi)
+            if len(since) == 3:
+                further = _extrapolated(*since)
+                since = [Phi]
+                if further is not None:
+                    further = covariance_of(further, causes)
+                    trial, expected = self._expected(further)
+                    if trial < value:
+                        Phi, value, moments, since = further, trial, expected, [further]
+            before = value
+            Phi = covariance_of(moments, causes)
+            value, moments = self._expected(Phi)
+        return min(value, before)
+
+    def _expected(self, Phi: Floats) -> tuple[float, Floats]:
+        """The objective, and second moments of the latents given the data (m, m); infinite where there are none."""
+        try:
+            factor = cho_factor(Phi + self._E, check_finite=False)
+        except np.linalg.LinAlgError:
+            return np.inf, Phi
+        B = cho_solve(factor, Phi, check_finite=False)  # (Phi + E)^-1 Phi
+        value = 2.0 * float(np.log(np.diag(factor[0])).sum())
+        value += float(np.trace(cho_solve(factor, self._scores, check_finite=False)))
+        return value, Phi - Phi @ B + B.T @ self._scores @ B
+
+    def _by_scoring(self, causes: Causes) -> float:
+        """By damped Fisher scoring."""
         Phi = self.near.latent_cov + _LEAST_SHARE * np.diag(np.diag(self.near.latent_cov))
         source = np.array([i for _, parents in causes for i in parents], dtype=np.int64)
         target = np.array([j for j, parents in causes for _ in parents], dtype=np.int64)
@@ -141,6 +189,17 @@ class LatentLikelihood:
         UPU, VPV, UPV = U @ P @ U.T, V @ PV, U @ PV
         gradient = 2.0 * (U * (V @ (P - PS @ P))).sum(axis=1)
         return value, gradient, 2.0 * (UPU * VPV + UPV * UPV.T)
+
+
+def _extrapolated(first: Floats, second: Floats, third: Floats) -> Floats | None:
+    """Where three rounds of EM lead (Varadhan and Roland 2008); None where that is no further than EM itself went."""
+    step, bend = second - first, third - 2.0 * second + first
+    length, curve = float(np.linalg.norm(step)), float(np.linalg.norm(bend))
+    if not length > curve > 0.0:
+        return None
+    r = length / curve
+    further: Floats = first + 2.0 * r * step + r * r * bend
+    return further
 
 
 def causes_of(model: FactorModel, arcs: Marks) -> Causes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
@@ -23,16 +23,16 @@ from unmeasured.search import options
 from unmeasured.search.base import Search
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock, checked_time_limit
-from unmeasured.search.covariates import checked_roles, discover_with_roles
 from unmeasured.search.discovery import (
     Discovery,
     RunnerUp,
 )
-from unmeasured.search.over_groups import GroupsSearch
-from unmeasured.search.pipeline import Criterion, Measured, discover, discover_knowing, measure
-from unmeasured.search.refine import OwnMove
+from unmeasured.search.moves import OwnMove
+from unmeasured.search.options import Criterion, Options
+from unmeasured.search.pipeline import discover
+from unmeasured.search.roles.covariates import checked_roles
 from unmeasured.search.score import default_delta
-from unmeasured.search.tolerance import Tolerant, checked_tolerance, discover_within
+from unmeasured.search.tolerance import checked_tolerance
 from unmeasured.search.trace import Trace
 from unmeasured.search.warm import are_on_disk, compile_kernels
 from unmeasured.sem.estimate import split_rows_by_group
@@ -267,82 +267,43 @@ class LGES(Search):
 
     def discover(self, sample: Sample, starts: Sequence[CPDAG] = (), n_runners: int = 0) -> Discovery:
         """The search with these options on a sample, nothing kept; ``starts``: answers to similar data."""
-        options.one_of("criterion", self.criterion, get_args(Criterion))
+        asked = replace(self._checked(sample), starts=starts, n_runners=n_runners)
+        clock = self._clock()
+        # Threads of BLAS round differently from run to run, which can lead a search elsewhere; the matrices are small.
+        with _libraries().limit(limits=1, user_api="blas"):
+            return discover(sample, asked, clock)
+
+    def _checked(self, sample: Sample) -> Options:
+        """The options, checked, for a sample."""
         options.one_of("cor", self.cor, get_args(Cor))
         options.one_of("missing", self.missing, get_args(Missing))
         options.seed("random_state", self.random_state)
+        options.one_of("criterion", self.criterion, get_args(Criterion))
         moves = options.functions("moves", self.moves)
-        is_compared = options.flag("price_knowledge", self.price_knowledge, or_none=True)
         if moves and self.criterion == "delta":
             raise UnmeasuredError('moves are for criterion="bic"; the paper\'s rule has its own. Leave them out.')
-        clock = self._clock()
-        checked: dict[str, Any] = {
-            "criterion": self.criterion,
-            "delta": _checked_delta(self.delta, sample.n),
-            "penalty": options.positive("penalty", self.penalty, "1 is BIC's."),
-            "max_group_size": options.whole("max_group_size", self.max_group_size, or_none=True),
-            "hierarchy": options.flag("hierarchy", self.hierarchy),
-            "prune": options.flag("prune", self.prune),
-            "n_threads": self._n_threads,
-            "time_limit": self.time_limit,
-            "clock": clock,
-            "moves": moves,
-            "verbose": options.flag("verbose", self.verbose),
-            "starts": starts,
-            "n_runners": n_runners,
-        }
-        pairs = options.flag("residual_pairs", self.residual_pairs)
         known = _with_count(_checked_knowledge(self.knowledge), self.n_latents)
-        roles = checked_roles(sample, self.covariates, self.outcomes, known)
-        if roles or sample.groups:
+        asked = Options(
+            criterion=self.criterion,
+            delta=_checked_delta(self.delta, sample.n),
+            penalty=options.positive("penalty", self.penalty, "1 is BIC's."),
+            tolerance=checked_tolerance(self.tolerance),
+            residual_pairs=options.flag("residual_pairs", self.residual_pairs),
+            max_group_size=options.whole("max_group_size", self.max_group_size, or_none=True),
+            hierarchy=options.flag("hierarchy", self.hierarchy),
+            roles=checked_roles(sample, self.covariates, self.outcomes, known),
+            knowledge=known,
+            price_knowledge=options.flag_or_none("price_knowledge", self.price_knowledge),
+            prune=options.flag("prune", self.prune),
+            missing=self.missing,
+            n_threads=self._n_threads,
+            time_limit=checked_time_limit(self.time_limit),
+            moves=moves,
+            verbose=options.flag("verbose", self.verbose),
+        )
+        if asked.roles or sample.groups:
             _refuse_without_penalty(self.criterion, sample)
-            checked["n_runners"] = 0  # runners-up are graphs over covariates and outcomes too
-            # Levels above and residual pairs are looked for among items alone.
-            checked["hierarchy"] = pairs = False
-        tolerance = checked_tolerance(self.tolerance)
-        is_exact = self.criterion == "delta" or math.isinf(sample.n) or tolerance == 0.0
-        about_items = known.about_groups if known else None
-        is_exact |= tolerance is None and bool(about_items or moves)
-        # Threads of BLAS round differently from run to run, which can lead a search elsewhere; the matrices are small.
-        with _libraries().limit(limits=1, user_api="blas"):
-
-            def measured(data: Sample, known: Knowledge | None, near: Sequence[CPDAG] = ()) -> Discovery:
-                given = {**checked, "starts": near} if near else checked
-                if is_exact or near:
-                    return _exactly(data, known, is_compared, given)
-                within = Tolerant(
-                    data,
-                    BUDGET.close_rmsea if tolerance is None else tolerance,
-                    checked["penalty"],
-                    clock,
-                    self._n_threads,
-                    bool(self.verbose),
-                    bool(pairs),
-                    checked["hierarchy"],
-                )
-                if known or moves:
-                    return within.searched(lambda data: _exactly(data, known, is_compared, checked))
-                return discover_within(within, tolerance is None, _Exact(checked))
-
-            if sample.groups:
-                over = GroupsSearch(
-                    sample, roles, known, checked["penalty"], checked["max_group_size"], clock, self.missing,
-                    self._n_threads, n_runners,
-                )  # fmt: skip
-                return over.discover(measured)
-            if not roles:
-                return measured(sample, known)
-            return discover_with_roles(
-                sample,
-                roles,
-                known,
-                measured,
-                penalty=checked["penalty"],
-                max_group_size=checked["max_group_size"],
-                clock=clock,
-                n_threads=self._n_threads,
-                n_runners=n_runners,
-            )
+        return asked
 
     def _clock(self) -> Clock:
         """The clock of this fit; compiling the kernels, which the first run on a machine does, is not counted."""
@@ -352,27 +313,6 @@ class LGES(Search):
             compile_kernels()
             began += time.monotonic() - before
         return Clock(self.time_limit, began, self._reserved)
-
-
-@dataclass(frozen=True)
-class _Exact:
-    """The search by the exact criterion without knowledge, with these options."""
-
-    checked: dict[str, Any]
-
-    def __call__(self, sample: Sample, measured: Measured | None = None) -> Discovery:
-        return discover(sample, **self.checked, measured=measured)
-
-    def measure(self, sample: Sample) -> Measured:
-        names = ("penalty", "max_group_size", "n_threads", "moves", "verbose", "starts", "clock")
-        return measure(sample, **{name: self.checked[name] for name in names})
-
-
-def _exactly(sample: Sample, known: Knowledge | None, is_compared: bool | None, checked: dict[str, Any]) -> Discovery:
-    """By the exact criterion, with what is known or without."""
-    if known:
-        return discover_knowing(sample, known, is_compared, **checked)
-    return discover(sample, **checked)
 
 
 @cache

@@ -23,6 +23,7 @@ from unmeasured.arrays import Floats
 from unmeasured.graphs import CPDAG
 from unmeasured.search.budget import BUDGET
 from unmeasured.sem.fit import Fit, fit_many
+from unmeasured.sem.local_fit import indices_of_pairs
 from unmeasured.sem.solve import Check, never
 
 Pair = tuple[str, str]
@@ -50,7 +51,8 @@ def with_residual_pairs(
     cost = cost_of_a_pair(len(graph.observed), n_effective, penalty)
     while True:
         check()
-        chosen = _strongest(_indices_of_pairs(fit), cost * fit.sample.n / n_effective)
+        least = cost * fit.sample.n / n_effective
+        chosen = _strongest(_indices_of_pairs(fit, least), least)
         better = None
         while chosen and better is None:
             trial = _fitted(fit, chosen, n_threads, check)
@@ -64,7 +66,10 @@ def with_residual_pairs(
 
 
 def _without_superfluous(fit: Fit, least: float, n_threads: int | None, check: Check) -> Fit:
-    """The fit without pairs that have stopped paying since others came in: by their Wald tests, one at a time."""
+    """The fit without pairs that have stopped paying since others came in: by their Wald tests, one at a time.
+
+    A pair without which the model cannot be fitted stays.
+    """
     while True:
         graph = fit.graph
         assert isinstance(graph, CPDAG)
@@ -77,7 +82,12 @@ def _without_superfluous(fit: Fit, least: float, n_threads: int | None, check: C
         gone = {weak["lhs"].iloc[0], weak["rhs"].iloc[0]}
         left = graph.with_pairs([pair for pair in graph.pairs if set(pair) != gone])
         start = _start(fit.solution.x, graph, left)
-        (fit,) = fit_many([left], fit.sample, starts=[start], n_restarts=0, n_threads=n_threads, check=check)
+        (less,) = fit_many([left], fit.sample, starts=[start], n_restarts=0, n_threads=n_threads, check=check)
+        if not less.converged:  # what the pair held together is no start without it
+            (less,) = fit_many([left], fit.sample, n_threads=n_threads, check=check)
+        if not less.converged:
+            return fit
+        fit = less
 
 
 def pairs_in_words(fit: Fit) -> str:
@@ -98,7 +108,10 @@ def residual_correlations(table: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("std", key=lambda r: -r.abs(), kind="stable", ignore_index=True)
 
 
-def _indices_of_pairs(fit: Fit) -> pd.DataFrame:
+def _indices_of_pairs(fit: Fit, least: float) -> pd.DataFrame:
+    """Modification indices of pairs of items; with very many items of those that may reach the least."""
+    if len(fit.sample.names) > BUDGET.most_partitioned:
+        return indices_of_pairs(fit, BUDGET.telling_part * least)
     table = fit.modification_indices()
     observed = set(fit.sample.names)
     is_pair = (table["op"] == "~~") & table["lhs"].isin(observed) & table["rhs"].isin(observed)

@@ -1,15 +1,67 @@
-"""Checks of the options of a search: one grammar for all messages (the option, what it must be, what it got)."""
+"""The options of a search as one value, and the checks of each.
+
+All messages have one grammar: the option, what it must be, what it got.
+"""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 
+from unmeasured.data.given import Roles
+from unmeasured.data.missing import Missing
+from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError, listing
+from unmeasured.graphs import CPDAG
+from unmeasured.knowledge.known import Knowledge
+from unmeasured.search.moves import OwnMove
+
+Criterion = Literal["bic", "delta"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What :class:`~unmeasured.LGES` is asked for, checked. The defaults are those of the exact criterion."""
+
+    criterion: Criterion = "bic"
+    delta: float | None = None
+    penalty: float = 1.0
+    tolerance: float | None = 0.0  # in units of RMSEA; None: "auto"
+    residual_pairs: bool = True
+    max_group_size: int | None = None
+    hierarchy: bool = True
+    roles: Roles = field(default_factory=Roles)  # covariates and outcomes
+    knowledge: Knowledge | None = None
+    price_knowledge: bool | None = None
+    prune: bool = True
+    missing: Missing = "ml"
+    n_threads: int | None = None
+    time_limit: float | None = None
+    moves: Sequence[OwnMove] = ()
+    verbose: bool = False
+    starts: Sequence[CPDAG] = ()  # answers to similar data, climbed from instead of most of the search's own proposals
+    n_runners: int = 0  # runners-up that are handed back at most
+
+    def is_paper_for(self, sample: Sample) -> bool:
+        """Whether the paper's rule decides: in a population the penalty vanishes against the likelihood."""
+        return self.criterion == "delta" or math.isinf(sample.n)
+
+    def is_exact_for(self, sample: Sample) -> bool:
+        """Whether no misfit is tolerated: as asked for, by the paper's rule, and by "auto" where guided."""
+        about_items = self.knowledge.about_groups if self.knowledge else None
+        is_guided = bool(about_items or self.moves)
+        return self.is_paper_for(sample) or self.tolerance == 0.0 or (self.tolerance is None and is_guided)
+
+    def largest_group(self, sample: Sample) -> int:
+        """Latents of a group at most: as many as asked for and the variables allow."""
+        n = len(sample.names)
+        return min(self.max_group_size or n, n // 2)
 
 
 def one_of(name: str, value: object, known: Sequence[str]) -> str:
@@ -33,7 +85,11 @@ def positive(name: str, value: Any, hint: str = "") -> float:
     ...
     unmeasured.errors.UnmeasuredError: penalty must be a positive number; got -1. 1 is BIC's.
     """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+    if (
+        isinstance(value, bool | np.bool_)
+        or not isinstance(value, Real)
+        or not 0 < cast(float, value) <= sys.float_info.max
+    ):
         raise UnmeasuredError(f"{name} must be a positive number; got {value!r}. {hint}".rstrip())
     return float(value)
 
@@ -48,13 +104,18 @@ def whole(name: str, value: Any, *, least: int = 1, or_none: bool = False) -> in
     return int(value)
 
 
-def flag(name: str, value: Any, *, or_none: bool = False) -> bool | None:
-    """True or False, or None where that is allowed."""
-    if value is None and or_none:
-        return None
+def flag(name: str, value: Any) -> bool:
+    """True or False."""
     if not isinstance(value, bool | np.bool_ | int):
-        raise UnmeasuredError(f"{name} must be True or False{' or None' if or_none else ''}; got {value!r}.")
+        raise UnmeasuredError(f"{name} must be True or False; got {value!r}.")
     return bool(value)
+
+
+def flag_or_none(name: str, value: Any) -> bool | None:
+    """True, False or None."""
+    if value is not None and not isinstance(value, bool | np.bool_ | int):
+        raise UnmeasuredError(f"{name} must be True or False or None; got {value!r}.")
+    return None if value is None else bool(value)
 
 
 def seed(name: str, value: Any) -> None:

@@ -78,6 +78,10 @@ class Pieces:
     def _is_large(self) -> bool:
         return len(self.score.sample.names) > BUDGET.most_at_once
 
+    @property
+    def _is_very_large(self) -> bool:
+        return len(self.score.sample.names) > BUDGET.most_one_by_one
+
     @cached_property
     def _gains(self) -> ChanceGains:
         return ChanceGains(self.score.sample, self.score.dimension_penalty, self.check)
@@ -85,12 +89,14 @@ class Pieces:
     def search(self) -> Placed | None:
         """The best measurement model found; None where nothing clusters."""
         for model in self.starts():
-            self._keep(self.regrouped(self.place(self.fitted(model))))
+            self._keep(self._regrouped_at_once(self.place(self.fitted(model))))
             if self.best is not None and self._rmsea(self.best) < BUDGET.strict_rmsea:
                 break
         while (before := self.best) is not None:
             # A piece pays less for the choice among its few groups: what it likes better need not be so in the whole.
-            self._keep(self.regrouped(self.place(self.work(before))), BUDGET.least_rise_by_em)
+            self._keep(self._regrouped_at_once(self.place(self.work(before))), BUDGET.least_rise_by_em)
+            if self.best is before and self._is_very_large:
+                self._keep(self.regrouped(before), BUDGET.least_rise_by_em)
             if self.best is before:
                 break
         return self.best
@@ -130,15 +136,36 @@ class Pieces:
         taken = {j for _, items in clusters for j in items}
         return {j: 0 for j in range(len(self.score.sample.names)) if j not in taken}
 
+    def _regrouped_at_once(self, found: Placed) -> Placed:
+        """The same, but not with very many variables: there pieces first put together what clusters tore apart.
+
+        Until then the graph over the latents is dense, and no group that is offered would be better.
+        """
+        return found if self._is_very_large else self.regrouped(found)
+
     def regrouped(self, found: Placed) -> Placed:
         """Variables that no group wants, or that seem to measure many, get groups of their own where that is better."""
         orphans = [j for j, mask in enumerate(found.model.parents) if not mask]
         clusters, _ = find_clusters(self._gains, orphans, BUDGET.chance_rates[0], self.guidance.max_group_size)
         found = self._with_groups(found, clusters) if clusters else found
         if self.is_credited:
-            for cluster in self._common_children(found.model):
-                found = self._with_groups(found, [cluster])
+            children = self._common_children(found.model)
+            together = [children] if self._is_very_large and children else [[cluster] for cluster in children]
+            for offer in together:
+                found = self._offered(found, offer)
         return found
+
+    def _offered(self, found: Placed, clusters: Sequence[Cluster]) -> Placed:
+        """The model with all clusters as groups of their own, or where that is not better each half of them in turn.
+
+        To compare two models takes a graph over all latents, seconds where there are hundreds. Most offers are good,
+        and a group that others made look good is merged again in its piece.
+        """
+        other = self._with_groups(found, clusters)
+        if other is not found or len(clusters) == 1:
+            return other
+        half = len(clusters) // 2
+        return self._offered(self._offered(found, clusters[:half]), clusters[half:])
 
     def _with_groups(self, found: Placed, clusters: Sequence[Cluster]) -> Placed:
         """The model with clusters as groups of their own, placed anew; where that is not better, as it was."""

@@ -1,13 +1,17 @@
-"""LGES from a sample to a class, stage by stage.
+"""LGES from a sample to an answer, stage by stage.
 
 ::
 
-    sample ─► canonical order ─┬─ criterion="bic":    proposals ─► measurement model ─► edges between latents ─┐
-                               └─ criterion="delta":  S_init ─► Algorithm 1 ─► Algorithm 2 ────────────────────┤
-                                                                                                               ▼
-    Discovery ◄─ are there latents at all? ◄─ last fit ◄─ knowledge: members that agree, names ◄─ columns' order
+    discover            groups of people, covariates, outcomes ─► their graph, over the latents of ...
+       ▼
+    discover_items      may the model be off? levels that come back in replicates, beside or instead of ...
+       ▼
+    discover_exactly    canonical order ─┬─ BIC:    proposals ─► measurement model ─► edges ─► latents above latents ─┐
+                                         └─ paper:  S_init ─► Algorithm 1 ─► Algorithm 2 ─────────────────────────────┤
+                                                                                                                      ▼
+                        Discovery ◄─ are there latents at all? ◄─ last fit ◄─ knowledge: members that agree ◄─ columns
 
-Each stage is one call in :func:`discover`; what it does is in a module of its own:
+Each stage is one call; what it does is in a module of its own:
 
 ===========================  =================================================================================
 canonical order              :mod:`unmeasured.search.canonical`
@@ -15,316 +19,249 @@ proposals                    :mod:`unmeasured.search.proposals`: measurement mod
 measurement model            :mod:`unmeasured.search.refine`; with many variables :mod:`unmeasured.search.pieces`
 edges between latents        :mod:`unmeasured.search.latent_graph`
 both, the best of several    :mod:`unmeasured.search.bic`
+latents above latents        :mod:`unmeasured.search.hierarchy`
 Algorithms 1 and 2           :mod:`unmeasured.search.paper`
 knowledge                    :mod:`unmeasured.search.guided`
+columns, last fit            :mod:`unmeasured.search.last_fit`
 are there latents at all?    :mod:`unmeasured.search.observed`
-the loop of every climb      :mod:`unmeasured.search.climb`
-time limits, Ctrl-C          :mod:`unmeasured.search.clock`
-limits of what is tried      :mod:`unmeasured.search.budget`
+misfit that is tolerated     :mod:`unmeasured.search.tolerance`
+covariates, groups           :mod:`unmeasured.search.roles`
 ===========================  =================================================================================
+
+All use the one loop (:mod:`unmeasured.search.climb`), the score (:mod:`unmeasured.search.score`), limits of what is
+tried (:mod:`unmeasured.search.budget`), and a clock for time limits and Ctrl-C (:mod:`unmeasured.search.clock`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
 
-import numpy as np
-
-from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
 from unmeasured.errors import ModelError, SearchStopped
 from unmeasured.graphs import CPDAG
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.knowledge.rules import Rules
 from unmeasured.knowledge.satisfy import rules_of
-from unmeasured.remarks import distrust
-from unmeasured.search.bic import Best, BicSearch, best_from_above, measurement_models
+from unmeasured.search.bic import Best, BicSearch, Measured, Visited, best_from_above
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.canonical import canonical, in_order_of
+from unmeasured.search.canonical import canonical
 from unmeasured.search.clock import Clock
-from unmeasured.search.discovery import (
-    Discovery,
-    independent_variables,
-    nothing_latent,
-    remarks_on,
-    remarks_on_fit,
-    remarks_on_leftover,
-    with_isolated,
-)
+from unmeasured.search.discovery import Discovery, independent_variables, nothing_found, remarks_in_all
 from unmeasured.search.guided import NOT_COMPARED, agreeing, cost_in_words, informed, paths_of
-from unmeasured.search.hierarchy import raise_levels, raise_population, raised_as_known
+from unmeasured.search.hierarchy import RaisedClass, raise_levels, raise_population, raised_as_known
+from unmeasured.search.last_fit import in_columns
 from unmeasured.search.model import model_of_class
 from unmeasured.search.observed import questioned
+from unmeasured.search.options import Options
 from unmeasured.search.paper.phase1 import run_phase1
 from unmeasured.search.paper.phase2 import run_phase2
 from unmeasured.search.paper.state import State, initial_state
-from unmeasured.search.raised import RaisedClass
-from unmeasured.search.refine import Found, Guidance, OwnMove
-from unmeasured.search.score import BicScore, LikelihoodScore, default_delta
-from unmeasured.search.trace import Step, Steps, Trace
-from unmeasured.sem.fit import Fit, fit_many
-from unmeasured.sem.parameters import pattern_of
-from unmeasured.sem.savings import effects_along
-
-Criterion = Literal["bic", "delta"]
+from unmeasured.search.refine import Guidance
+from unmeasured.search.roles.covariates import discover_with_roles
+from unmeasured.search.roles.groups import GroupsSearch
+from unmeasured.search.score import BicScore, Fitted, LikelihoodScore, default_delta
+from unmeasured.search.tolerance import Tolerant, discover_within
+from unmeasured.search.trace import Steps, Trace
+from unmeasured.sem.fit import fit_many
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Measurement models, the best first, that a search goes on from, and the steps to them."""
-
-    models: Sequence[Found]
-    steps: Steps
-
-
-def measure(
-    sample: Sample,
-    *,
-    penalty: float,
-    max_group_size: int | None,
-    n_threads: int | None,
-    moves: Sequence[OwnMove],
-    verbose: bool,
-    starts: Sequence[CPDAG],
-    clock: Clock,
-) -> Measured:
-    """The first stage of :func:`discover` by "bic" alone: who measures whom."""
-    data, steps = canonical(sample), Steps(verbose, clock)
-    score = BicScore(data, penalty=penalty, n_threads=n_threads, check=clock.check_measuring)
-    with clock.listening():
-        guidance = _guidance(data, _largest_group(sample, max_group_size), moves, starts, None)
-        return Measured(measurement_models(score, guidance, steps, clock), steps)
-
-
-def _largest_group(sample: Sample, max_group_size: int | None) -> int:
-    return min(max_group_size or len(sample.names), len(sample.names) // 2)
-
-
-def _guidance(
-    data: Sample, largest: int, moves: Sequence[OwnMove], starts: Sequence[CPDAG], rules: Rules | None
-) -> Guidance:
-    models = [model_of_class(graph, data.names) for graph in starts if graph.groups]
-    return Guidance(largest, moves, models, rules)
-
-
-def discover(
-    sample: Sample,
-    *,
-    criterion: Criterion = "bic",
-    delta: float | None = None,
-    penalty: float = 1.0,
-    max_group_size: int | None = None,
-    prune: bool = True,
-    hierarchy: bool = True,
-    n_threads: int | None = None,
-    time_limit: float | None = None,
-    moves: Sequence[OwnMove] = (),
-    verbose: bool = False,
-    starts: Sequence[CPDAG] = (),
-    n_runners: int = 0,
-    knowledge: Knowledge | None = None,
-    clock: Clock | None = None,
-    measured: Measured | None = None,
-) -> Discovery:
-    """Recover the CPDAG over latent groups and observed variables.
-
-    ``starts``: answers to similar data, which "bic" climbs from instead of most of its own proposals. ``n_runners``:
-    how many runners-up it hands back at most. ``knowledge``: the answer agrees with it. ``clock``: one that
-    runs already. ``measured``: what :func:`measure` has found with the same options, where the search goes on from it.
+def discover(sample: Sample, options: Options, clock: Clock | None = None) -> Discovery:
+    """The class behind a sample; with covariates, outcomes and groups of people, where there are any.
 
     Raises
     ------
     SearchStopped
         Where the search was interrupted, or its time was over, before there was a first model.
     """
+    clock = clock or Clock(None)
+    if not options.roles and not sample.groups:
+        return discover_items(sample, options, clock)
+    # Levels above and residual pairs are looked for among items alone; runners-up are graphs over all nodes.
+    about_items = replace(options, hierarchy=False, residual_pairs=False, n_runners=0)
+
+    def search(data: Sample, known: Knowledge | None, near: Sequence[CPDAG] = ()) -> Discovery:
+        asked = replace(about_items, knowledge=known)
+        return discover_items(data, replace(asked, tolerance=0.0, starts=near) if near else asked, clock)
+
+    if sample.groups:
+        return GroupsSearch(sample, options, clock).discover(search)
+    return discover_with_roles(sample, options, clock, search)
+
+
+def discover_items(sample: Sample, options: Options, clock: Clock) -> Discovery:
+    """The class behind indicators: exact where a factor model holds, or within the misfit that is tolerated."""
+    exactly = Exactly(options, clock)
+    if options.is_exact_for(sample):
+        return exactly(sample)
+    tolerance = BUDGET.close_rmsea if options.tolerance is None else options.tolerance
+    within = Tolerant(
+        sample, tolerance, options.penalty, clock, options.n_threads, options.verbose, options.residual_pairs,
+        options.hierarchy,
+    )  # fmt: skip
+    if options.knowledge or options.moves:
+        return within.searched(exactly)
+    return discover_within(within, options.tolerance is None, exactly)
+
+
+@dataclass(frozen=True)
+class Exactly:
+    """The search by the exact criterion, whole or its first stage."""
+
+    options: Options
+    clock: Clock
+
+    def __call__(self, sample: Sample, measured: Measured | None = None) -> Discovery:
+        """The class behind a sample, from measurement models that were found before or from the beginning."""
+        return discover_exactly(sample, self.options, self.clock, measured)
+
+    def measure(self, sample: Sample) -> Measured:
+        """Who measures whom, without knowledge."""
+        search = _bic_search(canonical(sample), self.options, None, self.clock)
+        with self.clock.listening():
+            return search.measure(self.options.penalty, Steps(self.options.verbose, self.clock))
+
+
+def discover_exactly(sample: Sample, options: Options, clock: Clock, measured: Measured | None = None) -> Discovery:
+    """The class by the exact criterion, in agreement with what is known, and what that costs.
+
+    The search without knowledge is made too where that is cheap, or asked for; where it comes to a better answer that
+    agrees, that is the answer.
+    """
+    found = by_criterion(sample, options, clock, measured)
+    known = options.knowledge
+    if not known:
+        return found
+    told = f"Knowledge given: {'; '.join(map(str, known.statements))}."
+    if options.is_paper_for(sample):
+        return found.remarking(told)
+    is_cheap = options.time_limit is None and len(sample.names) <= BUDGET.many_variables
+    if found.stopped or not (is_cheap if options.price_knowledge is None else options.price_knowledge):
+        return found.remarking(told, NOT_COMPARED)
+    try:
+        free = by_criterion(sample, replace(options, knowledge=None), clock)
+    except SearchStopped:
+        return found.remarking(told, NOT_COMPARED)
+    if free.stopped:
+        return found.remarking(told, NOT_COMPARED)
+    rules = rules_of(known, sample.names, options.max_group_size)
+    # Better by more than rounding: the same class in another order of its latents is not.
+    if free.fit.bic < found.fit.bic - 1e-3 and (better := agreeing(free.cpdag, known, rules)) is not None:
+        cpdag, named = better
+        (fit,) = fit_many([cpdag], sample, n_threads=options.n_threads)
+        found = replace(free, cpdag=cpdag, fit=fit, named=named)
+    return found.remarking(told, cost_in_words(known, found.fit.bic, free.fit.bic, free.cpdag))
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What a criterion comes to, before it is put into the order of the columns and fitted a last time."""
+
+    state: State  # who measures what, and the class of edges between latents
+    raised: RaisedClass | None = None  # with latents above latents, where there are some
+    near: Fitted | None = None  # a fit near it
+    visited: Visited | None = None  # classes that were fitted on the way
+    unplaced: tuple[str, ...] = ()  # variables that the paper's rule could not place
+
+
+def by_criterion(sample: Sample, options: Options, clock: Clock, measured: Measured | None = None) -> Discovery:
+    """The class that BIC or the paper's rule leads to, fitted; it agrees with what is known."""
     initial_state(sample.names)  # refuses what no factor model can describe
-    largest = _largest_group(sample, max_group_size)
-    data = canonical(sample)
-    # Contradictions are refused before the search.
-    rules = rules_of(knowledge, data.names, max_group_size) if knowledge else None
-    if knowledge and knowledge.above and not hierarchy:
-        known_above = next(iter(knowledge.above))
-        raise ModelError(
-            "Latents above others are not looked for with hierarchy=False, covariates or outcomes, but "
-            f"{known_above!r} is known to be one. Drop one of them."
-        )
-    clock = Clock(time_limit) if clock is None else clock
-    steps = Steps(verbose, clock) if measured is None else measured.steps
-    best: Best | None = None
-    raised: RaisedClass | None = None
-    unplaced: tuple[str, ...] = ()
-    # In a population the penalty vanishes against the likelihood: what is left is the paper's rule.
-    is_paper = criterion == "delta" or math.isinf(sample.n)
+    data, known = canonical(sample), options.knowledge
+    rules = rules_of(known, data.names, options.max_group_size) if known else None  # refuses contradictions
+    _refuse_levels_that_are_not_looked_for(options)
+    steps = Steps(options.verbose, clock) if measured is None else measured.steps
+    by_rule = _by_paper if options.is_paper_for(sample) else partial(_by_bic, measured=measured)
     with clock.listening():
-        if is_paper:
-            tolerance = default_delta(sample.n) if delta is None else delta
-            above = partial(raise_population, data, n_threads, steps, clock.check)
-            is_raised = hierarchy and criterion == "bic" and rules is None
-            state, unplaced, raised = by_tolerance(
-                data, tolerance, largest, prune, n_threads, steps, clock, above if is_raised else None
-            )
-        else:
-            guidance = _guidance(data, largest, moves, starts, rules)
-            known_models = None if measured is None else measured.models
-            search = BicSearch(data, guidance, clock, n_threads, n_runners, known_models)
-            best = best_from_above(search, penalty, steps)
-            state = best.state if best else None
-        if hierarchy and best is not None:
-            steps.say("Latents above latents")
-            score = BicScore(data, penalty=penalty, n_threads=n_threads, check=clock.check)
-            paths = paths_of(best.near.model, rules)
-            known = rules.blocks_above(best.near.model.parents) if rules else ()
-            raised = raised_as_known(best.near, known, score, paths) if known else None
-            most = rules.max_levels if rules else None
-            with clock.ending_a_stage():
-                raised = raise_levels(
-                    best.near, best.state, best.value, score, paths, steps, clock.check, raised, most
-                )  # fmt: skip
+        found = by_rule(data, options, rules, steps, clock)
         steps.close()
-        if state is None:
-            return _nothing_found(sample, clock, Trace(steps), knowledge, rules)
-        if raised is None:
-            ordered, latents = in_order_of(state, sample.names)
-            cpdag = with_isolated(ordered.cpdag, sample.names)
-        else:
-            cpdag, latents = raised.cpdag(sample.names)
-            cpdag = with_isolated(cpdag, sample.names)
-        named: tuple[str, ...] = ()
-        if knowledge and rules:
-            cpdag, named = informed(cpdag, knowledge, rules_of(knowledge, sample.names, max_group_size))
-        # With many variables a fit takes long, and begins where the search has come to.
-        near = best.fitted or best.near if best and len(sample.names) > BUDGET.many_variables else None
-        near = raised.near.flat if near is not None and raised is not None else near
-        start = None if near is None else start_near(cpdag, near, dict(zip(cpdag.latents, latents, strict=True)))
-        (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=n_threads, check=clock.check_last_fit)
-    stopped, remarks = _remarks(cpdag, fit, clock, unplaced)
-    runners = best.visited.runners_up(state, sample.names) if best else ()
-    found = Discovery(cpdag, fit, Trace(steps), remarks, runners, named, stopped, clock.is_interrupted)
+        if found is None:
+            empty = nothing_found(sample, clock, Trace(steps))
+            if known and rules:  # refuses to find nothing where something is known
+                informed(empty.cpdag, known, rules_of(known, sample.names))
+            return empty
+        columns = in_columns(found.state, found.raised, sample.names)
+        cpdag, named = columns.cpdag, tuple[str, ...]()
+        if known and rules:
+            cpdag, named = informed(cpdag, known, rules_of(known, sample.names, options.max_group_size))
+        start = columns.start(found.near, found.raised, cpdag)
+        (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=options.n_threads, check=clock.check_last_fit)
+    stopped, remarks = remarks_in_all(cpdag, fit, clock, found.unplaced)
+    runners = found.visited.runners_up(found.state, sample.names) if found.visited else ()
+    answer = Discovery(cpdag, fit, Trace(steps), remarks, runners, named, stopped, clock.is_interrupted)
     # The paper's rule is left as it is, whoever gives knowledge of latents knows that there are some, and the best
     # factor model may not have been found yet where the search was stopped.
-    return found if is_paper or rules or stopped else questioned(found, sample, data, penalty)
+    is_final = options.is_paper_for(sample) or rules is not None or bool(stopped)
+    return answer if is_final else questioned(answer, sample, data, options.penalty)
 
 
-def _remarks(cpdag: CPDAG, fit: Fit, clock: Clock, unplaced: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Why the search was stopped, where it was, and all remarks, that one first."""
-    remarks = [*remarks_on(cpdag, bool(clock.stopped)), *remarks_on_leftover(unplaced)]
-    remarks += remarks_on_fit(fit) if fit.converged or not clock.stopped else []
-    if not clock.stopped:
-        return "", tuple(remarks)
-    stopped = stopped_in_words(clock, fit)
-    return stopped, (distrust(stopped), *remarks)
+def _bic_search(data: Sample, options: Options, rules: Rules | None, clock: Clock) -> BicSearch:
+    starts = [model_of_class(graph, data.names) for graph in options.starts if graph.groups]
+    guidance = Guidance(options.largest_group(data), options.moves, starts, rules)
+    return BicSearch(data, guidance, clock, options.n_threads, options.n_runners)
 
 
-def stopped_in_words(clock: Clock, fit: Fit) -> str:
-    """That a search did not come to its end, and what its answer is."""
-    stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
-    return stopped + ("" if fit.converged else " Its estimates have not converged.")
+def _by_bic(
+    data: Sample, options: Options, rules: Rules | None, steps: Steps, clock: Clock, measured: Measured | None = None
+) -> Structure | None:
+    """By extended BIC: measurement model, edges between latents, common causes of latents; None: nothing latent."""
+    search = replace(_bic_search(data, options, rules, clock), measured=measured)
+    best = best_from_above(search, options.penalty, steps)
+    if best is None:
+        return None
+    raised = _latents_above(data, best, options, rules, steps, clock) if options.hierarchy else None
+    return Structure(best.state, raised, best.fitted or best.near, best.visited)
 
 
-def _nothing_found(
-    sample: Sample, clock: Clock, trace: Trace, knowledge: Knowledge | None, rules: Rules | None
-) -> Discovery:
-    """The answer that there are no latents; refused where the search did not come to its end."""
-    if clock.stopped:
-        error = SearchStopped(
-            f"{clock.stopped}, before a first model was found: whether there are latents behind these variables is not "
-            "known yet. Give the search more time, or fewer variables."
-        )
-        error.is_interrupted = clock.is_interrupted
-        raise error
-    empty = nothing_latent(sample, trace)
-    if knowledge and rules:
-        informed(
-            empty.cpdag, knowledge, rules_of(knowledge, sample.names)
-        )  # refuses to find nothing where something is known
-    return empty
+def _latents_above(
+    data: Sample, best: Best, options: Options, rules: Rules | None, steps: Steps, clock: Clock
+) -> RaisedClass | None:
+    """Common causes of the latents: those that are known, then those that explain more than edges do."""
+    steps.say("Latents above latents")
+    score = BicScore(data, penalty=options.penalty, n_threads=options.n_threads, check=clock.check)
+    paths = paths_of(best.near.model, rules)
+    known = rules.blocks_above(best.near.model.parents) if rules else ()
+    raised = raised_as_known(best.near, known, score, paths) if known else None
+    most = rules.max_levels if rules else None
+    with clock.ending_a_stage():
+        raised = raise_levels(best.near, best.state, best.value, score, paths, steps, clock.check, raised, most)
+    return raised
 
 
-def start_near(cpdag: CPDAG, near: Found, latents: Mapping[str, int]) -> Floats:
-    """Starting values for a class from the fit of its measurement model; ``latents``: their positions in that fit."""
-    pattern, m = pattern_of(cpdag), len(near.effects)
-    position = {**latents, **{name: m + j for j, name in enumerate(near.model.observed)}}
-    at = np.array([position[name] for name in pattern.names])
-    source, target = at[pattern.source], at[pattern.target]
-    causes, between = np.zeros((m, m), dtype=np.uint8), target < m
-    causes[source[between], target[between]] = 1
-    effects = np.empty_like(near.effects)
-    effects_along(near.effects, near.latent_cov, causes, effects)
-    x = np.empty(pattern.n_free)
-    x[pattern.slot] = effects[source, target]
-    is_free = pattern.slot2 >= 0
-    x[pattern.slot2[is_free]] = near.noise[at[pattern.first[is_free]] - m]
-    return x
+def _by_paper(data: Sample, options: Options, rules: Rules | None, steps: Steps, clock: Clock) -> Structure | None:
+    """By the paper's rule, with the corrections of ``docs/departures.md``; None: nothing latent.
 
-
-def discover_knowing(
-    sample: Sample, knowledge: Knowledge, is_compared: bool | None = None, **options: Any
-) -> Discovery:
-    """The same with what is known, and with ``is_compared`` what that costs: the search without it is made too.
-
-    Left out: where that is cheap, without a time limit and with up to 34 variables. Where the search without knowledge
-    comes to a better answer that agrees with it, that is the answer.
+    For a population, where BIC's penalty vanishes against the likelihood, with latents above latents: they are looked
+    for before edges are deleted, and where there are some, none are.
     """
-    found = discover(sample, knowledge=knowledge, **options)
-    told = f"Knowledge given: {'; '.join(map(str, knowledge.statements))}."
-    if options.get("criterion") == "delta" or math.isinf(sample.n):
-        return _remarking(found, told)
-    is_cheap = options.get("time_limit") is None and len(sample.names) <= BUDGET.many_variables
-    if found.stopped or not (is_cheap if is_compared is None else is_compared):
-        return _remarking(found, told, NOT_COMPARED)
-    try:
-        free = discover(sample, **options)
-    except SearchStopped:
-        return _remarking(found, told, NOT_COMPARED)
-    if free.stopped:
-        return _remarking(found, told, NOT_COMPARED)
-    rules = rules_of(knowledge, sample.names, options.get("max_group_size"))
-    # Better by more than rounding: the same class in another order of its latents is not.
-    if free.fit.bic < found.fit.bic - 1e-3 and (better := agreeing(free.cpdag, knowledge, rules)) is not None:
-        cpdag, named = better
-        (fit,) = fit_many([cpdag], sample, n_threads=options.get("n_threads"))
-        found = replace(free, cpdag=cpdag, fit=fit, named=named)
-    return _remarking(found, told, cost_in_words(knowledge, found.fit.bic, free.fit.bic, free.cpdag))
-
-
-def _remarking(found: Discovery, *remarks: str) -> Discovery:
-    """The discovery with more remarks, after the one that it was stopped."""
-    n_first = 1 if found.stopped else 0
-    return replace(found, remarks=(*found.remarks[:n_first], *remarks, *found.remarks[n_first:]))
-
-
-def by_tolerance(
-    sample: Sample,
-    delta: float,
-    max_group_size: int | None,
-    prune: bool,
-    n_threads: int | None,
-    steps: list[Step],
-    clock: Clock,
-    above: Callable[[State], RaisedClass | None] | None = None,
-) -> tuple[State | None, tuple[str, ...], RaisedClass | None]:
-    """The paper's search, with the corrections of ``docs/departures.md``; and the variables it could not place.
-
-    ``above`` looks for latents above latents before edges are deleted; where there are some, none are.
-    """
-    alone = independent_variables(sample)
-    linked = [name for name in sample.names if name not in alone]
+    delta = default_delta(data.n) if options.delta is None else options.delta
+    alone = independent_variables(data)
+    linked = [name for name in data.names if name not in alone]
     if len(linked) < 2:
-        return None, (), None
-    data = sample.select(linked)
-    score = LikelihoodScore(data, n_threads=n_threads, check=clock.check)
-    start = initial_state(data.names)  # S_init, Definition 3
-    measured, leftover = run_phase1(start, score, delta, max_group_size=max_group_size, prune=prune)  # Algorithm 1
+        return None
+    score = LikelihoodScore(data.select(linked), n_threads=options.n_threads, check=clock.check)
+    start = initial_state(linked)  # S_init, Definition 3
+    measured, leftover = run_phase1(
+        start, score, delta, max_group_size=options.largest_group(data), prune=options.prune
+    )  # Algorithm 1
     steps += measured.trace
-    unplaced = tuple(linked[i] for i in leftover)
     if not measured.state.groups:
-        return None, unplaced, None
-    if above is not None and not unplaced and (raised := above(measured.state)) is not None:
-        return measured.state, unplaced, raised
-    final = run_phase2(measured.state, score, delta, prune=prune)  # Algorithm 2
+        return None
+    unplaced = tuple(linked[i] for i in leftover)
+    if options.hierarchy and options.criterion == "bic" and rules is None and not unplaced:
+        raised = raise_population(data, options.n_threads, steps, clock.check, measured.state)
+        if raised is not None:
+            return Structure(measured.state, raised)
+    final = run_phase2(measured.state, score, delta, prune=options.prune)  # Algorithm 2
     steps += final.trace
-    return final.state, unplaced, None
+    return Structure(final.state, unplaced=unplaced)
+
+
+def _refuse_levels_that_are_not_looked_for(options: Options) -> None:
+    above = options.knowledge.above if options.knowledge else {}
+    if above and not options.hierarchy:
+        raise ModelError(
+            "Latents above others are not looked for with hierarchy=False, covariates or outcomes, but "
+            f"{next(iter(above))!r} is known to be one. Drop one of them."
+        )

@@ -15,7 +15,7 @@ known; only a trial may pass through models that are not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,15 +27,12 @@ from unmeasured.search.climb import Improve, Log, Proposal, climb
 from unmeasured.search.clock import Clock
 from unmeasured.search.guided import conformed, guided_proposals, is_allowed
 from unmeasured.search.model import FactorModel
-from unmeasured.search.moves import REBUILDING, RESTRUCTURING, ClosedForms, Move, Situation, other_parents
+from unmeasured.search.moves import REBUILDING, RESTRUCTURING, ClosedForms, Move, OwnMove, Situation, other_parents
 from unmeasured.search.proposals import RankGains
 from unmeasured.search.score import BicScore, Fitted
 from unmeasured.search.trace import Recorder, Step
 from unmeasured.sem.indices import p_value, rmsea
 from unmeasured.sem.solve import never
-
-Found = Fitted
-OwnMove = Callable[[FactorModel], Iterable[FactorModel]]  # a user's: from a model to others that are worth a try
 
 
 @dataclass(frozen=True)
@@ -79,11 +76,11 @@ class Refinement:
         self._forms = ClosedForms(self.score, self.gains)
         self._last: Situation | None = None
 
-    def climb(self, model: FactorModel, *, rebuilding: bool = True) -> Found:
+    def climb(self, model: FactorModel, *, rebuilding: bool = True) -> Fitted:
         """To an optimum that no move improves, that of rebuilding groups among them or not."""
         self.n_climbs += 1
 
-        def other_groups(found: Found) -> Proposal[Found] | None:
+        def other_groups(found: Fitted) -> Proposal[Fitted] | None:
             if found.model.key in self.local_optima:
                 return None  # an earlier climb was here
             self.local_optima.add(found.model.key)
@@ -93,15 +90,15 @@ class Refinement:
         (found,) = self.score([model])
         return self._climb(found, [self.best_parents, other_groups])
 
-    def rebuild_once(self, found: Found) -> Found:
+    def rebuild_once(self, found: Fitted) -> Fitted:
         """The model after one step of rebuilding groups, where that improves it."""
         return self._climb(found, [self.rebuilt], most=1)
 
-    def _climb(self, found: Found, moves: Sequence[Improve[Found]], most: int | None = None) -> Found:
+    def _climb(self, found: Fitted, moves: Sequence[Improve[Fitted]], most: int | None = None) -> Fitted:
         log = Log(self._recorder, f"{self.phase}, climb {self.n_climbs}")
         return climb(found, moves, least_rise=BUDGET.least_rise, check=self.score.check, log=log, most=most)
 
-    def misfits(self, found: Found) -> bool:
+    def misfits(self, found: Fitted) -> bool:
         """Whether a model is so far from the data that there must be better ones."""
         sample, n = self.score.sample, len(self.score.sample.names)
         discrepancy = np.linalg.slogdet(found.implied)[1] + np.trace(np.linalg.solve(found.implied, sample.corr))
@@ -109,7 +106,7 @@ class Refinement:
         df = n * (n + 1) // 2 - self.score.dimension(found.model)
         return df > 0 and p_value(chi2, df) < BUDGET.rejected and rmsea(chi2, df, sample.n) > BUDGET.misfit_rmsea
 
-    def situation(self, found: Found) -> Situation:
+    def situation(self, found: Fitted) -> Situation:
         """What moves may look at; the last one is remembered, since one move after the other asks for it."""
         if self._last is None or self._last.found is not found:
             self._last = Situation(found, self._forms, self.guidance.max_group_size, self.guidance.rules)
@@ -117,7 +114,7 @@ class Refinement:
 
     # Other parents ----------------------------------------------------------------------------------------
 
-    def best_parents(self, found: Found, trial: Trial | None = None) -> Proposal[Found] | None:
+    def best_parents(self, found: Fitted, trial: Trial | None = None) -> Proposal[Fitted] | None:
         """The best model with other parents for some variables: of those sure to improve, then of the others."""
         here = self.situation(found)
         if trial is not None and trial.is_over(found.value, here.predicted_score):
@@ -129,7 +126,7 @@ class Refinement:
                 return Proposal(other_parents.NAME, best)
         return None
 
-    def tried(self, found: Found, trial: Trial) -> Found:
+    def tried(self, found: Fitted, trial: Trial) -> Fitted:
         """A model with other parents until that improves nothing; only for a while, and while it may pass the trial."""
         return climb(
             found, [lambda here: self.best_parents(here, trial)], least_rise=BUDGET.least_rise, check=self.score.check,
@@ -138,7 +135,7 @@ class Refinement:
 
     # Other groups -----------------------------------------------------------------------------------------
 
-    def restructured(self, found: Found) -> Proposal[Found] | None:
+    def restructured(self, found: Fitted) -> Proposal[Fitted] | None:
         """The best model that moves over groups and a user's own lead to; late moves only where the others fail."""
         soon = self._likely([move for move in RESTRUCTURING if not move.is_late], found, BUDGET.n_of_kind)
         soon += self._allowed(self._own(found.model))
@@ -148,7 +145,7 @@ class Refinement:
         late = self._likely([move for move in RESTRUCTURING if move.is_late], found, BUDGET.n_of_kind)
         return self._best_refined(late, found.value, self.n_refined)
 
-    def rebuilt(self, found: Found) -> Proposal[Found] | None:
+    def rebuilt(self, found: Fitted) -> Proposal[Fitted] | None:
         """The best model with a few groups dissolved and their variables clustered anew."""
         return self._best_refined(self._likely(REBUILDING, found, BUDGET.n_rebuilds), found.value, BUDGET.n_rebuilt)
 
@@ -166,7 +163,7 @@ class Refinement:
 
     # Choosing ---------------------------------------------------------------------------------------------
 
-    def _likely(self, moves: Sequence[Move], found: Found, most: int) -> list[tuple[str, FactorModel]]:
+    def _likely(self, moves: Sequence[Move], found: Fitted, most: int) -> list[tuple[str, FactorModel]]:
         """What moves propose and may be kept: the likeliest few of each."""
         here = self.situation(found)
         return self._likeliest(
@@ -196,7 +193,7 @@ class Refinement:
 
     def _best_refined(
         self, candidates: Sequence[tuple[str, FactorModel]], value: float, n_refined: int
-    ) -> Proposal[Found] | None:
+    ) -> Proposal[Fitted] | None:
         """Of many models the best few, each refined; the best of them if it improves.
 
         Started from the data, not from the present fit: near it, models this different end in its valleys.
@@ -219,7 +216,7 @@ class Refinement:
         return best
 
 
-def refine(score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock) -> list[Found]:
+def refine(score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock) -> list[Fitted]:
     """The best measurement models found from several proposals, best first; none where nothing can be proposed."""
     # With few variables the proposals are a matter of a moment, and there is always a first model.
     is_small = len(score.sample.names) <= BUDGET.many_variables
@@ -258,7 +255,7 @@ def refine(score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock)
     return _closest(score, rules, n_close)
 
 
-def _unhurried(score: BicScore, models: Sequence[FactorModel]) -> list[Found]:
+def _unhurried(score: BicScore, models: Sequence[FactorModel]) -> list[Fitted]:
     """Models fitted whatever the clock says."""
     check, score.check = score.check, never
     try:
@@ -269,7 +266,7 @@ def _unhurried(score: BicScore, models: Sequence[FactorModel]) -> list[Found]:
 
 def refine_from(
     model: FactorModel, score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock
-) -> list[Found]:
+) -> list[Fitted]:
     """The best measurement models found from one that is good already, best first."""
     gains = RankGains(score.sample, score.dimension_penalty, score.check)
     search = Refinement(score, gains, guidance, steps, BUDGET.n_refined_near)
@@ -278,7 +275,7 @@ def refine_from(
     return _closest(score, guidance.rules, BUDGET.n_close_near)
 
 
-def _closest(score: BicScore, rules: Rules | None, most: int) -> list[Found]:
+def _closest(score: BicScore, rules: Rules | None, most: int) -> list[Fitted]:
     """The best model visited and those near it, so many at most."""
     allowed = [found for found in score.visited if is_allowed(found.model, rules)]
     best = max((found.value for found in allowed), default=0.0)  # none where it was stopped before the first fit
@@ -287,5 +284,5 @@ def _closest(score: BicScore, rules: Rules | None, most: int) -> list[Found]:
     ]
 
 
-def _best_of(score: BicScore, rules: Rules | None) -> Found:
+def _best_of(score: BicScore, rules: Rules | None) -> Fitted:
     return max((found for found in score.visited if is_allowed(found.model, rules)), key=lambda found: found.value)

@@ -402,14 +402,16 @@ class GroupBic:
         both = [*given, *own]
         P = _inverse(self._Phi[np.ix_(both, both)])
         within = _inverse(P[len(given) :, len(given) :])
-        begin = 0
-        for g in those:
-            at = slice(begin, begin + self._sizes[g])
-            begin += self._sizes[g]
-            cross = P[at, len(given) :]
-            left = P[at, at] - cross @ within @ cross.T
-            explained = np.linalg.slogdet(left)[1] - np.linalg.slogdet(P[at, at])[1]
-            rises[g] = 0.5 * self._n_samples * explained + self._penalty * len(own) * self._sizes[g] + self._edge_prior
+        sizes = np.array([self._sizes[g] for g in those])
+        begin = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        for size in np.unique(sizes).tolist():
+            of = np.flatnonzero(sizes == size)
+            at = begin[of][:, None] + np.arange(size)
+            cross, alone = P[at, len(given) :], P[at[:, :, None], at[:, None, :]]  # (c, size, own), (c, size, size)
+            left = alone - cross @ within @ cross.transpose(0, 2, 1)
+            explained = np.linalg.slogdet(left)[1] - np.linalg.slogdet(alone)[1]
+            cost = self._penalty * len(own) * size + self._edge_prior
+            rises[np.array(those)[of]] = 0.5 * self._n_samples * explained + cost
         return rises
 
     def total(self, arcs: Marks) -> float:

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.special import chdtri
+from scipy.special import chdtri, digamma
 from sklearn.metrics import adjusted_rand_score
 
 from unmeasured.arrays import Floats
@@ -37,23 +37,23 @@ from unmeasured.errors import Stopped, UnmeasuredError
 from unmeasured.graphs import CPDAG, LatentGroups
 from unmeasured.levels import Level, model_levels, named_level, strongest_level
 from unmeasured.remarks import distrust
+from unmeasured.search.bic import Measured
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.canonical import canonical, in_order_of
+from unmeasured.search.canonical import canonical
 from unmeasured.search.clock import Clock
-from unmeasured.search.discovery import Discovery, remarks_on_fit, with_isolated
+from unmeasured.search.discovery import Discovery, remarks_on_fit, stopped_in_words
 from unmeasured.search.guided import paths_of
-from unmeasured.search.hierarchy import raise_levels
+from unmeasured.search.hierarchy import RaisedClass, raise_levels
+from unmeasured.search.last_fit import in_columns
 from unmeasured.search.latent_graph import LatentTest
 from unmeasured.search.local_dependence import cost_of_a_pair, pairs_in_words, with_residual_pairs, without_edges
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
-from unmeasured.search.pipeline import Measured, start_near, stopped_in_words
-from unmeasured.search.raised import RaisedClass
 from unmeasured.search.reading import with_reading
-from unmeasured.search.refine import Found, Guidance
+from unmeasured.search.refine import Guidance
 from unmeasured.search.replicability import Partition, dependence_within, effective_n, leading, levels_of, partitions
-from unmeasured.search.score import BicScore, priors
+from unmeasured.search.score import BicScore, Fitted, priors
 from unmeasured.search.trace import Steps, Trace
 from unmeasured.sem.exploratory import degrees_of_freedom, dense_factors, ml_discrepancy, strongest
 from unmeasured.sem.fit import Fit, fit_many
@@ -256,7 +256,7 @@ class Tolerant:
         reached = self.penalty * math.log(data.n) * found.model.n_parameters - 2.0 * found.value_of_fit
         return bool(reached - np.triu(gain, 1).sum() < goal)
 
-    def will_be_rejected(self, models: Sequence[Found]) -> bool:
+    def will_be_rejected(self, models: Sequence[Fitted]) -> bool:
         """Whether an exact answer with the best of these measurement models, of many variables, is rejected for sure.
 
         All latents are connected in it. Whatever becomes of the paths, the answer fits no better, and has no more
@@ -273,7 +273,7 @@ class Tolerant:
         )
         chi2 = data.n * float(discrepancy)
         df = p * (p + 1) // 2 - model.n_parameters
-        if p_value(bartlett_factor(p, data.n) * chi2, df + model.state.n_paths) >= BUDGET.rejected:
+        if p_value(mean_factor(p, data.n) * chi2, df + model.state.n_paths) >= BUDGET.rejected:
             return False
         lead = self._fewer(data, [(len(model.pure(g)), size) for g, size in enumerate(model.sizes)])
         goal = chi2 + self.penalty * math.log(data.n) * model.n_parameters
@@ -366,7 +366,7 @@ class Tolerant:
             return None
         return one if both[0] == max(both) else None
 
-    def refined(self, data: Sample, lead: Partition, steps: Steps) -> tuple[State, Found, RaisedClass | None]:
+    def refined(self, data: Sample, lead: Partition, steps: Steps) -> tuple[State, Fitted, RaisedClass | None]:
         """The model whose latents are the sets of a partition: second latents for items, paths, latents above."""
         clock, sample = self.clock, replace(data, n=self.n_effective)
         score: BicScore = BicScore(sample, penalty=self.penalty, n_threads=self.n_threads, check=clock.check_measuring)
@@ -398,29 +398,21 @@ class Tolerant:
         self,
         data: Sample,
         state: State,
-        near: Found,
+        near: Fitted,
         raised: RaisedClass | None,
         levels: list[Partition],
         lead: Partition,
         trace: Trace,
     ) -> Discovery:
         sample, clock = self.sample, self.clock
-        if raised is None:
-            ordered, positions = in_order_of(state, sample.names)
-            graph = ordered.cpdag
-        else:
-            graph, positions = raised.cpdag(sample.names)
-            near = raised.near.flat
-        cpdag = with_isolated(graph, sample.names)
-        start = None
-        if len(sample.names) > BUDGET.many_variables:
-            start = start_near(cpdag, near, dict(zip(cpdag.latents, positions, strict=True)))
+        columns = in_columns(state, raised, sample.names)
+        cpdag, start = columns.cpdag, columns.start(near, raised, columns.cpdag)
         (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=self.n_threads, check=clock.check_last_fit)
         while (cross := _improper_cross_loadings(fit)) and not is_over(clock.check):
             cpdag = without_edges(cpdag, cross)
             (fit,) = fit_many([cpdag], sample, n_threads=self.n_threads, check=clock.check_last_fit)
         # Latents were numbered as in the partition; they go by the order of their first indicators now.
-        name_of = {position: name for name, position in zip(graph.latents, positions, strict=True)}
+        name_of = dict(zip(columns.positions, columns.cpdag.latents, strict=True))
         at = [data.names.index(name) for name in sample.names]
         own = Level(sample.names, tuple(name_of[int(lead.labels[j])] for j in at), lead.agreement, lead.error)
         told = tuple(
@@ -434,10 +426,8 @@ class Tolerant:
         poor = remarks_on_fit(fit) if fit.rmsea > BUDGET.bad_rmsea else []
         remarks = [self._in_words(), _levels_in_words(told, headline)] if self.tolerance else []
         remarks += poor
-        stopped = ""
-        if clock.stopped:
-            stopped = stopped_in_words(clock, fit)
-            remarks = [distrust(stopped), *remarks]
+        stopped = stopped_in_words(clock, fit)
+        remarks = [distrust(stopped), *remarks] if stopped else remarks
         return Discovery(
             cpdag, fit, trace, tuple(remark for remark in remarks if remark), stopped=stopped,
             interrupted=clock.is_interrupted, levels=told, headline=headline, tolerance=self.tolerance,
@@ -648,26 +638,40 @@ def _of_both(tolerant: Tolerant, first: Discovery, second: Discovery | None = No
 
 
 def p_of_fit(fit: Fit) -> float:
-    """The p-value of a model; with many variables that of chi-square with Bartlett's factor ``1 - (2p + 11) / 6N``.
-
-    Chi-square grows with the number of variables where there are not many more rows: with 300 variables and 2,000 rows
-    the true model has 46,600 on 44,280 degrees of freedom, and would be rejected.
-    """
+    """The p-value of a model; with many variables that of chi-square times :func:`mean_factor`."""
     if fit.df <= 0:
         return 1.0
     p, n = len(fit.sample.names), fit.sample.n
     if p <= BUDGET.most_at_once:
         return fit.pvalue
-    return p_value(bartlett_factor(p, n) * fit.chi2, fit.df)
+    return p_value(mean_factor(p, n) * fit.chi2, fit.df)
 
 
-def bartlett_factor(n_observed: int, n_samples: float, n_factors: int = 0) -> float:
-    """By what chi-square is multiplied where there are not many more rows than variables; 1 with few variables.
+def mean_factor(n_observed: int, n_samples: float) -> float:
+    """By what chi-square of a model with few parameters has to be multiplied to have its degrees of freedom as a mean.
 
-    ``n_factors``: of a model of that many factors without restrictions.
+    Chi-square grows with the number of variables where there are not many more rows: with 1,000 variables and 2,000
+    rows a true model has 615,000 on 500,500 degrees of freedom. Of a model without free parameters the mean is known
+    exactly, from that of the log determinant of a Wishart matrix; with up to 500 variables and 2,000 rows Bartlett's
+    factor ``1 - (2p + 11) / 6N`` is nearly the same, with 1,000 it is short by ten standard deviations.
 
-    >>> bartlett_factor(20, 2000), round(bartlett_factor(1000, 2000), 3), round(bartlett_factor(1000, 2000, 333), 3)
-    (1.0, 0.832, 0.721)
+    >>> round(mean_factor(300, 2000), 3), round(mean_factor(1000, 2000), 3)
+    (0.948, 0.814)
+    """
+    left = n_samples - 1.0 - np.arange(n_observed)
+    if left[-1] <= 0.0:
+        return bartlett_factor(n_observed, n_samples, 0)
+    log_det = digamma(0.5 * left).sum() + n_observed * math.log(2.0 / n_samples)
+    mean = -n_observed - n_samples * log_det  # the trace is short of n_observed by n_observed / N
+    return float(n_observed * (n_observed + 1) / 2 / mean)
+
+
+def bartlett_factor(n_observed: int, n_samples: float, n_factors: int) -> float:
+    """By what chi-square of factors without restrictions is multiplied where there are not many more rows than
+    variables (Lawley and Maxwell 1971); 1 with few variables.
+
+    >>> bartlett_factor(20, 2000, 4), round(bartlett_factor(1000, 2000, 333), 3)
+    (1.0, 0.721)
     """
     if n_observed <= BUDGET.most_at_once:
         return 1.0

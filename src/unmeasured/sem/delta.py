@@ -42,10 +42,15 @@ def plain_inverse_root(H: Floats) -> Floats | None:
 
 
 def covariance_root(fit: Fit) -> tuple[Floats, Floats]:
-    """A root (p, r) of the covariance of the estimates, variables of unit variance, and the blind directions (p, q)."""
+    """A root (p, r) of the covariance of the estimates, variables of unit variance, and the blind directions (p, q).
+
+    A fit that ended where there is no likelihood is blind to every parameter.
+    """
     if (own := fit._own_root()) is not None:
         return own
     H = fit.problem.derivatives(fit.solution.x)[2]
+    if not np.isfinite(H).all():
+        return np.zeros((len(H), 0)), np.eye(len(H))
     unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
     # In a population the estimates are exact.
     spread = 0.0 if math.isinf(fit.sample.n) else math.sqrt(2.0 / fit.sample.n)

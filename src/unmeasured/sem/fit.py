@@ -31,7 +31,7 @@ from unmeasured.sem.defined import Labelled, defined_rows
 from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, delta_errors, plain_inverse_root
 from unmeasured.sem.dimension import Dimension, dimension
 from unmeasured.sem.finish import first_indicators_positive, refined
-from unmeasured.sem.large import LARGE, solve_large
+from unmeasured.sem.large import solve_large
 from unmeasured.sem.measures import Measures, Robust
 from unmeasured.sem.parameters import (
     LatentScale,
@@ -42,6 +42,7 @@ from unmeasured.sem.parameters import (
     pattern_of,
     scaled_by_variance,
 )
+from unmeasured.sem.products import LARGE
 from unmeasured.sem.reliability import Reliability
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve_with_restarts
 

@@ -91,14 +91,17 @@ def free_rows(model: Model) -> list[Parameter]:
 
 def modification_indices(fit: Fit, least: float = 0.0) -> pd.DataFrame:
     """One row per parameter that is not free: ``lhs op rhs mi epc sepc.all``, the largest first."""
-    n = fit.sample.n
-    if math.isinf(n):
+    if math.isinf(fit.sample.n):
         raise UnmeasuredError(
             "A population has no modification indices: with no sampling error every misfit is real. Look at "
             "fit.residuals()."
         )
-    free, others = free_rows(fit.model), candidate_parameters(fit.model)
-    moves = Moves.of(fit)
+    table = _indices_of(fit, Moves.of(fit), candidate_parameters(fit.model))
+    return table[table["mi"] >= least]
+
+
+def _indices_of(fit: Fit, moves: Moves, others: Sequence[Parameter]) -> pd.DataFrame:
+    n, free = fit.sample.n, free_rows(fit.model)
     K = moves.Z @ moves.P @ moves.Z.T
     D = K - moves.Z @ (moves.P @ moves.S @ moves.P) @ moves.Z.T
     u, v, w = moves.rows(others)
@@ -120,8 +123,20 @@ def modification_indices(fit: Fit, least: float = 0.0) -> pd.DataFrame:
             "sepc.all": [fit._standardised(p, float(value)) for p, value in zip(others, epc, strict=True)],
         }
     )
-    table = table[known & (table["mi"] >= least)]
-    return table.sort_values("mi", ascending=False, kind="stable", ignore_index=True)
+    return table[known].sort_values("mi", ascending=False, kind="stable", ignore_index=True)
+
+
+def indices_of_pairs(fit: Fit, least: float) -> pd.DataFrame:
+    """The same of residual covariances of two observed variables that may matter.
+
+    These are the pairs whose index would be at least ``least`` if all free parameters were known, which it takes one
+    matrix product to see: of a thousand variables there are half a million pairs.
+    """
+    moves, names = Moves.of(fit), fit.sample.names
+    P, free = moves.P, {_entry(p) for p in free_rows(fit.model)}
+    known = fit.sample.n * (P @ moves.S @ P - P) ** 2 / (np.outer(np.diag(P), np.diag(P)) + P**2)
+    pairs = [_parameter("~~", names[i], names[j]) for i, j in np.argwhere(np.triu(known >= least, 1)).tolist()]
+    return _indices_of(fit, moves, [pair for pair in pairs if _entry(pair) not in free])
 
 
 def candidate_parameters(model: Model) -> list[Parameter]:

@@ -22,7 +22,7 @@ from joblib.parallel import ThreadingBackend, get_active_backend
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Sample
 from unmeasured.errors import Stopped
-from unmeasured.sem import batch, kernels, start
+from unmeasured.sem import batch, kernels, products, start
 from unmeasured.sem.indices import rmsea
 from unmeasured.sem.kernels import is_ready
 from unmeasured.sem.parameters import Pattern
@@ -135,6 +135,8 @@ class Problem:
         """Objective, gradient (p,) and expected Hessian (p, p) at x, on variables of unit variance."""
         pattern = self.pattern
         fixed, fixed2 = pattern.scaled(self.scale)
+        if pattern.n_free > products.LARGE:
+            return products.derivatives(replace(pattern, fixed=fixed, fixed2=fixed2), self.sample.corr, x)
         return kernels.information(
             self.sample.corr, pattern.n_nodes, pattern.observed, pattern.source, pattern.target, pattern.slot, fixed,
             pattern.first, pattern.second, pattern.slot2, fixed2, x,

@@ -147,6 +147,18 @@ def test_a_total_among_its_items_is_named(made, cor):
     assert "total" in said
 
 
+def test_a_total_among_ordinal_items_is_searched_to_the_end():
+    """Taking out a residual pair once left a model without a likelihood, whose standard errors then failed."""
+    rng = np.random.default_rng(0)
+    rows = np.repeat(rng.normal(size=(200, 2)), 3, axis=1) * 0.8 + 0.6 * rng.normal(size=(200, 6))
+    items = pd.DataFrame(rows.round(3) * 1.2 + 3).round().clip(1, 5).add_prefix("q")
+    search = um.LGES().fit(items.assign(total=items.sum(axis=1)))
+    assert "'total' is the sum or mean of" in " ".join(search.remarks_)
+    assert "characteristics of persons" not in " ".join(search.remarks_)
+    assert search.sem_.converged
+    assert um.Result.from_json(search.result_.to_json()).graph == search.graph_
+
+
 def test_items_without_a_total_and_strong_structure_are_no_sums():
     assert sum_remarks(list(ITEMS), ITEMS.to_numpy()) == ()
     for seed in range(5):  # correlations near one, but no equal weights

@@ -16,10 +16,11 @@ import pytest
 
 import unmeasured as um
 from unmeasured.files import write_text
+from unmeasured.levels import Level
 from unmeasured.publish.tables import plain, shown, tables_of
 from unmeasured.report.groups import Shared
 from unmeasured.report.run import About, Run, run_of
-from unmeasured.search.over_groups import within_groups
+from unmeasured.search.roles.groups import within_groups
 
 HAS_LAVAAN = (
     bool(shutil.which("Rscript"))
@@ -169,6 +170,25 @@ def test_methods_speak_of_this_run(run):
         assert absent not in text
 
 
+def test_methods_say_how_the_number_of_latents_was_chosen_if_misfit_is_tolerated(run):
+    names = tuple(run.result.graph.variables.observed)
+    coarse = Level(names, ("A",) * 3 + ("B",) * (len(names) - 3), 0.8)
+    lead = Level(names, ("A",) * 3 + ("B",) * 3 + ("C",) * (len(names) - 6), 0.957)
+    result = replace(run.result, reading=(lead, coarse), headline=0)
+    text = um.publication(Run(result, replace(run.about, tolerance=0.05))).to_methods()
+    assert "3 latent variables (mean adjusted Rand index between data and replicates .96)" in text
+    assert "Partitions into 2 latent variables were reproduced as well." in text
+    assert "chosen by replication" not in um.publication(run).to_methods()
+
+
+def test_small_p_values_of_workbooks_are_numbers_shown_as_in_print(run, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    um.publication(run).to_xlsx(tmp_path / "a.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "a.xlsx")["loadings"]
+    formats = {cell.number_format for row in sheet.iter_rows() for cell in row if isinstance(cell.value, float)}
+    assert '[<0.001]"< .001";.000' in formats
+
+
 def test_methods_of_ordinal_rows_with_missing_values():
     truth = um.simulate.random_gnfm(n_latents=2, n_observed=8, rng=1)
     rows = um.simulate.sample(truth, 400, rng=2, parameters="realistic")
@@ -182,7 +202,7 @@ def test_methods_of_ordinal_rows_with_missing_values():
     assert f"{100 * holes.isna().mean().mean():.1f}% of the values were missing" in text
     assert "EM algorithm (Dempster et al., 1977)" in text
     both = um.publication(um.LGES(cor="polychoric").fit(cut.mask(holes.isna()))).to_methods()
-    assert "each correlation was estimated from the observations of both variables" in both
+    assert "each correlation was estimated from all observations with values of both variables" in both
     assert "Dempster" not in both
     assert "Olsson" not in text
 

@@ -120,3 +120,4 @@ def test_arguments_of_stability_that_are_none():
     ):
         with pytest.raises(um.UnmeasuredError):
             um.stability(search, **{"n_replicates": 1, **wrong})
+    assert len(um.stability(search, 1, n_jobs=10**400).replicates) == 1

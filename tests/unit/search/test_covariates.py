@@ -15,8 +15,8 @@ import unmeasured as um
 from unmeasured.errors import DataError, ModelError, UnmeasuredError
 from unmeasured.knowledge.rules import Paths
 from unmeasured.search.model import FactorModel
+from unmeasured.search.roles.structural import StructuralFit, StructuralModel, best_allowed
 from unmeasured.search.score import GroupBic
-from unmeasured.search.structural import StructuralFit, StructuralModel, best_allowed
 
 X, Y = ["age", "female"], ["sick", "pay"]
 

@@ -296,6 +296,7 @@ def test_closed_forms_propose_the_clusters_of_a_clean_sample():
     [
         ({"penalty": -1.0}, "penalty must be a positive number; got -1.0"),
         ({"penalty": math.nan}, "penalty must be a positive number; got nan"),
+        ({"penalty": 10**400}, "penalty must be a positive number; got 1000"),
         ({"time_limit": 0}, "time_limit must be a positive number of seconds or None; got 0"),
         ({"time_limit": "x"}, "time_limit must be a positive number of seconds or None; got 'x'"),
         ({"time_limit": True}, "time_limit must be a positive number of seconds or None; got True"),

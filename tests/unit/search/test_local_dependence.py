@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import unmeasured as um
@@ -10,6 +11,7 @@ from unmeasured.errors import GraphError
 from unmeasured.graphs.convert import from_json, to_json
 from unmeasured.search.local_dependence import cost_of_a_pair, with_residual_pairs
 from unmeasured.sem.fit import fit_many
+from unmeasured.sem.local_fit import indices_of_pairs
 
 DEMOCRACY = {"ind60": ["x1", "x2", "x3"], "dem60": ["y1", "y2", "y3", "y4"], "dem65": ["y5", "y6", "y7", "y8"]}
 # lavaan 0.6-14, standardizedSolution(sem(..., std.lv = TRUE)) of Bollen's model: residual correlation, standard error
@@ -154,6 +156,21 @@ def test_no_pairs_where_there_are_none():
         (fit,) = fit_many([graph], um.as_sample(rows))
         bought += len(with_residual_pairs(fit, 500).graph.pairs)
     assert bought == 0
+
+
+def test_of_very_many_items_only_pairs_that_may_pay_are_looked_at():
+    edges = [(f"L{j // 4}", f"x{j + 1}") for j in range(12)] + [("L0", "L1"), ("L0", "L2"), ("L1", "L2")]
+    rows = pd.DataFrame(with_wording(np.random.default_rng(3), 2000, [(0, 1), (2, 7)]))
+    rows.columns = [f"x{j + 1}" for j in range(12)]
+    fit = um.fit(um.DAG.from_edges(edges, latents=["L0", "L1", "L2"]), rows)
+    table = fit.modification_indices()
+    table = table[(table["op"] == "~~") & ~table["lhs"].str.startswith("L") & (table["lhs"] != table["rhs"])]
+    every = indices_of_pairs(fit, 0.0)
+    pd.testing.assert_frame_equal(every, table.reset_index(drop=True), rtol=1e-6)
+    few = indices_of_pairs(fit, 10.0)
+    assert 0 < len(few) < len(every)
+    pd.testing.assert_frame_equal(few, every.merge(few[["lhs", "rhs"]], how="inner"), rtol=1e-6)
+    assert every["mi"].head(len(few) // 2).tolist() == few["mi"].head(len(few) // 2).tolist()
 
 
 def test_a_pair_pays_for_having_been_picked_among_many():

@@ -20,7 +20,7 @@ from unmeasured.search.proposals import ChanceGains, RankGains, find_clusters
 from unmeasured.search.refine import Guidance
 from unmeasured.search.relocate import all_best_parents, latents_of, relocated
 from unmeasured.search.score import BicScore, GroupBic, LikelihoodScore
-from unmeasured.sem import large
+from unmeasured.sem import products
 from unmeasured.sem.factors import fit_factors
 from unmeasured.sem.fit import fit_many
 from unmeasured.sem.rank import rank_shortfalls
@@ -63,15 +63,17 @@ def test_fits_by_matrix_products_end_where_those_of_the_kernels_do(monkeypatch: 
     (dense,) = fit_many([dag.cpdag()], sample)
     x = dense.solution.x
     value, slope, H = dense.problem.derivatives(1.02 * x)
-    ours = large._derivatives(dense.problem, 1.02 * x)
+    ours = products.derivatives(dense.problem.pattern, sample.corr, 1.02 * x)
     assert ours[0] == pytest.approx(value)
     np.testing.assert_allclose(ours[1], slope, atol=1e-9)
     np.testing.assert_allclose(ours[2], H, atol=1e-9)
     monkeypatch.setattr("unmeasured.sem.fit.LARGE", 10)
+    monkeypatch.setattr("unmeasured.sem.products.LARGE", 10)
     (other,) = fit_many([dag.cpdag()], sample, starts=[1.05 * x])
     assert other.converged
     assert other.chi2 == pytest.approx(dense.chi2, abs=1e-6)
     np.testing.assert_allclose(other.implied_cov, dense.implied_cov, atol=1e-6)
+    np.testing.assert_allclose(other.parameters["se"], dense.parameters["se"], atol=1e-5)
     (stopped,) = fit_many([dag.cpdag()], sample, starts=[1.05 * x], check=_over)
     assert not stopped.converged
     assert stopped.n_steps == 0
@@ -192,7 +194,7 @@ def test_a_part_taken_out_and_put_back_changes_nothing() -> None:
         assert replaced(model, chosen, items, part).key == model.key
 
 
-def test_graphs_with_the_measurement_fixed_score_as_full_fits_do() -> None:
+def test_graphs_with_the_measurement_fixed_score_as_full_fits_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lower bound, close to the dense kernels where the graph is near the data; in full, by EM, the same optimum."""
     dag, sample = drawn(5, 24, (1, 2, 1, 1, 1), n_samples=2000)
     model = model_of_class(dag)
@@ -206,6 +208,8 @@ def test_graphs_with_the_measurement_fixed_score_as_full_fits_do() -> None:
     dense = sample.n * LikelihoodScore(sample, near=near)(graphs)
     fixed = sample.n * LatentLikelihood(sample, near)(graphs)
     full = [sample.n * fit_along(sample, near, graph.arcs)[1] for graph in graphs]
+    monkeypatch.setattr("unmeasured.search.latent_likelihood._MOST_AT_ONCE", 0)
+    np.testing.assert_allclose(sample.n * LatentLikelihood(sample, near)(graphs), fixed, atol=0.02)
     assert (fixed <= dense + 0.01).all()
     np.testing.assert_allclose(fixed, dense, rtol=0.01, atol=0.05)
     np.testing.assert_allclose(full, dense, atol=0.3)
@@ -248,6 +252,22 @@ def test_a_missed_group_is_found_among_the_children_of_those_that_cause_it() -> 
     search = Pieces(BicScore(sample), Guidance(3), [], Clock(None), is_credited=True)
     found = search.regrouped(search.fitted(FactorModel(sample.names, (1,) * 3, wrong)))
     assert found.model.key == true.key
+
+
+def test_groups_offered_together_are_taken_or_halved() -> None:
+    """Two missed latents are taken at once; of halves of groups none is."""
+    rng = np.random.default_rng(3)
+    edges = [(f"L{c}", f"L{c + 1}") for c in range(3)] + [(f"L{c}", f"x{c}{i}") for c in range(4) for i in range(6)]
+    dag = um.DAG.from_edges(edges, latents=[f"L{c}" for c in range(4)])
+    sample = um.as_sample(um.simulate.sample(um.simulate.realistic_parameters(dag, rng), 2000, rng=rng))
+    true = FactorModel(sample.names, (1,) * 4, tuple(1 << "0312".index(name[1]) for name in sample.names))
+    known = FactorModel(sample.names, (1, 1), tuple(mask if mask < 4 else 0b11 for mask in true.parents))
+    item = {name: j for j, name in enumerate(sample.names)}
+    search = Pieces(BicScore(sample), Guidance(3), [], Clock(None), is_credited=True)
+    found = search._offered(search.fitted(known), [(1, tuple(item[f"x{c}{i}"] for i in range(6))) for c in (1, 2)])
+    assert found.model.key == true.key
+    halves = [(1, tuple(item[f"x{c}{i}"] for i in range(3))) for c in range(4)]
+    assert search._offered(found, halves) is found
 
 
 def test_there_may_be_more_groups_than_bits_in_a_number() -> None:

@@ -12,7 +12,7 @@ import pytest
 import unmeasured as um
 from unmeasured.errors import DataError, UnmeasuredError
 from unmeasured.search.model import FactorModel
-from unmeasured.search.over_groups import JointScore, within_groups
+from unmeasured.search.roles.groups import JointScore, within_groups
 from unmeasured.search.score import BicScore
 
 

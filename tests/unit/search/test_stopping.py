@@ -277,3 +277,8 @@ def test_a_huge_group_size_is_that_of_the_variables():
     assert largest.graph_ == all_there_are.graph_
     assert um.LGES(criterion="delta", max_group_size=10**9).fit(rows).graph_.observed == tuple(rows.columns)
     assert um.ExactSearch(max_group_size=10**9).fit(rows).proven_
+
+
+def test_limits_and_threads_beyond_any_float_are_none():
+    rows = np.random.default_rng(0).normal(size=(60, 1)) + np.random.default_rng(1).normal(size=(60, 4))
+    assert um.LGES(time_limit=10**400, n_jobs=10**400).fit(rows).stopped_ == ""

@@ -15,7 +15,7 @@ import unmeasured as um
 from unmeasured.levels import Level, named_level
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.replicability import _correlations, effective_n, levels_of, partitions
-from unmeasured.search.tolerance import marginal_misfit, no_model_holds
+from unmeasured.search.tolerance import bartlett_factor, marginal_misfit, mean_factor, no_model_holds
 from unmeasured.sem.exploratory import degrees_of_freedom, minres, ml_discrepancy, quartimin
 
 QUESTIONNAIRES = Path(__file__).parents[4] / "shared" / "data" / "questionnaires.json.gz"
@@ -292,3 +292,14 @@ def test_close_models_of_very_many_variables_are_read_as_they_are(monkeypatch: p
     search = um.LGES().fit(rows)
     assert any(remark in words for words in search.result_.remarks)
     assert um.metrics.compare(dag, search.graph_).shd == 0
+
+
+def test_chi_square_of_a_true_model_has_its_degrees_of_freedom_as_a_mean() -> None:
+    """With half as many variables as rows, where Bartlett's factor falls short."""
+    p, n, rng = 120, 240, np.random.default_rng(0)
+    rows = [rng.normal(size=(n, p)) for _ in range(20)]
+    covs = [np.cov(X.T, bias=True) for X in rows]
+    chi2 = [n * (np.trace(S) - np.linalg.slogdet(S)[1] - p) for S in covs]
+    df = p * (p + 1) / 2
+    assert np.mean(chi2) * mean_factor(p, n) == pytest.approx(df, abs=4 * np.sqrt(2 * df / 20))
+    assert np.mean(chi2) * bartlett_factor(p, n, 0) > df + np.sqrt(2 * df)

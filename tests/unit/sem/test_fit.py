@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import unmeasured as um
+from unmeasured.sem.delta import delta_errors
 
 CORR = pd.DataFrame(
     [[1.0, 0.6, 0.5, 0.4], [0.6, 1.0, 0.45, 0.35], [0.5, 0.45, 1.0, 0.3], [0.4, 0.35, 0.3, 1.0]],
@@ -186,3 +188,9 @@ def test_scaling_by_a_loading_does_not_go_astray():
     by_variance, by_loading = um.fit(text, rows), um.fit(text, rows, scale_latents="first-indicator")
     assert by_loading.converged
     assert by_loading.chi2 == pytest.approx(by_variance.chi2, abs=1e-6)
+
+
+def test_a_fit_that_ended_where_there_is_no_likelihood_has_no_standard_errors():
+    found = fit()
+    lost = replace(found, solution=replace(found.solution, x=-found.solution.x))  # negative residual variances
+    assert np.isnan(delta_errors(lost, np.eye(len(found.solution.x)))).all()

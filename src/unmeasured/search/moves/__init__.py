@@ -6,7 +6,7 @@ functions from a model to others, given as ``um.LGES(moves=[...])``.
 """
 
 from unmeasured.search.moves import absorb, dissolve, exchange, expel, merge, new_latent, rebuild, resize, split
-from unmeasured.search.moves.base import Candidate, Change, ClosedForms, Move, Situation
+from unmeasured.search.moves.base import Candidate, Change, ClosedForms, Move, OwnMove, Situation
 
 RESTRUCTURING: tuple[Move, ...] = (
     absorb.MOVE,
@@ -20,4 +20,4 @@ RESTRUCTURING: tuple[Move, ...] = (
 )
 REBUILDING: tuple[Move, ...] = (rebuild.MOVE,)
 
-__all__ = ["REBUILDING", "RESTRUCTURING", "Candidate", "Change", "ClosedForms", "Move", "Situation"]
+__all__ = ["REBUILDING", "RESTRUCTURING", "Candidate", "Change", "ClosedForms", "Move", "OwnMove", "Situation"]

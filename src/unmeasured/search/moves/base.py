@@ -25,6 +25,7 @@ from unmeasured.search.proposals import RankGains
 from unmeasured.search.relocate import Relocations, latents_of, predicted_rise, relocated
 from unmeasured.search.score import BicScore, Fitted, Start
 
+OwnMove = Callable[[FactorModel], Iterable[FactorModel]]  # a user's: from a model to others that are worth a try
 Change = list[tuple[int, int]]  # variables and the column of their new parents in a table of relocations
 
 

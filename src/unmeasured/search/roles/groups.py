@@ -30,8 +30,6 @@ from typing import Protocol
 import numpy as np
 
 from unmeasured.arrays import Marks
-from unmeasured.data.given import Roles
-from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Sample
 from unmeasured.errors import SearchStopped
 from unmeasured.graphs import CPDAG
@@ -40,18 +38,20 @@ from unmeasured.knowledge.rules import Paths, Rules
 from unmeasured.knowledge.satisfy import rules_of
 from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.canonical import in_order_of
+from unmeasured.search.climb import Log, Proposal, climb
 from unmeasured.search.clock import Clock
-from unmeasured.search.covariates import StructuralSearch, known_paths
-from unmeasured.search.discovery import Discovery, remarks_on, remarks_on_fit, with_isolated
+from unmeasured.search.discovery import Discovery, remarks_on, remarks_on_fit, stopped_in_words
 from unmeasured.search.guided import informed, is_allowed
+from unmeasured.search.last_fit import in_columns
 from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.moves.base import parent_sets
+from unmeasured.search.options import Options
 from unmeasured.search.relocate import latents_of, relocated
 from unmeasured.search.replicability import effective_n
+from unmeasured.search.roles.covariates import StructuralSearch, known_paths
+from unmeasured.search.roles.structural import StructuralFit, StructuralModel, SummedBic, best_allowed
 from unmeasured.search.score import BicScore
-from unmeasured.search.structural import StructuralFit, StructuralModel, SummedBic, best_allowed
-from unmeasured.search.trace import Step, Trace
+from unmeasured.search.trace import Recorder, Step, Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.solve import Check, Problem, solve
 
@@ -103,11 +103,14 @@ class JointScore:
         self.n = sum(sample.n for sample in samples)
         self.path_penalty = 0.5 * penalty * math.log(self.n) * len(samples)
         self._counted = BicScore(samples[0], penalty=penalty)
+        self.n_fitted = self.n_remembered = 0
         self._memory: dict[Hashable, JointFit] = {}
 
     def __call__(self, models: Sequence[FactorModel]) -> list[JointFit]:
         """Fit many models; those visited before are remembered."""
         new = {model.key: model for model in models if model.key not in self._memory}
+        self.n_fitted += len(new)
+        self.n_remembered += len(models) - len(new)
         fitted: dict[Hashable, list[StructuralFit]] = {key: [] for key in new}
         for sample in self.samples:
             self.check()
@@ -140,32 +143,18 @@ class JointScore:
 
     def climb(self, models: Sequence[FactorModel], rules: Rules | None, steps: list[Step]) -> JointFit:
         """The best of some models, and moves from it until none improves the joint score."""
-        best = max(self(models), key=lambda fit: fit.value)
-        while True:
-            self.check()
-            options = [m for m in self._moves(best) if is_allowed(m, rules)]
+
+        def moved(here: JointFit) -> Proposal[JointFit] | None:
+            options = [model for model in self._moves(here) if is_allowed(model, rules)]
             if not options:
-                return best
-            better = max(self(options), key=lambda fit: fit.value)
-            if better.value <= best.value + BUDGET.least_rise:
-                return best
-            reason = f"the joint score of {len(self.samples)} groups rises by {better.value - best.value:.2f}"
-            steps.append(
-                Step(
-                    "Groups of people",
-                    "other parents or latents merged",
-                    len(options),
-                    0,
-                    len(options),
-                    0,
-                    best.value,
-                    better.value,
-                    BUDGET.least_rise,
-                    True,
-                    reason,
-                )
-            )
-            best = better
+                return None
+            best = max(self(options), key=lambda fit: fit.value)
+            reason = f"the joint score of {len(self.samples)} groups rises by {best.value - here.value:.2f}"
+            return Proposal("other parents or latents merged", best, reason)
+
+        best = max(self(models), key=lambda fit: fit.value)
+        log = Log(Recorder(steps, self), "Groups of people")
+        return climb(best, [moved], least_rise=BUDGET.least_rise, check=self.check, log=log)
 
     def _moves(self, found: JointFit) -> list[FactorModel]:
         """Models near by: other parents for items by closed forms, all that gain at once, latents merged."""
@@ -228,38 +217,32 @@ class GroupsSearch:
     """Rows of several groups of people, and what a search of them needs."""
 
     sample: Sample
-    roles: Roles
-    known: Knowledge | None
-    penalty: float
-    max_group_size: int | None
+    options: Options
     clock: Clock
-    missing: Missing = "ml"
-    n_threads: int | None = None
-    n_runners: int = 0
 
     @cached_property
     def parts(self) -> Mapping[str, Sample]:
         """The sample of each group of people."""
-        whole = replace(self.sample, covariates=self.roles.covariates, outcomes=self.roles.outcomes)
-        return whole.by_group(self.missing)
+        whole = replace(self.sample, covariates=self.options.roles.covariates, outcomes=self.options.roles.outcomes)
+        return whole.by_group(self.options.missing)
 
     @cached_property
     def items(self) -> tuple[str, ...]:
         """The indicators."""
-        return tuple(name for name in self.sample.names if name not in self.roles.names)
+        return tuple(name for name in self.sample.names if name not in self.options.roles.names)
 
     def discover(self, search: Search) -> Discovery:
         """One class for all groups."""
-        about = (self.known.about_groups if self.known else None) or None
-        rules = rules_of(about, self.items, self.max_group_size) if about else None
+        about = (self.options.knowledge.about_groups if self.options.knowledge else None) or None
+        rules = rules_of(about, self.items, self.options.max_group_size) if about else None
         given = [part.given_covariates().select(self.items) for part in self.parts.values()]
         pooled = search(within_groups([_standardised(part) for part in given]), about)
         steps: list[Step] = []
         n = [effective_n(part.n, pooled.tolerance) for part in given]
         score = JointScore(
             [Sample(self.items, np.array(part.corr.round(10)), m) for part, m in zip(given, n, strict=True)],
-            self.penalty,
-            self.n_threads,
+            self.options.penalty,
+            self.options.n_threads,
             self.clock.check,
         )
         measured = pooled.cpdag
@@ -278,30 +261,30 @@ class GroupsSearch:
 
     def _named(self, best: JointFit, rules: Rules | None) -> CPDAG:
         """The class of a measurement model, latents numbered by their first indicators, or named as they are known."""
-        ordered, _ = in_order_of(best.model.state.along(best.arcs), self.items)
-        cpdag = with_isolated(ordered.cpdag, self.items)
-        if self.known and rules:
-            cpdag, _ = informed(cpdag, self.known.about_groups, rules)
+        cpdag = in_columns(best.model.state.along(best.arcs), None, self.items).cpdag
+        if self.options.knowledge and rules:
+            cpdag, _ = informed(cpdag, self.options.knowledge.about_groups, rules)
         return cpdag
 
     def _connected(self, pooled: Discovery, measured: CPDAG, n: Sequence[float], steps: list[Step]) -> Discovery:
         """The graph over latents, covariates and outcomes, and the fits."""
-        model = StructuralModel(model_of_class(measured, self.items), self.roles.covariates, self.roles.outcomes)
-        decided = known_paths(model, self.known, self.max_group_size)
+        roles, n_threads = self.options.roles, self.options.n_threads
+        model = StructuralModel(model_of_class(measured, self.items), roles.covariates, roles.outcomes)
+        decided = known_paths(model, self.options.knowledge, self.options.max_group_size)
         paths = Paths(model.by_roles.required | decided.required, model.by_roles.forbidden | decided.forbidden)
-        order = (*self.items, *self.roles.covariates, *self.roles.outcomes)
+        order = (*self.items, *roles.covariates, *roles.outcomes)
         samples = [
             Sample(order, np.array(part.select(order).corr.round(10)), m)
             for part, m in zip(self.parts.values(), n, strict=True)
         ]
-        structural = StructuralSearch(samples, model, paths, self.penalty, self.clock, self.n_threads)
+        structural = StructuralSearch(samples, model, paths, self.options.penalty, self.clock, n_threads)
         with self.clock.listening():
             with self.clock.ending_a_stage():
                 structural.go()
             graph = structural.class_of(structural.arcs, measured, self.sample.names, decided)
             check = self.clock.check_last_fit
             whole = within_groups(self.parts.values())
-            (fit,) = fit_many([graph], whole, n_threads=self.n_threads, check=check)
+            (fit,) = fit_many([graph], whole, n_threads=n_threads, check=check)
             fits = {label: fit_many([graph], part, check=check)[0] for label, part in self.parts.items()}
         dimension = int(fit.dimension)
         return replace(
@@ -311,23 +294,18 @@ class GroupsSearch:
             by_group=fits,
             trace=Trace([*pooled.trace, *steps, *structural.steps]),
             remarks=tuple(self._remarks(pooled, graph, fits, structural)),
-            runners_up=structural.runners_up(self.n_runners, measured, self.sample.names, decided, dimension),
+            runners_up=structural.runners_up(self.options.n_runners, measured, self.sample.names, decided, dimension),
             levels=pooled.levels if measured is pooled.cpdag else (),
             headline=pooled.headline if measured is pooled.cpdag else 0,
-            stopped=self._stopped,
+            stopped=stopped_in_words(self.clock),
             interrupted=self.clock.is_interrupted,
         )
-
-    @property
-    def _stopped(self) -> str:
-        why = self.clock.stopped
-        return f"{why}: this is the best model found so far, not the end of the search." if why else ""
 
     def _remarks(
         self, pooled: Discovery, graph: CPDAG, fits: Mapping[str, Fit], structural: StructuralSearch
     ) -> Iterable[str]:
-        if self._stopped:
-            yield distrust(self._stopped)
+        if stopped := stopped_in_words(self.clock):
+            yield distrust(stopped)
         before = {str(remark) for remark in (*remarks_on_fit(pooled.fit), *remarks_on(pooled.cpdag), pooled.stopped)}
         yield from (remark for remark in pooled.remarks if str(remark) not in before)
         chi2, df = sum(fit.chi2 for fit in fits.values()), sum(fit.df for fit in fits.values())

@@ -1,21 +1,9 @@
-"""Common causes of latents: are latents explained better by a latent above them than by edges between them?
+"""Blocks of latents below common causes: which there might be, as if the latents had been observed.
 
-Three or more latents with a common cause, and nothing else between them, leave a trace: their covariances with all
-other latents have rank one, whichever of them are looked at (Huang et al. 2022). As if the latents had been observed
-with the covariance they are fitted with::
-
-    covariance of the latents ──► blocks of three and more, one after the other     rank constraints, then small fits
-                                     │
-                                     ├─► one latent to or from a block, blocks merged or dissolved, while the predicted
-                                     ▼   score rises: all top nodes connected, less what the best graph will save
-                                  the best few ──► fits of the whole model, its top edges searched
-                                     │
-                                     ▼
-                                  kept if its score is better than that of the graph without; then the next level
-
-The score is the one of edges between latents, so a common cause is kept where it explains latents better than edges do.
-Two latents and a common cause are two latents with an edge, three and nothing else are three with all edges: a common
-cause has at least three latents below it, and another neighbour (``docs/hierarchy.md``).
+Three or more latents with a common cause, and nothing else between them, have covariances of rank one with all other
+latents, whichever of them are looked at (Huang et al. 2022). Everything here uses nothing but the covariance that the
+latents are fitted with: closed forms of rank constraints choose triples, small fits grow them into blocks, and moves of
+single latents improve these while the predicted score rises.
 """
 
 from __future__ import annotations
@@ -23,26 +11,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.sample import Sample
-from unmeasured.errors import Stopped
 from unmeasured.graphs.levels import LEAST_FACETS
-from unmeasured.knowledge.rules import Paths
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.latent_graph import LatentTest, climbed_graph
-from unmeasured.search.model import FactorModel, model_of_class
-from unmeasured.search.paper.state import State
-from unmeasured.search.raised import Raised, RaisedClass, RaisedModel, extended, raised_fit
-from unmeasured.search.score import BicScore, Fitted, GroupBic
-from unmeasured.search.trace import Recorder, Steps
+from unmeasured.search.climb import Proposal, climb
+from unmeasured.search.latent_graph import climbed_graph
+from unmeasured.search.score import GroupBic
 from unmeasured.sem.parameters import Pattern, pattern_of_effects
 from unmeasured.sem.savings import effects_along
-from unmeasured.sem.solve import Check, Problem, never, solve
+from unmeasured.sem.solve import Check, Problem, solve
 
 Blocks = tuple[tuple[int, ...], ...]  # places among the top nodes, each in one block at most
 
@@ -96,7 +79,7 @@ class LatentScore:
         self.n_samples, self.dimension_penalty, self.penalty = n_samples, dimension_penalty, penalty
         self.n_fitted = self.n_remembered = 0
         ends = np.cumsum([0, *sizes]).tolist()
-        self._at = [list(range(a, b)) for a, b in pairwise(ends)]
+        self.at = [list(range(a, b)) for a, b in pairwise(ends)]
         self._memory: dict[Blocks, Predicted] = {}
 
     @property
@@ -121,7 +104,7 @@ class LatentScore:
 
         The likelihood of a rank constraint has a closed form: from the eigenvalues of ``S_AA P_AA``, ``P = S^-1``.
         """
-        at = np.array([[self._at[k][0] for k in block] for block in blocks])
+        at = np.array([[self.at[k][0] for k in block] for block in blocks])
         P = np.linalg.inv(self.corr)
         products = self.corr[at[:, :, None], at[:, None, :]] @ P[at[:, :, None], at[:, None, :]]
         values = np.sort(np.maximum(np.linalg.eigvals(products).real, 1.0), axis=1)
@@ -169,7 +152,7 @@ class LatentScore:
         What is in no block is connected without restrictions, so only its principal directions as seen from the blocks
         matter, as many as there are latents in these.
         """
-        inside = [self._at[k][0] for block in blocks for k in block]
+        inside = [self.at[k][0] for block in blocks for k in block]
         free = [i for i in range(len(self.corr)) if i not in set(inside)]
         R = self.corr
         if not inside:
@@ -302,13 +285,12 @@ def _best_block(score: LatentScore, nodes: Sequence[int], check: Check) -> tuple
 
 def _climbed(score: LatentScore, best: Predicted, may_join: Sequence[int], check: Check) -> Predicted:
     """Blocks that no move improves."""
-    while True:
-        check()
-        others = [score(blocks) for blocks in _moves(best.blocks, may_join)]
-        top = max(others, key=lambda one: one.value, default=best)
-        if top.value <= best.value + BUDGET.least_rise:
-            return best
-        best = top
+
+    def moved(here: Predicted) -> Proposal[Predicted] | None:
+        others = [score(blocks) for blocks in _moves(here.blocks, may_join)]
+        return Proposal("other blocks", max(others, key=lambda one: one.value)) if others else None
+
+    return climb(best, [moved], least_rise=BUDGET.least_rise, check=check)
 
 
 def _moves(blocks: Blocks, may_join: Sequence[int]) -> Iterator[Blocks]:
@@ -324,213 +306,3 @@ def _moves(blocks: Blocks, may_join: Sequence[int]) -> Iterator[Blocks]:
         yield (*rest, (*blocks[a], *blocks[b]))
     for a in range(len(blocks)):
         yield tuple(block for i, block in enumerate(blocks) if i != a)
-
-
-# The whole model --------------------------------------------------------------------------------------------
-
-
-def raised_as_known(near: Fitted, blocks: Blocks, score: BicScore, paths: Paths) -> RaisedClass:
-    """Common causes that are known, whatever they explain; this is not stopped, since there is no answer without."""
-    latent_score = LatentScore(
-        near.latent_cov, near.model.sizes, score.sample.n, score.dimension_penalty, score.penalty
-    )  # fmt: skip
-    raised = _fitted(near, latent_score(blocks), latent_score, score, never)
-    test = LatentTest(raised, score, _paths_above(raised.model, paths), never)
-    test.polish(test.starts[-1])
-    assert test.best is not None  # polished above
-    value = test.value - score.penalty * _choices(raised.model, test.best.state)
-    return RaisedClass(raised, test.best.state, value)
-
-
-def raise_levels(
-    near: Fitted,
-    state: State,
-    value: float,
-    score: BicScore,
-    paths: Paths,
-    steps: Steps,
-    check: Check,
-    best: RaisedClass | None = None,
-    most_levels: int | None = None,
-) -> RaisedClass | None:
-    """Latents above those of a measurement model, level by level; None where edges between them explain as much.
-
-    Parameters
-    ----------
-    near : Fitted
-        The measurement model, fitted with all groups connected.
-    state : State
-        The best graph with edges only.
-    value : float
-        Its extended BIC.
-    score : BicScore
-        For the sample, the penalty and the prior.
-    paths : Paths
-        What is known of the edges between groups: a group with a path that is required, or forbidden in one
-        direction, is below no common cause.
-    best : RaisedClass, optional
-        Common causes that are there already.
-    most_levels : int, optional
-        Levels of latents there are at most.
-    """
-    recorder = Recorder(steps, score)
-    value -= score.penalty * choice_of_edges(len(state.between), _n_edges(state))
-    known = paths.required | (paths.forbidden ^ paths.forbidden.T)
-    bound = np.asarray((known | known.T).any(axis=0))
-    if best is not None:
-        near, value = best.near, best.value
-    while True:
-        if _is_over(check) or (most_levels is not None and _n_levels(near.model) >= most_levels):
-            return best
-        found = _next_level(near, score, paths, bound, check)
-        if found is None or found.value <= value + BUDGET.evidence_above:
-            return best
-        new = found.near.model.above[len(near.model.above) if isinstance(near, Raised) else 0 :]
-        names = " and ".join(_in_words(found.near.model, nodes) for nodes in new)
-        reason = f"{len(new)} above {sum(map(len, new))} latents; extended BIC {found.value - value:+.2f}"
-        recorder.write(
-            "Latents above latents", f"a common cause of {names}", value, found.value, reason,
-            tolerance=BUDGET.least_rise,
-        )  # fmt: skip
-        best, value, near = found, found.value, found.near
-
-
-def _is_over(check: Check) -> bool:
-    try:
-        check()
-    except Stopped:
-        return True
-    return False
-
-
-def _n_levels(model: FactorModel) -> int:
-    """How many levels of latents a model has."""
-    if not isinstance(model, RaisedModel):
-        return 1
-    height = [1] * len(model.lower.sizes)
-    for nodes in model.above:
-        height.append(1 + max(height[node] for node in nodes))
-    return max(height)
-
-
-def _next_level(near: Fitted, score: BicScore, paths: Paths, bound: Bools, check: Check) -> RaisedClass | None:
-    """The best of the models with one more level that are worth a fit."""
-    model = near.model
-    latent_score = LatentScore(near.latent_cov, model.sizes, score.sample.n, score.dimension_penalty, score.penalty)
-    top = model.top if isinstance(model, RaisedModel) else tuple(range(len(model.sizes)))
-    may_join = [k for k in latent_score.singles if top[k] >= len(bound) or not bound[top[k]]]
-    best: RaisedClass | None = None
-    for predicted in promising(latent_score, may_join, check):
-        raised = _fitted(near, predicted, latent_score, score, check)
-        test = LatentTest(raised, score, _paths_above(raised.model, paths), check)
-        for start in dict.fromkeys((test.starts[-1], test.starts[0])):
-            test.polish(start)
-        if test.best is not None:
-            value = test.value - score.penalty * _choices(raised.model, test.best.state)
-            if best is None or value > best.value:
-                best = RaisedClass(raised, test.best.state, value)
-    return best
-
-
-def _choices(model: RaisedModel, state: State) -> float:
-    """What is charged for having chosen the latents above, level by level, and the graph over the top nodes."""
-    cost = choice_of_edges(len(state.between), _n_edges(state))
-    left = set(range(len(model.lower.sizes)))
-    waiting = list(enumerate(model.above, start=len(left)))
-    while waiting:
-        level = [(node, below) for node, below in waiting if left.issuperset(below)]
-        cost += choice_of_blocks(len(left), [below for _, below in level])
-        left -= {k for _, below in level for k in below}
-        left |= {node for node, _ in level}
-        waiting = [entry for entry in waiting if entry not in level]
-    return cost
-
-
-def _n_edges(state: State) -> int:
-    return int(np.triu(state.between | state.between.T).sum())
-
-
-def _paths_above(model: RaisedModel, paths: Paths) -> Paths:
-    """What is known of the paths between top nodes."""
-    n_groups, top = len(model.lower.sizes), model.top
-    place = [(k, node) for k, node in enumerate(top) if node < n_groups]
-    at, of = [k for k, _ in place], [node for _, node in place]
-    free = Paths.free(len(top))
-    for new, old in ((free.required, paths.required), (free.forbidden, paths.forbidden)):
-        new[np.ix_(at, at)] = old[np.ix_(of, of)]
-    return free
-
-
-def _fitted(near: Fitted, predicted: Predicted, latents: LatentScore, score: BicScore, check: Check) -> Raised:
-    """The whole model with all top nodes connected, fitted from what was predicted."""
-    model = extended(near.model, predicted.blocks)
-    start = _start(near, model, predicted, latents)
-    pattern = model.pattern
-    x = start.start_within(pattern, model.connected)
-    problem = Problem(pattern, score.sample)
-    (solution,) = solve(
-        [problem], [x], gain=BUDGET.fit_gain, max_steps=BUDGET.most_steps, n_threads=score.n_threads, check=check
-    )  # fmt: skip
-    score.n_fitted += 1
-    n, M = len(model.observed), model.n_latents
-    effects = np.zeros((M, M + n))
-    effects[pattern.source, pattern.target] = solution.x[:-n]
-    value = -0.5 * score.sample.n * max(solution.discrepancy, 0.0)
-    value -= score.dimension_penalty * score.dimension(model) + score.prior(model)
-    none = np.zeros((0, 0), np.uint8)
-    raised = raised_fit(model, effects, solution.x[-n:], value, 0.5 * score.sample.n * solution.promised, none)
-    arcs, saved = GroupBic(raised.latent_cov, model.sizes, score.sample.n, score.dimension_penalty).predicted()
-    return raised_fit(model, effects, solution.x[-n:], value + saved, raised.predicted, arcs)
-
-
-def _start(near: Fitted, model: RaisedModel, predicted: Predicted, latents: LatentScore) -> Raised:
-    """Effects and covariances of all latents to start from: those of the lower fit, and what is predicted above."""
-    old = near.full_cov if isinstance(near, Raised) else near.latent_cov
-    old_top = near.model.top_latents if isinstance(near, Raised) else np.arange(len(old))
-    M, n, m = model.n_latents, len(model.observed), len(old)
-    inside = [int(old_top[latents._at[k][0]]) for block in predicted.blocks for k in block]
-    free = [int(i) for i in old_top if int(i) not in set(inside)]
-    sd = np.sqrt(np.diag(old))
-    cov = np.eye(M)
-    cov[:m, :m] = old
-    to_free = predicted.cov[: len(free), len(free) :]  # (free, t)
-    between = predicted.cov[len(free) :, len(free) :]
-    cov[m:, m:] = between
-    cov[np.ix_(free, range(m, M))] = sd[free][:, None] * to_free
-    position = 0
-    for i, block in enumerate(predicted.blocks):
-        own = inside[position : position + len(block)]
-        position += len(block)
-        # A latent of a block goes with other causes as its own cause does.
-        cov[np.ix_(own, range(m, M))] = (sd[own] * predicted.loadings[i])[:, None] * between[i][None, :]
-    cov[m:, :m] = cov[:m, m:].T
-    effects = np.zeros((M, M + n))
-    effects[:m, M:] = near.loadings
-    return Raised(model, near.value, effects, near.noise, False, 0.0, model.connected, cov)
-
-
-def _in_words(model: RaisedModel, nodes: Sequence[int]) -> str:
-    """Latents by their first indicators."""
-    lower: State = model.lower.state
-    n_groups = len(lower.groups)
-
-    def first(node: int) -> int:
-        return node if node < n_groups else first(model.above[node - n_groups][0])
-
-    return ", ".join(f"latents of {lower.group_name(first(node))}" for node in nodes)
-
-
-def raise_population(
-    sample: Sample, n_threads: int | None, steps: Steps, check: Check, state: State
-) -> RaisedClass | None:
-    """The same for a population: as for a sample so large that chance is none. ``state``: its latents, connected."""
-    large = replace(sample, n=BUDGET.rows_of_population)
-    score = BicScore(large, n_threads=n_threads, check=check)
-    cpdag = state.cpdag
-    (near,) = score([model_of_class(cpdag, [name for name in sample.names if name in cpdag.observed])])
-    test = LatentTest(near, score, Paths.free(len(near.model.sizes)), check)
-    for start in dict.fromkeys((test.starts[-1], test.starts[0])):
-        test.polish(start)
-    if test.best is None:  # matrices at the edge of arithmetic, where no fit has a likelihood
-        return None
-    return raise_levels(near, test.best.state, test.value, score, Paths.free(len(near.model.sizes)), steps, check)

@@ -15,11 +15,13 @@ from functools import cached_property
 
 import numpy as np
 
-from unmeasured.arrays import Bools, Floats, Marks
+from unmeasured.arrays import Floats, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.graphs.bitsets import row_masks, topological_order
 from unmeasured.knowledge.rules import Paths
 from unmeasured.search.budget import BUDGET
+from unmeasured.search.climb import Proposal, climb
+from unmeasured.search.latent_graph import Arcs, legal_changes, reaches_of
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.state import Group, State, latent_names
 from unmeasured.search.score import GroupBic, LikelihoodScore, Scorable
@@ -271,7 +273,7 @@ class SummedLikelihood(LikelihoodScore):
 def best_allowed(model: StructuralModel, predicted: GroupBic, paths: Paths) -> Marks:
     """(K, K) the best graph, if the variables of all nodes were observed: exactly with few nodes, else by climbing."""
     if model.n_nodes > BUDGET.exact_groups:
-        return _climbed(model, predicted, paths)
+        return _climbed(predicted, paths)
     arcs = paths.required.astype(np.uint8)
     before = list(model.covariate_nodes)
     for layer in (list(range(model.n_groups)), list(model.outcome_nodes)):
@@ -327,52 +329,34 @@ def _best_subsets(predicted: GroupBic, v: int, allowed: Sequence[int], needed: i
     return best
 
 
-def _climbed(model: StructuralModel, predicted: GroupBic, paths: Paths) -> Marks:
+def _climbed(predicted: GroupBic, paths: Paths) -> Marks:
     """The graph where no edge added, deleted or reversed raises the predicted score."""
-    arcs = paths.required.astype(np.uint8)
-    K = model.n_nodes
-    while True:
-        masks = row_masks(arcs.T)
-        reaches = _reaches(arcs)
-        best, move = BUDGET.least_rise_per_sample, None
-        for a in range(K):
-            for b in range(K):
-                if a == b or paths.required[a, b]:
-                    continue
-                if arcs[a, b]:  # deleted
-                    rise = predicted.local(b, masks[b] & ~(1 << a)) - predicted.local(b, masks[b])
-                elif paths.forbidden[a, b] or (not arcs[b, a] and reaches[b, a]):
-                    continue
-                elif arcs[b, a]:  # reversed, where no other way leads from b to a
-                    if paths.required[b, a] or _detours(arcs, reaches, b, a):
-                        continue
-                    rise = _rise_of_arc(predicted, masks, a, b)
-                else:
-                    rise = _rise_of_arc(predicted, masks, a, b)
-                if rise > best:
-                    best, move = rise, (a, b)
-        if move is None:
-            return arcs
-        a, b = move
-        arcs[a, b] ^= 1
-        arcs[b, a] = 0
+
+    def changed(here: Arcs) -> Proposal[Arcs]:
+        there, (toggled, reversible) = here.marks.astype(bool), legal_changes(here)
+        # Of each pair (a, b): a → b added or deleted, or b → a reversed.
+        can_be_toggled = toggled & ~paths.required & (there | ~paths.forbidden)
+        can_be_reversed = reversible.T & ~paths.required.T & ~paths.forbidden
+        rises = np.where(can_be_toggled, here.rises, -np.inf)
+        rises = np.where(can_be_reversed, here.rises + here.rises.T, rises)
+        a, b = np.unravel_index(np.argmax(rises), rises.shape)
+        marks = here.marks.copy()
+        marks[a, b] ^= 1
+        marks[b, a] = 0
+        return Proposal("change an arc", _arcs(predicted, marks, here.value + float(rises[a, b])))
+
+    first = _arcs(predicted, paths.required.astype(np.uint8), 0.0)
+    return climb(first, [changed], least_rise=BUDGET.least_rise_per_sample).marks
 
 
-def _rise_of_arc(predicted: GroupBic, parents: Sequence[int], a: int, b: int) -> float:
-    """The rise if a → b is added, or b → a reversed."""
-    rise = predicted.local(b, parents[b] | 1 << a) - predicted.local(b, parents[b])
-    if parents[a] >> b & 1:
-        rise += predicted.local(a, parents[a] & ~(1 << b)) - predicted.local(a, parents[a])
-    return rise
+def _arcs(predicted: GroupBic, marks: Marks, value: float) -> Arcs:
+    return Arcs(marks, value, _rises(predicted, marks), reaches_of(marks))
 
 
-def _reaches(arcs: Marks) -> Bools:
-    reaches = arcs.astype(bool)
-    for _ in range(len(arcs).bit_length()):
-        reaches = reaches | (reaches.astype(np.int64) @ reaches.astype(np.int64) > 0)
-    return np.asarray(reaches)
-
-
-def _detours(arcs: Marks, reaches: Bools, b: int, a: int) -> bool:
-    """Whether another way than the edge leads from b to a."""
-    return any(reaches[c, a] for c in np.flatnonzero(arcs[b]).tolist() if c != a)
+def _rises(predicted: GroupBic, arcs: Marks) -> Floats:
+    """(K, K) what the term of b gains if a becomes its parent, or is one no more."""
+    rises = np.zeros(arcs.shape)
+    for b, parents in enumerate(row_masks(arcs.T)):
+        now = predicted.local(b, parents)
+        rises[:, b] = [0.0 if a == b else predicted.local(b, parents ^ 1 << a) - now for a in range(len(arcs))]
+    return rises

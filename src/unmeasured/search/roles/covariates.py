@@ -15,7 +15,7 @@ the loadings stay what they are, and so does the graph among latents: ``Cov(item
 outcomes only. Its score is the log-likelihood of items and outcomes given the covariates less the penalty of its paths.
 The covariates are all connected, which makes their joint covariance free: what they contribute is the same for every
 graph, so that nothing is assumed of them. It starts at the graph that would be best if the latents were observed, and
-is refined by fits of the whole model, as the graph among latents is (:mod:`unmeasured.search.latent_edges`).
+is refined by fits of the whole model, as the graph among latents is (:mod:`unmeasured.search.latent_graph`).
 
 *A direct effect* of a covariate on an item, beside the item's latents (differential item functioning), is looked for
 with all paths of the structural graph present, by score tests. One enters where it raises the likelihood by more than
@@ -41,15 +41,17 @@ from unmeasured.knowledge.rules import Paths
 from unmeasured.knowledge.satisfy import rules_of
 from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
+from unmeasured.search.climb import Log, Proposal, climb
 from unmeasured.search.clock import Clock
-from unmeasured.search.discovery import Discovery, RunnerUp, remarks_on, remarks_on_fit
+from unmeasured.search.discovery import Discovery, RunnerUp, remarks_on, remarks_on_fit, stopped_in_words
 from unmeasured.search.latent_graph import Connected, EdgeMoves, climbed_class, extension
 from unmeasured.search.model import model_of_class
+from unmeasured.search.options import Options
 from unmeasured.search.paper.state import State
 from unmeasured.search.replicability import effective_n
+from unmeasured.search.roles.structural import StructuralFit, StructuralModel, SummedBic, SummedLikelihood, best_allowed
 from unmeasured.search.score import GroupBic, LikelihoodScore
-from unmeasured.search.structural import StructuralFit, StructuralModel, SummedBic, SummedLikelihood, best_allowed
-from unmeasured.search.trace import Step, Trace
+from unmeasured.search.trace import Recorder, Step, Trace
 from unmeasured.sem.fit import fit_many
 
 
@@ -74,6 +76,23 @@ class DirectEffect:
         if self.instead:
             words += f" The data cannot tell this from a direct effect on {listing(list(self.instead))}."
         return words
+
+
+@dataclass(frozen=True, eq=False)
+class Direct:
+    """Fits with the direct effects found so far, one for each group of people, and what these are worth in all."""
+
+    nears: tuple[StructuralFit, ...]
+    value: float  # log-likelihood of all samples, less what the effects cost
+    found: tuple[DirectEffect, ...] = ()
+
+
+@dataclass
+class Counter:
+    """Counts fits, for the trace."""
+
+    n_fitted: int = 0
+    n_remembered: int = 0
 
 
 def checked_roles(sample: Sample, covariates: Sequence[str], outcomes: Sequence[str], known: Knowledge | None) -> Roles:
@@ -116,18 +135,10 @@ def checked_roles(sample: Sample, covariates: Sequence[str], outcomes: Sequence[
 
 
 def discover_with_roles(
-    sample: Sample,
-    roles: Roles,
-    known: Knowledge | None,
-    search: Callable[[Sample, Knowledge | None], Discovery],
-    *,
-    penalty: float,
-    max_group_size: int | None,
-    clock: Clock,
-    n_threads: int | None,
-    n_runners: int,
+    sample: Sample, options: Options, clock: Clock, search: Callable[[Sample, Knowledge | None], Discovery]
 ) -> Discovery:
     """The class over latents, covariates and outcomes; ``search`` finds who measures what from the items."""
+    roles, known, n_threads = options.roles, options.knowledge, options.n_threads
     items = tuple(name for name in sample.names if name not in roles.names)
     whole = replace(sample, covariates=roles.covariates, outcomes=roles.outcomes)
     measured = search(whole.given_covariates().select(items), (known.about_groups if known else None) or None)
@@ -135,9 +146,9 @@ def discover_with_roles(
     corr = np.array(joint.corr if joint.mean is None else joint.corr.round(BUDGET.digits))
     n = effective_n(sample.n, measured.tolerance)
     model = StructuralModel(model_of_class(measured.cpdag, items), roles.covariates, roles.outcomes)
-    decided = known_paths(model, known, max_group_size)
+    decided = known_paths(model, known, options.max_group_size)
     paths = Paths(model.by_roles.required | decided.required, model.by_roles.forbidden | decided.forbidden)
-    structural = StructuralSearch([Sample(joint.names, corr, n)], model, paths, penalty, clock, n_threads)
+    structural = StructuralSearch([Sample(joint.names, corr, n)], model, paths, options.penalty, clock, n_threads)
     with clock.listening():
         with clock.ending_a_stage():
             structural.go()
@@ -150,7 +161,7 @@ def discover_with_roles(
     remarks += remarks_on_fit(fit) if fit.converged or not clock.stopped else []
     stopped = measured.stopped
     if clock.stopped and not stopped:
-        stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
+        stopped = stopped_in_words(clock, fit)
         remarks = [distrust(stopped), *remarks]
     return replace(
         measured,
@@ -158,7 +169,7 @@ def discover_with_roles(
         fit=fit,
         trace=Trace([*measured.trace, *structural.steps]),
         remarks=tuple(remarks),
-        runners_up=structural.runners_up(n_runners, measured.cpdag, sample.names, decided, int(fit.dimension)),
+        runners_up=structural.runners_up(options.n_runners, measured.cpdag, sample.names, decided, int(fit.dimension)),
         stopped=stopped,
         interrupted=clock.is_interrupted,
     )
@@ -222,7 +233,7 @@ class StructuralSearch:
         self.n = sum(sample.n for sample in samples)
         self.path_penalty = 0.5 * penalty * math.log(self.n) * len(self.samples)
         self.steps: list[Step] = []
-        self.found: list[DirectEffect] = []
+        self.found: tuple[DirectEffect, ...] = ()
         self.likelihood: LikelihoodScore | None = None
         self.best: Connected | None = None
         # Whatever ends the search, there is a graph: all edges that may be, then the one predicted.
@@ -233,8 +244,9 @@ class StructuralSearch:
         if self.model.n_nodes == len(self.model.covariates):
             return
         check = self.clock.check_last_fit
-        nears = [StructuralFit.of(self.model, s, self.paths, None, self.n_threads, check) for s in self.samples]
-        nears = self._with_direct_effects(nears)
+        first = [StructuralFit.of(self.model, s, self.paths, None, self.n_threads, check) for s in self.samples]
+        direct = self._with_direct_effects(first)
+        nears, self.found = direct.nears, direct.found
         self.model = nears[0].model
         rate, state = self.path_penalty / self.n, self.model.state
         gains = SummedBic(nears, rate) if len(nears) > 1 else GroupBic(nears[0].latent_cov, self.model.sizes, 1.0, rate)
@@ -254,45 +266,42 @@ class StructuralSearch:
 
     # Direct effects ---------------------------------------------------------------------------------------
 
-    def _with_direct_effects(self, nears: list[StructuralFit]) -> list[StructuralFit]:
+    def _with_direct_effects(self, nears: Sequence[StructuralFit]) -> Direct:
         """Direct effects of covariates on items, one at a time, the largest score test first, while each pays."""
         n, q = len(self.model.measurement.observed), len(self.model.covariates)
+        cost = self.path_penalty + self.penalty * math.log(max(q * n, 1))
+        first = Direct(tuple(nears), -0.5 * sum(s.n * fit.discrepancy for s, fit in zip(self.samples, nears)))
         if not q or not self.model.n_groups:
-            return nears
-        cost = self.path_penalty + self.penalty * math.log(q * n)
-        while True:
-            self.clock.check()
-            model = nears[0].model
+            return first
+        counter = Counter()
+
+        def one_more(here: Direct) -> Proposal[Direct] | None:
+            model = here.nears[0].model
             candidates = [(c, j) for c in range(q) for j in range(n) if (c, j) not in model.direct]
-            parts = [near.problem.sample.n * near.direct_tests(self.paths, candidates) for near in nears]
+            parts = [near.problem.sample.n * near.direct_tests(self.paths, candidates) for near in here.nears]
             tests = np.sum(parts, axis=0)
             best = int(np.argmax(tests))
             if 0.5 * tests[best] <= cost:
-                return nears
-            larger = model.with_direct(*candidates[best])
-            others = [
-                StructuralFit.of(larger, s, self.paths, near, self.n_threads, self.clock.check)
-                for s, near in zip(self.samples, nears, strict=True)
-            ]
-            before, after = (
-                -0.5 * sum(s.n * fit.discrepancy for s, fit in zip(self.samples, fits, strict=True))
-                for fits in (nears, others)
-            )
-            gain = after - before
+                return None
             c, j = candidates[best]
-            names = model.covariates[c], model.measurement.observed[j]
-            reason = f"log-likelihood {gain:+.2f}, one effect of {q * n} at {cost:.2f}"
-            what, is_kept = f"{names[0]} → {names[1]}", bool(gain > cost)
-            self.steps.append(
-                Step("Direct effects", what, len(candidates), 0, 1, 0, before, after - cost, 0.0, is_kept, reason)
-            )
-            if not is_kept:
-                return nears
             same = np.flatnonzero(tests >= (1.0 - BUDGET.same_test) * tests[best]).tolist()
             equals = [candidates[k] for k in same if k != best and candidates[k][0] == c]
             instead = tuple(model.measurement.observed[k] for _, k in equals)
-            self.found.append(DirectEffect(*names, float(tests[best]), len(self.samples), instead))
-            nears = others
+            names = model.covariates[c], model.measurement.observed[j]
+            effect = DirectEffect(*names, float(tests[best]), len(self.samples), instead)
+            larger = model.with_direct(c, j)
+            fits = tuple(
+                StructuralFit.of(larger, s, self.paths, near, self.n_threads, self.clock.check)
+                for s, near in zip(self.samples, here.nears, strict=True)
+            )
+            counter.n_fitted += 1
+            gain = sum(0.5 * s.n * (a.discrepancy - b.discrepancy) for s, a, b in zip(self.samples, here.nears, fits))
+            reason = f"log-likelihood {gain:+.2f}, one effect of {q * n} at {cost:.2f}"
+            to = Direct(fits, here.value + gain - cost, (*here.found, effect))
+            return Proposal(f"{names[0]} → {names[1]}", to, reason, n_bounded=len(candidates) - 1)
+
+        log = Log(Recorder(self.steps, counter), "Direct effects")
+        return climb(first, [one_more], least_rise=0.0, check=self.clock.check, log=log, keeps_when_stopped=True)
 
     # Answers ----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,64 @@
+"""The end of every search: the class that was found, over the columns in their order, and where its last fit begins.
+
+A search works on variables in an order of its own (:mod:`unmeasured.search.canonical`). Its answer is over the columns
+as they were given, latents numbered by their first indicators, variables that belong to no latent standing alone. With
+many variables a fit takes long, so the last one begins where the search has come to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from unmeasured.arrays import Floats
+from unmeasured.graphs import CPDAG
+from unmeasured.search.budget import BUDGET
+from unmeasured.search.canonical import in_order_of
+from unmeasured.search.discovery import with_isolated
+from unmeasured.search.hierarchy.model import RaisedClass
+from unmeasured.search.paper.state import State
+from unmeasured.search.score import Fitted
+from unmeasured.sem.parameters import pattern_of
+from unmeasured.sem.savings import effects_along
+
+
+class InColumns(NamedTuple):
+    """A class over the columns of the data, and where each of its latents was in the search."""
+
+    cpdag: CPDAG
+    positions: tuple[int, ...]
+
+    def start(self, near: Fitted | None, raised: RaisedClass | None, cpdag: CPDAG) -> Floats | None:
+        """Where the fit of this class begins, perhaps with other names for its latents; None: from the data."""
+        if near is None or len(cpdag.observed) <= BUDGET.many_variables:
+            return None
+        near = near if raised is None else raised.near.flat
+        return start_near(cpdag, near, dict(zip(cpdag.latents, self.positions, strict=True)))
+
+
+def in_columns(state: State, raised: RaisedClass | None, names: Sequence[str]) -> InColumns:
+    """The class of a state, or the one with latents above its latents, over columns in this order."""
+    if raised is None:
+        ordered, positions = in_order_of(state, names)
+        return InColumns(with_isolated(ordered.cpdag, names), positions)
+    cpdag, positions = raised.cpdag(names)
+    return InColumns(with_isolated(cpdag, names), positions)
+
+
+def start_near(cpdag: CPDAG, near: Fitted, latents: Mapping[str, int]) -> Floats:
+    """Starting values for a class from the fit of its measurement model; ``latents``: their positions in that fit."""
+    pattern, m = pattern_of(cpdag), len(near.effects)
+    position = {**latents, **{name: m + j for j, name in enumerate(near.model.observed)}}
+    at = np.array([position[name] for name in pattern.names])
+    source, target = at[pattern.source], at[pattern.target]
+    causes, between = np.zeros((m, m), dtype=np.uint8), target < m
+    causes[source[between], target[between]] = 1
+    effects = np.empty_like(near.effects)
+    effects_along(near.effects, near.latent_cov, causes, effects)
+    x = np.empty(pattern.n_free)
+    x[pattern.slot] = effects[source, target]
+    is_free = pattern.slot2 >= 0
+    x[pattern.slot2[is_free]] = near.noise[at[pattern.first[is_free]] - m]
+    return x
