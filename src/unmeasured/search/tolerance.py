@@ -169,15 +169,12 @@ class Tolerant:
         return misfit - 1.0 / self.sample.n <= self.tolerance**2
 
     def is_simpler(self, found: Discovery, exact: Discovery) -> bool:
-        """Whether an answer has fewer latents, which come back more often than those of an exact one.
+        """Whether an answer fits closely with fewer latents, which come back more often than those of an exact one.
 
-        It has to fit closely, or its items have to depend on one another more. The latents of the exact one stay where
-        as many unrestricted factors put the items together as they do.
+        The latents of the exact one stay where as many unrestricted factors put the items together as they do.
         """
         n_latents = n_measured(exact.cpdag)
-        if n_measured(found.cpdag) >= n_latents:
-            return False
-        if found.fit.rmsea > self.tolerance and not self.is_denser(found, exact):
+        if found.fit.rmsea > self.tolerance or n_measured(found.cpdag) >= n_latents:
             return False
         data = canonical(self.sample)
         (other,) = partitions(data.corr, self.n_effective, self.clock.check, numbers=[n_latents])
@@ -586,10 +583,10 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Exact) -> Discovery:
 
     Of two answers the tolerant one is taken where
 
-    - the exact model is rejected, and the tolerant one describes the data reasonably, has the better marginal
-      likelihood, or has latents whose items depend on one another more;
-    - the exact model is doubtful, and has latents that do not come back, while fewer do that fit closely or whose items
-      depend on one another more.
+    - the exact model is rejected, and the tolerant one describes the data reasonably or has the better marginal
+      likelihood; or it describes them reasonably with residual pairs, and the items of its latents depend on one
+      another more;
+    - the exact model is doubtful, and has latents that do not come back while fewer fit closely.
 
     With many variables an exact search that would give way is not made to its end.
     """
@@ -634,7 +631,11 @@ def _of_both(tolerant: Tolerant, first: Discovery, second: Discovery | None = No
         return second if tolerant.is_simpler(second, first) else tolerant.read(first)
     if second.fit.rmsea <= BUDGET.poor_rmsea or _marginal(second.fit) < _marginal(first.fit):
         return second
-    return second if tolerant.is_denser(second, first) else tolerant.read(first)
+    if tolerant.is_denser(second, first):
+        paired = tolerant.with_pairs(second)
+        if paired.fit.rmsea <= BUDGET.poor_rmsea:
+            return paired
+    return tolerant.read(first)
 
 
 def p_of_fit(fit: Fit) -> float:
