@@ -43,6 +43,14 @@ class Best:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """Measurement models, the best first, which a search goes on from, and the steps to them."""
+
+    models: Sequence[Fitted]
+    steps: Steps
+
+
+@dataclass(frozen=True)
 class BicSearch:
     """A sample and what leads the search for its best class, at any penalty of a dimension."""
 
@@ -51,12 +59,23 @@ class BicSearch:
     clock: Clock
     n_threads: int | None = None
     n_runners: int = 0  # classes beside the best that are asked for
+    measured: Measured | None = None  # what was found before, at the same penalty
+
+    def measure(self, penalty: float, steps: Steps) -> Measured:
+        """The first stage alone: who measures whom."""
+        score = BicScore(
+            self.sample, penalty=penalty, n_threads=self.n_threads, check=self.clock.check_measuring
+        )  # fmt: skip
+        return Measured(measurement_models(score, self.guidance, steps, self.clock), steps)
 
     def best(self, penalty: float, steps: Steps) -> Best | None:
         """The class with the best extended BIC that was found; None where no latents are better."""
         sample, guidance, clock = self.sample, self.guidance, self.clock
         score = BicScore(sample, penalty=penalty, n_threads=self.n_threads, check=clock.check_measuring)
-        measured = measurement_models(score, guidance, steps, clock)
+        if self.measured is not None:
+            measured = self.measured.models
+        else:
+            measured = measurement_models(score, guidance, steps, clock)
         tests = [LatentTest(found, score, paths_of(found.model, guidance.rules), clock.check) for found in measured]
         # What the latent graph will save was only predicted so far; the closest few models are put to the test, from
         # the graph predicted. The way back from all edges is longer and rarely ends higher: only the leaders take it.

@@ -44,7 +44,7 @@ from unmeasured.graphs import CPDAG
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.knowledge.rules import Rules
 from unmeasured.knowledge.satisfy import rules_of
-from unmeasured.search.bic import Best, BicSearch, Visited, best_from_above
+from unmeasured.search.bic import Best, BicSearch, Measured, Visited, best_from_above
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical
 from unmeasured.search.clock import Clock
@@ -92,7 +92,7 @@ def discover(sample: Sample, options: Options, clock: Clock | None = None) -> Di
 
 def discover_items(sample: Sample, options: Options, clock: Clock) -> Discovery:
     """The class behind indicators: exact where a factor model holds, or within the misfit that is tolerated."""
-    exactly = partial(discover_exactly, options=options, clock=clock)
+    exactly = Exactly(options, clock)
     if options.is_exact_for(sample):
         return exactly(sample)
     tolerance = BUDGET.close_rmsea if options.tolerance is None else options.tolerance
@@ -105,13 +105,31 @@ def discover_items(sample: Sample, options: Options, clock: Clock) -> Discovery:
     return discover_within(within, options.tolerance is None, exactly)
 
 
-def discover_exactly(sample: Sample, options: Options, clock: Clock) -> Discovery:
+@dataclass(frozen=True)
+class Exactly:
+    """The search by the exact criterion, whole or its first stage."""
+
+    options: Options
+    clock: Clock
+
+    def __call__(self, sample: Sample, measured: Measured | None = None) -> Discovery:
+        """The class behind a sample, from measurement models that were found before or from the beginning."""
+        return discover_exactly(sample, self.options, self.clock, measured)
+
+    def measure(self, sample: Sample) -> Measured:
+        """Who measures whom, without knowledge."""
+        search = _bic_search(canonical(sample), self.options, None, self.clock)
+        with self.clock.listening():
+            return search.measure(self.options.penalty, Steps(self.options.verbose, self.clock))
+
+
+def discover_exactly(sample: Sample, options: Options, clock: Clock, measured: Measured | None = None) -> Discovery:
     """The class by the exact criterion, in agreement with what is known, and what that costs.
 
     The search without knowledge is made too where that is cheap, or asked for; where it comes to a better answer that
     agrees, that is the answer.
     """
-    found = by_criterion(sample, options, clock)
+    found = by_criterion(sample, options, clock, measured)
     known = options.knowledge
     if not known:
         return found
@@ -147,14 +165,14 @@ class Structure:
     unplaced: tuple[str, ...] = ()  # variables that the paper's rule could not place
 
 
-def by_criterion(sample: Sample, options: Options, clock: Clock) -> Discovery:
+def by_criterion(sample: Sample, options: Options, clock: Clock, measured: Measured | None = None) -> Discovery:
     """The class that BIC or the paper's rule leads to, fitted; it agrees with what is known."""
     initial_state(sample.names)  # refuses what no factor model can describe
     data, known = canonical(sample), options.knowledge
     rules = rules_of(known, data.names, options.max_group_size) if known else None  # refuses contradictions
     _refuse_levels_that_are_not_looked_for(options)
-    steps = Steps(options.verbose, clock)
-    by_rule = _by_paper if options.is_paper_for(sample) else _by_bic
+    steps = Steps(options.verbose, clock) if measured is None else measured.steps
+    by_rule = _by_paper if options.is_paper_for(sample) else partial(_by_bic, measured=measured)
     with clock.listening():
         found = by_rule(data, options, rules, steps, clock)
         steps.close()
@@ -178,11 +196,17 @@ def by_criterion(sample: Sample, options: Options, clock: Clock) -> Discovery:
     return answer if is_final else questioned(answer, sample, data, options.penalty)
 
 
-def _by_bic(data: Sample, options: Options, rules: Rules | None, steps: Steps, clock: Clock) -> Structure | None:
-    """By extended BIC: measurement model, edges between latents, common causes of latents; None: nothing latent."""
+def _bic_search(data: Sample, options: Options, rules: Rules | None, clock: Clock) -> BicSearch:
     starts = [model_of_class(graph, data.names) for graph in options.starts if graph.groups]
     guidance = Guidance(options.largest_group(data), options.moves, starts, rules)
-    search = BicSearch(data, guidance, clock, options.n_threads, options.n_runners)
+    return BicSearch(data, guidance, clock, options.n_threads, options.n_runners)
+
+
+def _by_bic(
+    data: Sample, options: Options, rules: Rules | None, steps: Steps, clock: Clock, measured: Measured | None = None
+) -> Structure | None:
+    """By extended BIC: measurement model, edges between latents, common causes of latents; None: nothing latent."""
+    search = replace(_bic_search(data, options, rules, clock), measured=measured)
     best = best_from_above(search, options.penalty, steps)
     if best is None:
         return None

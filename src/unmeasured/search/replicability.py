@@ -9,8 +9,8 @@ each partition is compared with those of replicates of the data::
 
     agreement   (adjusted Rand index)
       1 |            x
-        |      x          x                    the highest: the level to lead with (ties: the densest sets)
-     .5 |   x     x          x   x  x          local peaks: other levels, facets below and broader traits above
+        |      x          x                    local peaks are the levels; below the one that leads
+     .5 |   x     x          x   x  x          there are facets, above it broader traits
         +--------------------------- m
 
 The replicates carry two kinds of error: that of sampling, and that of the model. If the population lies off the model
@@ -125,18 +125,19 @@ def levels_of(found: list[Partition]) -> list[Partition]:
 
 
 def leading(levels: list[Partition], R: Floats, n_effective: float) -> Partition | None:
-    """The level to lead with: the one that comes back best.
+    """The level to lead with: one that comes back, and whose items depend on one another most.
 
-    Among levels whose agreement does not differ by two standard errors it is the one with the highest modularity
-    (Newman 2006) on the network of absolute partial correlations: items of a set depend on one another most, given all
-    others. The correlations are shrunk as N_eff asks.
+    The modularity (Newman 2006) of a level on the network of absolute partial correlations, the correlations shrunk as
+    N_eff asks, times the square of its agreement. By agreement alone two broad halves of the items would lead nearly
+    everywhere, since they are hard to mistake; by modularity alone sets that another sample does not have.
     """
-    best = max(levels, key=lambda level: level.agreement, default=None)
-    if best is None:
-        return None
-    near = [level for level in levels if best.agreement - level.agreement <= 2.0 * math.hypot(best.error, level.error)]
     network = _network(R, n_effective)
-    return max(near, key=lambda level: modularity(network, level.labels))
+    return max(levels, key=lambda level: level.agreement**2 * modularity(network, level.labels), default=None)
+
+
+def dependence_within(R: Floats, n_effective: float, labels: Ints) -> float:
+    """How much the items of each set of a partition depend on one another: its modularity on that network."""
+    return modularity(_network(R, n_effective), labels)
 
 
 def modularity(network: Floats, labels: Ints) -> float:

@@ -25,6 +25,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from scipy.special import chdtri, digamma
@@ -36,6 +37,7 @@ from unmeasured.errors import Stopped, UnmeasuredError
 from unmeasured.graphs import CPDAG, LatentGroups
 from unmeasured.levels import Level, model_levels, named_level, strongest_level
 from unmeasured.remarks import distrust
+from unmeasured.search.bic import Measured
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical
 from unmeasured.search.clock import Clock
@@ -50,7 +52,7 @@ from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
 from unmeasured.search.reading import with_reading
 from unmeasured.search.refine import Guidance
-from unmeasured.search.replicability import Partition, effective_n, leading, levels_of, partitions
+from unmeasured.search.replicability import Partition, dependence_within, effective_n, leading, levels_of, partitions
 from unmeasured.search.score import BicScore, Fitted, priors
 from unmeasured.search.trace import Steps, Trace
 from unmeasured.sem.exploratory import degrees_of_freedom, dense_factors, ml_discrepancy, strongest
@@ -136,14 +138,15 @@ class Tolerant:
         return effective_n(self.sample.n, self.tolerance)
 
     def discover(self, check: Check) -> Discovery | None:
-        """The level that comes back best, refined; None where none comes back. ``check`` ends the partitions."""
+        """The level that leads, refined; None where none comes back. ``check`` ends the partitions."""
         data = canonical(self.sample)
         steps = Steps(self.verbose, self.clock)
         with self.clock.listening():
             steps.say("Partitions of the items that come back in replicates")
             found = partitions(data.corr, self.n_effective, check)
             levels = levels_of(found)
-            lead = self._one_latent(data) or leading(levels, data.corr, self.n_effective)
+            lead = leading(levels, data.corr, self.n_effective)
+            lead = self._one_latent(data, lead) or lead
             if lead is None:
                 steps.close()
                 return None
@@ -180,6 +183,16 @@ class Tolerant:
         lead = found.levels[found.headline]
         return lead.agreement - other.agreement > 2.0 * math.hypot(lead.error, other.error)
 
+    def is_denser(self, found: Discovery, exact: Discovery) -> bool:
+        """Whether the items of each latent depend on one another more in an answer than in an exact one."""
+        headlines = found.levels[found.headline], strongest_level(exact.cpdag, exact.fit)
+        if any(level.items != self.sample.names for level in headlines):
+            return False
+        own, other = (
+            dependence_within(self.sample.corr, self.n_effective, np.array(level.labels)) for level in headlines
+        )
+        return own > other
+
     def with_fewer_latents(self, exact: Discovery) -> Discovery | None:
         """Fewer latents and residual pairs, where the exact criterion prefers them to an exact answer; else None.
 
@@ -188,24 +201,18 @@ class Tolerant:
         Marchenko and Pastur); pairs pay the extended penalty.
         """
         own = LatentGroups(exact.cpdag, exact.cpdag.groups)
-        measured = [group for group in own if not exact.cpdag.levels[group[0]]]
-        if not self.residual_pairs or not any(len(own.pure_children(group)) <= 2 * len(group) for group in measured):
-            return None
+        n_pure = [(len(own.pure_children(group)), len(group)) for group in own if not exact.cpdag.levels[group[0]]]
         data = canonical(self.sample)
-        p = len(data.names)
-        edge = (1.0 + math.sqrt(p / data.n)) ** 2
-        m = int((np.linalg.eigvalsh(data.corr) > edge).sum())
-        if not 1 <= m < n_measured(exact.cpdag) or degrees_of_freedom(p, m) <= 0:
-            return None
-        lead = Partition(m, strongest(dense_factors(data.corr, m)[0]), math.nan, math.nan)
-        if not lead.is_measurable:
+        lead = self._fewer(data, n_pure)
+        if lead is None:
             return None
         exactly = replace(self, tolerance=0.0, verbose=False)
         goal = exactly._criterion(exact.fit)
-        if p > BUDGET.most_at_once and not self._pairs_may_do(data, lead, goal, exact.fit):
+        above_saturated = exact.fit.chi2 + self.penalty * math.log(data.n) * int(exact.fit.dimension)
+        if len(data.names) > BUDGET.most_at_once and not self._pairs_may_do(data, lead, above_saturated):
             return None
         with self.clock.ending_a_stage():
-            model = FactorModel(data.names, (1,) * m, tuple(1 << int(k) for k in lead.labels))
+            model = _pure_model(data, lead)
             (fit,) = fit_many([model.state.cpdag], self.sample, n_threads=self.n_threads, check=self.clock.check)
             if exactly._criterion(exactly._with_pairs(fit)) < goal:
                 steps = Steps(False, self.clock)
@@ -216,19 +223,56 @@ class Tolerant:
                     return replace(found, levels=(), headline=0)
         return None
 
-    def _pairs_may_do(self, data: Sample, lead: Partition, goal: float, exact: Fit) -> bool:
-        """Whether a partition could reach the criterion of an exact answer if all pairs that pay were added to it.
+    def _fewer(self, data: Sample, n_pure: Sequence[tuple[int, int]]) -> Partition | None:
+        """The items by as many factors as eigenvalues are beyond chance, where these are fewer than the latents found.
+
+        ``n_pure``: of every group of those latents, how many variables are its alone, and its size. None also where no
+        group has as few of them as it needs.
+        """
+        p = len(data.names)
+        edge = (1.0 + math.sqrt(p / data.n)) ** 2
+        m = int((np.linalg.eigvalsh(data.corr) > edge).sum())
+        if not self.residual_pairs or not any(pure <= 2 * size for pure, size in n_pure):
+            return None
+        if not 1 <= m < sum(size for _, size in n_pure) or degrees_of_freedom(p, m) <= 0:
+            return None
+        lead = Partition(m, strongest(dense_factors(data.corr, m)[0]), math.nan, math.nan)
+        return lead if lead.is_measurable else None
+
+    def _pairs_may_do(self, data: Sample, lead: Partition, goal: float) -> bool:
+        """Whether a partition could reach a criterion, above that of the saturated model, with all pairs that pay.
 
         By EM and score tests of single pairs: with hundreds of items a fit of the kernels takes minutes.
         """
         score = BicScore(data, penalty=self.penalty, check=self.clock.check)
-        model = FactorModel(data.names, (1,) * lead.n_factors, tuple(1 << int(k) for k in lead.labels))
-        found = Pieces(score, Guidance(1), [], self.clock).fitted(model)
+        found = Pieces(score, Guidance(1), [], self.clock).fitted(_pure_model(data, lead))
         per_pair = data.n * _modification_of_pairs(data.corr, found)
         gain = np.maximum(per_pair - cost_of_a_pair(len(data.names), data.n, self.penalty), 0.0)
-        saturated = exact.bic - exact.chi2 - math.log(data.n) * int(exact.dimension)
-        reached = self.penalty * math.log(data.n) * model.n_parameters - 2.0 * found.value_of_fit
-        return bool(saturated + reached - np.triu(gain, 1).sum() < goal)
+        reached = self.penalty * math.log(data.n) * found.model.n_parameters - 2.0 * found.value_of_fit
+        return bool(reached - np.triu(gain, 1).sum() < goal)
+
+    def will_be_rejected(self, models: Sequence[Fitted]) -> bool:
+        """Whether an exact answer with the best of these measurement models, of many variables, is rejected for sure.
+
+        All latents are connected in it. Whatever becomes of the paths, the answer fits no better, and has no more
+        degrees of freedom than without any. Fewer latents with residual pairs are another matter: where they may do,
+        nothing is sure.
+        """
+        if not models or self.clock.stopped:
+            return False
+        data, near = canonical(self.sample), models[0]
+        p, model = len(data.names), near.model
+        implied = near.implied
+        discrepancy = (
+            np.linalg.slogdet(implied)[1] - data.log_det_corr + np.trace(np.linalg.solve(implied, data.corr)) - p
+        )
+        chi2 = data.n * float(discrepancy)
+        df = p * (p + 1) // 2 - model.n_parameters
+        if p_value(mean_factor(p, data.n) * chi2, df + model.state.n_paths) >= BUDGET.rejected:
+            return False
+        lead = self._fewer(data, [(len(model.pure(g)), size) for g, size in enumerate(model.sizes)])
+        goal = chi2 + self.penalty * math.log(data.n) * model.n_parameters
+        return lead is None or not self._pairs_may_do(data, lead, goal)
 
     def _criterion(self, fit: Fit) -> float:
         """BIC, and what residual pairs cost more for being picked among so many."""
@@ -275,7 +319,8 @@ class Tolerant:
         if not isinstance(fit.graph, CPDAG) or not fit.graph.pairs:
             return found
         remarks = tuple(remark for remark in found.remarks if remark not in remarks_on_fit(found.fit))
-        poor = remarks_on_fit(fit) if len(remarks) < len(found.remarks) else []
+        is_told = len(remarks) < len(found.remarks) and (not found.tolerance or fit.rmsea > BUDGET.bad_rmsea)
+        poor = remarks_on_fit(fit) if is_told else []
         return replace(found, cpdag=fit.graph, fit=fit, remarks=(*remarks, pairs_in_words(fit), *poor))
 
     def searched(self, search: Callable[[Sample], Discovery]) -> Discovery:
@@ -294,23 +339,33 @@ class Tolerant:
         n = self.n_effective if is_off else self.sample.n
         return with_reading(exact, self.sample, n, self.clock, always=is_off)
 
-    def _one_latent(self, data: Sample) -> Partition | None:
-        """One latent behind everything, where that fits within the tolerance."""
+    def _one_latent(self, data: Sample, lead: Partition | None) -> Partition | None:
+        """One latent behind everything, where that fits within the tolerance and the level that leads does not pay.
+
+        RMSEA does not tell by itself: most pairs of hundreds of items are of different latents, and one latent
+        describes these closely. More latents pay as everything else does, by extended BIC at N_eff.
+        """
         p = len(data.names)
         df = degrees_of_freedom(p, 1)
         if df <= 0:
             return None
+        one = Partition(1, np.zeros(p, dtype=np.int64), 1.0, 0.0)
         try:
             excess = ml_discrepancy(data.corr, 1, self.clock.check_measuring) / df - 1.0 / data.n
+            if excess > self.tolerance**2:
+                return None
+            score = BicScore(replace(data, n=self.n_effective), penalty=self.penalty, check=self.clock.check_measuring)
+            pieces = Pieces(score, Guidance(1), [], self.clock)
+            both = [pieces.fitted(_pure_model(data, level)).value for level in (one, lead) if level is not None]
         except Stopped:
             return None
-        return Partition(1, np.zeros(p, dtype=np.int64), 1.0, 0.0) if excess <= self.tolerance**2 else None
+        return one if both[0] == max(both) else None
 
     def refined(self, data: Sample, lead: Partition, steps: Steps) -> tuple[State, Fitted, RaisedClass | None]:
         """The model whose latents are the sets of a partition: second latents for items, paths, latents above."""
         clock, sample = self.clock, replace(data, n=self.n_effective)
         score: BicScore = BicScore(sample, penalty=self.penalty, n_threads=self.n_threads, check=clock.check_measuring)
-        model = FactorModel(sample.names, (1,) * lead.n_factors, tuple(1 << int(k) for k in lead.labels))
+        model = _pure_model(sample, lead)
         pieces = Pieces(score, Guidance(1), steps, clock)
         with clock.ending_a_stage():
             steps.say("Second latents for items")
@@ -410,8 +465,9 @@ def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
     if lead.n_latents == 1:
         return "One latent describes all items within that tolerance."
     words = (
-        f"Why {lead.n_latents} latents: their items come back most often in replicates of the data (mean adjusted Rand "
-        f"index {lead.agreement:.2f}; 1 is always, 0 is chance)."
+        f"Why {lead.n_latents} latents: of the partitions that come back in replicates of the data, this is the one "
+        "whose items depend on one another most (it comes back with a mean adjusted Rand index of "
+        f"{lead.agreement:.2f}; 1 is always, 0 is chance)."
     )
     if lead.agreement < BUDGET.stable_agreement:
         words += " Which items belong together is not stable."
@@ -491,6 +547,11 @@ def _modification(S: Floats, found: Placed) -> Floats:
     return out
 
 
+def _pure_model(sample: Sample, lead: Partition) -> FactorModel:
+    """A latent for every set of a partition."""
+    return FactorModel(sample.names, (1,) * lead.n_factors, tuple(1 << int(k) for k in lead.labels))
+
+
 def _modification_of_pairs(S: Floats, found: Placed) -> Floats:
     """(n, n) by how much a covariance of two residuals lowers ``log det Sigma + tr(Sigma^-1 S)``, all else as it is."""
     P = np.linalg.inv(found.factors.implied)
@@ -500,29 +561,51 @@ def _modification_of_pairs(S: Floats, found: Placed) -> Floats:
     return np.asarray(out)
 
 
-def discover_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Discovery]) -> Discovery:
+class Exact(Protocol):
+    """The search by the exact criterion, whole or its first stage."""
+
+    def __call__(self, sample: Sample, measured: Measured | None = None) -> Discovery:
+        """The answer to a sample, from measurement models that were found before or from the beginning."""
+
+    def measure(self, sample: Sample) -> Measured:
+        """The measurement models."""
+
+
+def discover_within(tolerant: Tolerant, is_auto: bool, exact: Exact) -> Discovery:
     """The exact answer where a factor model holds, else what comes back within the tolerance, with residual pairs."""
     return tolerant.with_pairs(_best_within(tolerant, is_auto, exact))
 
 
-def _best_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Discovery]) -> Discovery:
+def _best_within(tolerant: Tolerant, is_auto: bool, exact: Exact) -> Discovery:
     """The exact answer or the tolerant one.
 
     Of two answers the tolerant one is taken where
 
     - the exact model is rejected, and the tolerant one describes the data reasonably or has the better marginal
-      likelihood;
+      likelihood; or it describes them reasonably with residual pairs, and the items of its latents depend on one
+      another more;
     - the exact model is doubtful, and has latents that do not come back while fewer fit closely.
+
+    With many variables an exact search that would give way is not made to its end.
     """
     clock = tolerant.clock
     if is_auto and not no_model_holds(tolerant.sample, clock.check_test):
-        found = first = exact(tolerant.sample)
+        measured = second = None
+        if len(tolerant.sample.names) > BUDGET.most_at_once:
+            measured = exact.measure(tolerant.sample)
+            with suppress(Stopped):
+                if tolerant.will_be_rejected(measured.models):
+                    second = tolerant.discover(clock.check_measuring)
+            if second is not None and second.fit.rmsea <= BUDGET.poor_rmsea:
+                measured.steps.close()
+                return second
+        found = first = exact(tolerant.sample, measured)
         if not first.cpdag.groups or first.stopped:
             return first
         if (fewer := tolerant.with_fewer_latents(first)) is not None:
             found = first = fewer
         with suppress(Stopped):
-            found = _of_both(tolerant, first)
+            found = _of_both(tolerant, first, second)
         if not clock.stopped or found.stopped:
             return found
         # Whether the other answer is the better one is not known.
@@ -532,20 +615,24 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Di
     return tolerant.discover(clock.check_comparing) or tolerant.searched(exact)
 
 
-def _of_both(tolerant: Tolerant, first: Discovery) -> Discovery:
-    """An exact answer, or the tolerant one where that is to be taken."""
+def _of_both(tolerant: Tolerant, first: Discovery, second: Discovery | None = None) -> Discovery:
+    """An exact answer, or the tolerant one, which may be known already, where that is to be taken."""
     if len(tolerant.sample.names) > BUDGET.most_partitioned and first.fit.rmsea <= BUDGET.strict_rmsea:
         return replace(first, remarks=(*first.remarks, _NOT_PARTITIONED))
     p = p_of_fit(first.fit)
     if p >= BUDGET.doubtful or not (p < BUDGET.rejected or tolerant.fewer_would_do(n_measured(first.cpdag))):
         return tolerant.read(first)
-    second = tolerant.discover(tolerant.clock.check_measuring)
+    second = tolerant.discover(tolerant.clock.check_measuring) if second is None else second
     if second is None:
         return tolerant.read(first)
     if p >= BUDGET.rejected:
         return second if tolerant.is_simpler(second, first) else tolerant.read(first)
     if second.fit.rmsea <= BUDGET.poor_rmsea or _marginal(second.fit) < _marginal(first.fit):
         return second
+    if tolerant.is_denser(second, first):
+        paired = tolerant.with_pairs(second)
+        if paired.fit.rmsea <= BUDGET.poor_rmsea:
+            return paired
     return tolerant.read(first)
 
 
