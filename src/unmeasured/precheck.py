@@ -91,7 +91,7 @@ def check(
     >>> report.ok, round(report.kmo, 2), report.is_warranted
     (True, 0.75, True)
     >>> print(report)
-    9 variables, 301 samples: nothing speaks against a search.
+    9 variables, 301 samples: the data are suitable for a search.
       ok    samples       301 samples, 33 per variable. Correlations smaller than 0.14 cannot be
                           distinguished from zero.
       ok    indicators    9 variables can measure up to 4 latents (each needs two of its own, and four
@@ -363,7 +363,7 @@ class Check:
         """All of it as text: one sentence per question, then what was done to the data."""
         n, sample = len(self.sample.names), self.sample
         is_ok = not self._problems and all(finding.ok for finding in self.findings)
-        verdict = "nothing speaks against a search" if is_ok else "read what is marked with ! first"
+        verdict = "the data are suitable for a search" if is_ok else "see the lines marked with !"
         size = "a population" if math.isinf(sample.n) else f"{sample.n:g} samples"
         size = size if sample.rows is None else f"{len(sample.rows)} rows"
         lines = []
@@ -371,10 +371,10 @@ class Check:
             lines += _wrapped(f"  {'!!':<4}  {'fault':<12}  ", fault)
         if lines:
             lines = [
-                "A search would refuse these data:",
+                "A search would refuse these data for the following reasons:",
                 *lines,
                 "",
-                "Without the columns named, which a search would leave out only if told to:",
+                "Results without these columns (a search does not leave them out automatically):",
             ]
         lines.append(f"{n} variables, {size}: {verdict}.")
         for finding in self.findings:

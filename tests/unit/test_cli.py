@@ -277,7 +277,7 @@ def test_compare_sets_models_side_by_side(folder):
 
 
 def test_check_answers_by_its_code(folder, tmp_path):
-    assert "nothing speaks against a search" in run("check", "matrix.csv", "--n", 301, cwd=folder).stdout
+    assert "the data are suitable for a search" in run("check", "matrix.csv", "--n", 301, cwd=folder).stdout
     few = pd.read_csv(folder / "rows.csv").drop(columns="name").head(30)
     few.to_csv(tmp_path / "few.csv", index=False)
     done = run("check", "few.csv", "--json", cwd=tmp_path, ok=False)

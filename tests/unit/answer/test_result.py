@@ -211,8 +211,7 @@ def test_loadings_beyond_one_are_explained() -> None:
     )
     rows["z"] += 0.5 * rng.normal(size=800)
     assert (
-        "- Standardised loadings beyond 1 ('z'): do not publish"
-        in um.Result(dag.cpdag(), um.fit(dag, rows)).summary()
+        "- Standardised loadings beyond 1 ('z'): do not publish" in um.Result(dag.cpdag(), um.fit(dag, rows)).summary()
     )
     assert "beyond 1" not in answer(latent_chain).summary()
 
