@@ -129,7 +129,7 @@ def test_discover_can_be_quiet(folder):
 def test_discover_without_out_says_that_nothing_was_written(folder):
     done = run("discover", "matrix.csv", "--n", 301, "-c", "x[1-6]", "--penalty", 1.5, "--seed", 3, cwd=folder)
     assert "LGES(penalty=1.5, random_state=3)" in done.stdout
-    assert "--out FOLDER makes a report" in done.stdout
+    assert "--out FOLDER writes a report" in done.stdout
 
 
 def test_ordinal_items_with_holes(folder):
