@@ -90,7 +90,7 @@ def split_rows(
 
 @dataclass(frozen=True, eq=False)
 class Confirmation:
-    """A graph that was found in some rows, with estimates of others.
+    """A graph that was found in some rows, with estimates from other rows.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ def confirm(
     n_samples: float | None = None,
     time_limit: float | None = None,
 ) -> Confirmation:
-    """Estimate a graph that was found in some rows in new ones, where standard errors and p-values are right.
+    """Estimate a graph in new rows, in which it was not found, so that standard errors and p-values are correct.
 
     Parameters
     ----------

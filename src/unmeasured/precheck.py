@@ -70,7 +70,7 @@ def check(
     covariates: Sequence[str] = (),
     outcomes: Sequence[str] = (),
 ) -> Check:
-    """Look at data before a search: enough samples and indicators, Gaussian, a latent model warranted, collinear?
+    """Check data before a search: samples, indicators, normality, collinearity, whether a latent model is warranted.
 
     Parameters are those of :func:`unmeasured.as_sample`, but for ``cor``, which is "auto": items of a few values are
     taken as ordinal. Covariates and outcomes are no indicators, and only these are looked at.
@@ -137,7 +137,7 @@ def _without(table: Any, columns: Sequence[str], *, is_matrix: bool) -> pd.DataF
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Check:
-    """What was seen before the search. ``str`` gives the text, the attributes the numbers.
+    """The result of a check of data. ``str`` gives the text, the attributes contain the numbers.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing speaks against a search: no fault, no finding and no problem with the data."""
+        """Whether the data are suitable for a search: no fault, no finding and no problem with the data."""
         return not self.faults and not self._problems and all(finding.ok for finding in self.findings)
 
     @property
@@ -188,13 +188,13 @@ class Check:
 
     @property
     def least_correlation(self) -> float:
-        """The smallest correlation that BIC tells from none: ``sqrt(1 - N^(-1/N))``."""
+        """The smallest correlation that BIC distinguishes from zero: ``sqrt(1 - N^(-1/N))``."""
         n = self.sample.n
         return 0.0 if math.isinf(n) else math.sqrt(1.0 - n ** (-1.0 / n))
 
     @property
     def most_latents(self) -> int:
-        """How many latents so many variables can measure: each needs two of its own."""
+        """The largest number of latents that the variables can measure: each latent needs two of its own."""
         n = len(self.sample.names)
         return n // 2 if n >= 4 else 0
 
@@ -299,7 +299,7 @@ class Check:
 
     @property
     def is_warranted(self) -> bool:
-        """Whether a latent model has something to say, against independence and against the saturated model."""
+        """Whether a latent model is preferred both to independence and to the saturated model."""
         return self.kmo >= _LEAST_KMO and bool(self.explained or self.nearly_explained)
 
     # Gaussian ---------------------------------------------------------------------------------------------
