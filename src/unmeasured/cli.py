@@ -513,7 +513,7 @@ def _where(page: Path | None) -> str:
         return "No files were written; --out FOLDER writes a report."
     if not page.name.endswith(".html"):
         return f"Written: {page} and tables. There was no time for pictures and the page: unmeasured report {page}"
-    return f"Report: {page} (open it in a browser); model, tables and pictures are beside it."
+    return f"Report: {page} (open it in a browser); model, tables and pictures are in the same folder."
 
 
 def _all_remarks(page: Path | None) -> str:
