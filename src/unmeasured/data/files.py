@@ -175,8 +175,8 @@ def read_matrix(
     columns, at the left, or both; otherwise give them by ``names=``. Row numbers (``1.``), marks of significance
     (``.45**``), dashes or reliabilities in brackets on the diagonal, confidence intervals in square brackets,
     typographic minus signs, Markdown tables and the output of SPSS and R are understood. A row called SD, or a column
-    SD or M (SD) beside the columns numbered 1, 2, ..., turns correlations into covariances. Means, ranges, reliabilities
-    (a column ``α``, or the diagonal if a note says so), a title, ``N =`` and notes are ignored.
+    SD or M (SD) beside the columns numbered 1, 2, ..., turns correlations into covariances. Means, ranges,
+    reliabilities (a column ``α``, or the diagonal if a note says so), a title, ``N =`` and notes are ignored.
 
     Parameters
     ----------
