@@ -555,10 +555,10 @@ def _shared_files(shared: um.Invariance) -> dict[str, str | bytes]:
 
 def _where(page: Path | None) -> str:
     if page is None:
-        return "Nothing was written; --out FOLDER makes a report."
+        return "No files were written; --out FOLDER writes a report."
     if not page.name.endswith(".html"):
-        return f"Written: {page} and tables, without pictures and the page; for these: unmeasured report {page}"
-    return f"Report: {page} (open it in a browser); model, tables and pictures are beside it."
+        return f"Written: {page} and tables, without pictures and the page; to add these: unmeasured report {page}"
+    return f"Report: {page} (open it in a browser); model, tables and pictures are in the same folder."
 
 
 def _all_remarks(page: Path | None) -> str:
@@ -1205,6 +1205,10 @@ _IN_OPTIONS = tuple(
         (r"header=True \(--header\)", "--header"),
         (r"\bcor='([\w-]+)'", r"--cor \1"),
         (r"\bmissing='([\w-]+)'", r"--missing \1"),
+        (r"^(cor|missing|penalty|tolerance|estimator|method|threshold|level|equal|groups) (?=must\b|is\b)", r"--\1 "),
+        (r"^equal= has ", "--equal has "),
+        (r"^penalties (?=must\b|are\b)", "--penalties "),
+        (r"^n_replicates (?=must\b|is\b)", "--replicates "),
         (r"\bn_samples must\b", "--n must"),
         (r"\bn_samples is\b", "--n is"),
         (r"pass it as cov= with n_samples=", "give --n"),

@@ -157,7 +157,7 @@ def diagnose(
         return
     for heading, shown in (
         ("What would improve the fit (modification indices)", missed),
-        ("Standardised residuals, beyond 2 by chance in one of twenty", residuals),
+        ("Standardised residuals (5% are beyond 2 by chance)", residuals),
         ("Reliability", table),
     ):
         typer.echo(

@@ -73,7 +73,9 @@ def invariance(
         typer.echo(_as_json(found, tables))
     elif not quiet:
         typer.echo(found.summary())
-        typer.echo(f"\nTables: {out}" if out is not None else "\nNothing was written; --out FOLDER writes the tables.")
+        typer.echo(
+            f"\nTables: {out}" if out is not None else "\nNo files were written; --out FOLDER writes the tables."
+        )
     if not all(fit.converged and fit.admissible for fit in found.fits.values()):
         raise typer.Exit(1)
 

@@ -181,7 +181,9 @@ def path(
     found = um.penalty_path(sample, asked, max_group_size=max_group_size, verbose=sys.stderr.isatty())
     typer.echo(str(found))
     if out is None:
-        typer.echo("\nNothing was written; --out FOLDER keeps the model of every step, to be reported and exported.")
+        typer.echo(
+            "\nNo files were written; --out FOLDER writes the model of every step, which can be reported and exported."
+        )
         return
     about = About(
         data=file.name, command=cli._command(), na=made.na, reversed_items=dict(made.reversed_items)

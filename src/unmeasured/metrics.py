@@ -1,4 +1,4 @@
-"""How far an estimated graph is from the truth, once latents are matched across the two.
+"""Comparison of an estimated graph with the true one, with latents matched.
 
 Latents have no names that data could know, so they are matched by what they do: by the permutation under
 which the two skeletons share the most edges. The side with fewer latents is first padded with isolated ones,

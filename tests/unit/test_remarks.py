@@ -48,7 +48,7 @@ def test_every_serious_remark_is_on_the_screen_and_the_rest_is_counted(result):
     problems = [data_problem(f"Problem {i}.") for i in range(2)]
     told = replace(result, remarks=(*notes, *problems, *serious))
     text = screen(told, elsewhere="the report")
-    lines = [line.strip() for line in text.split("\nNotes and cautions\n")[1].splitlines()]
+    lines = [line.strip() for line in text.split("\nRemarks\n")[1].splitlines()]
     assert lines[:7] == [f"- {remark}" for remark in (*serious, *problems)]
     assert lines[7:] == ["11 more notes: see the report"]  # ten, and the one on standard errors
     summary = told.summary()

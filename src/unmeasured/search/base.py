@@ -73,7 +73,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     _reserved: float = 0.0
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Search the structure behind rows.
+        """Search the structure of rows of data.
 
         Parameters
         ----------

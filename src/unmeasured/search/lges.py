@@ -198,7 +198,7 @@ class LGES(Search):
         return Roles(covariates, outcomes)
 
     def fit(self, X: Any, y: object = None, *, groups: Any = None) -> Self:
-        """Search the structure behind rows.
+        """Search the structure of rows of data.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class LGES(Search):
 
     @property
     def group_results_(self) -> dict[str, Result]:
-        """The answer with the estimates of each group of people, where ``fit`` was given groups.
+        """The result with the estimates of each group of people, if ``fit`` was given groups.
 
         A latent points the same way in all of them: that of its strongest indicator in all rows.
         """
@@ -249,7 +249,7 @@ class LGES(Search):
 
     @property
     def invariance_(self) -> Invariance:
-        """What the groups of people share and what differs: :func:`unmeasured.invariance` of the answer."""
+        """Measurement invariance across the groups of people: :func:`unmeasured.invariance` of the result."""
         if not getattr(self, "_by_group", None):
             raise AttributeError("There are no groups of people: fit(rows, groups=...) searches several at once.")
         if "invariance" not in self._made:
