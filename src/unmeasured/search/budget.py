@@ -68,6 +68,13 @@ class Budget:
     tie: float = 1e-6
     #: A log-likelihood per sample has to rise by more than its rounding.
     least_rise_per_sample: float = 1e-12
+    #: A class found without knowledge has to be better by more than the rounding of two fits; and knowledge that costs
+    #: less than what is shown of a BIC, one digit, costs nothing.
+    same_bic: float = 1e-3
+    costs_nothing: float = 0.05
+    #: In a population, shortfalls and discrepancies below these are rounding.
+    shares_nothing: float = 1e-10
+    fits_exactly: float = 1e-9
     #: Correlations of rows are taken to so many digits: in another order of columns their moments differ by some 1e-15.
     digits: int = 10
 

@@ -66,7 +66,9 @@ def independent_variables(sample: Sample) -> tuple[str, ...]:
     for j, name in enumerate(sample.names):
         shortfall = rank_shortfall(sample.corr, [j], 0)
         shared = (
-            shortfall > 1e-10 if math.isinf(sample.n) else p_value(2.0 * sample.n * shortfall, n - 1) < BUDGET.alone
+            shortfall > BUDGET.shares_nothing
+            if math.isinf(sample.n)
+            else p_value(2.0 * sample.n * shortfall, n - 1) < BUDGET.alone
         )
         if not shared:
             alone.append(name)

@@ -135,7 +135,7 @@ def violated(cpdag: CPDAG, knowledge: Knowledge) -> tuple[Statement, ...]:
 def cost_in_words(knowledge: Knowledge, with_it: float, without: float, free: CPDAG) -> str:
     """What knowledge costs in BIC against the search without it, and which statements that search contradicts."""
     cost = with_it - without
-    if cost < 0.05:
+    if cost < BUDGET.costs_nothing:
         return f"The knowledge given costs nothing: without it the search finds nothing better (BIC {without:.1f})."
     broken = violated(free, knowledge)
     told = "; ".join(map(str, broken[: BUDGET.n_statements_named]))

@@ -36,6 +36,7 @@ from unmeasured.search.tolerance import checked_tolerance
 from unmeasured.search.trace import Trace
 from unmeasured.search.warm import are_on_disk, compile_kernels
 from unmeasured.sem.estimate import split_rows_by_group
+from unmeasured.sem.fit import Fit
 
 if TYPE_CHECKING:
     from unmeasured.answer.result import Result
@@ -237,21 +238,23 @@ class LGES(Search):
 
         A latent points the same way in all of them: that of its strongest indicator in all rows.
         """
-        if not getattr(self, "_by_group", None):
-            raise AttributeError("There are no groups of people: fit(rows, groups=...) searches several at once.")
-        known = self.result_
+        fits, known = self._fits_of_groups(), self.result_
         strongest = known.loadings.assign(size=known.loadings["std"].abs()).sort_values("size")
         heads = {**dict(zip(strongest["latent"], strongest["indicator"], strict=True)), **known.heads}
         return {
             label: replace(known, sem=fit, heads=heads, findings=(), runners=(), robust=None)
-            for label, fit in self._by_group.items()
+            for label, fit in fits.items()
         }
+
+    def _fits_of_groups(self) -> dict[str, Fit]:
+        if not getattr(self, "_by_group", None):
+            raise AttributeError("There are no groups of people: fit(rows, groups=...) searches several at once.")
+        return self._by_group
 
     @property
     def invariance_(self) -> Invariance:
         """Measurement invariance across the groups of people: :func:`unmeasured.invariance` of the result."""
-        if not getattr(self, "_by_group", None):
-            raise AttributeError("There are no groups of people: fit(rows, groups=...) searches several at once.")
+        self._fits_of_groups()
         if "invariance" not in self._made:
             # A look to the right, as for result_: the search knows nothing of what is done with its answer.
             rows = pd.DataFrame(self.sample_.rows, columns=list(self.sample_.names))

@@ -147,7 +147,7 @@ def discover_exactly(sample: Sample, options: Options, clock: Clock, measured: M
         return found.remarking(told, NOT_COMPARED)
     rules = rules_of(known, sample.names, options.max_group_size)
     # Better by more than rounding: the same class in another order of its latents is not.
-    if free.fit.bic < found.fit.bic - 1e-3 and (better := agreeing(free.cpdag, known, rules)) is not None:
+    if free.fit.bic < found.fit.bic - BUDGET.same_bic and (better := agreeing(free.cpdag, known, rules)) is not None:
         cpdag, named = better
         (fit,) = fit_many([cpdag], sample, n_threads=options.n_threads)
         found = replace(free, cpdag=cpdag, fit=fit, named=named)

@@ -157,7 +157,7 @@ class LikelihoodScore:
         """Of a population a model fits perfectly or is wrong; before we call it wrong, other starts have a say."""
         rng = np.random.default_rng(len(problems))
         for _ in range(BUDGET.n_population_starts):
-            doubtful = [b for b, s in enumerate(solutions) if s.discrepancy > 1e-9]
+            doubtful = [b for b, s in enumerate(solutions) if s.discrepancy > BUDGET.fits_exactly]
             if not doubtful:
                 break
             starts = [problems[b].other_start(rng) for b in doubtful]
@@ -539,4 +539,4 @@ def default_delta(n_samples: float) -> float:
     >>> round(default_delta(1000), 6)
     0.001727
     """
-    return 1e-9 if math.isinf(n_samples) else 0.25 * math.log(n_samples) / n_samples
+    return BUDGET.fits_exactly if math.isinf(n_samples) else 0.25 * math.log(n_samples) / n_samples

@@ -20,12 +20,11 @@ summed over groups, and groups of latents merged; all fits are of every group of
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Protocol
 
 import numpy as np
 
@@ -55,13 +54,8 @@ from unmeasured.search.trace import Recorder, Step, Trace
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.solve import Check, Problem, solve
 
-
-class Search(Protocol):
-    """The search of one sample, with what is known, and from answers to similar data."""
-
-    def __call__(self, data: Sample, known: Knowledge | None, near: Sequence[CPDAG] = ...) -> Discovery:
-        """The answer."""
-        ...
+# The search of one sample: with what is known, and from answers to similar data.
+Search = Callable[[Sample, Knowledge | None, Sequence[CPDAG]], Discovery]
 
 
 def within_groups(samples: Iterable[Sample]) -> Sample:
@@ -236,7 +230,7 @@ class GroupsSearch:
         about = (self.options.knowledge.about_groups if self.options.knowledge else None) or None
         rules = rules_of(about, self.items, self.options.max_group_size) if about else None
         given = [part.given_covariates().select(self.items) for part in self.parts.values()]
-        pooled = search(within_groups([_standardised(part) for part in given]), about)
+        pooled = search(within_groups([_standardised(part) for part in given]), about, ())
         steps: list[Step] = []
         n = [effective_n(part.n, pooled.tolerance) for part in given]
         score = JointScore(
