@@ -521,8 +521,8 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Callable[[Sample], Di
 
     Of two answers the tolerant one is taken where
 
-    - the exact model is rejected, and the tolerant one describes the data reasonably or has the better marginal
-      likelihood;
+    - the exact model is rejected, by more than a trifle, and the tolerant one describes the data reasonably or has the
+      better marginal likelihood;
     - the exact model is doubtful, and has latents that do not come back while fewer fit closely.
     """
     clock = tolerant.clock
@@ -548,7 +548,11 @@ def _of_both(tolerant: Tolerant, first: Discovery) -> Discovery:
     if len(tolerant.sample.names) > BUDGET.most_partitioned and first.fit.rmsea <= BUDGET.strict_rmsea:
         return replace(first, remarks=(*first.remarks, _NOT_PARTITIONED))
     p = p_of_fit(first.fit)
-    if p >= BUDGET.doubtful or not (p < BUDGET.rejected or tolerant.fewer_would_do(n_measured(first.cpdag))):
+    if (
+        first.fit.rmsea <= BUDGET.exact_rmsea
+        or p >= BUDGET.doubtful
+        or not (p < BUDGET.rejected or tolerant.fewer_would_do(n_measured(first.cpdag)))
+    ):
         return tolerant.read(first)
     second = tolerant.discover(tolerant.clock.check_measuring)
     if second is None:
