@@ -38,7 +38,7 @@ from unmeasured.search.latent_graph import LatentTest, climbed_graph
 from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.paper.state import State
 from unmeasured.search.raised import Raised, RaisedClass, RaisedModel, extended, raised_fit
-from unmeasured.search.score import BicScore, Fitted, GroupBic
+from unmeasured.search.score import BicScore, Fitted, GroupBic, covariance_root
 from unmeasured.search.trace import Recorder, Steps
 from unmeasured.sem.parameters import Pattern, pattern_of_effects
 from unmeasured.sem.savings import effects_along
@@ -174,7 +174,7 @@ class LatentScore:
         R = self.corr
         if not inside:
             return 0.0, (), R
-        root = np.linalg.cholesky(R[np.ix_(free, free)]) if free else np.zeros((0, 0))
+        root = covariance_root(R[np.ix_(free, free)]) if free else np.zeros((0, 0))
         seen = np.linalg.solve(root, R[np.ix_(free, inside)]) if free else np.zeros((0, len(inside)))
         turn, strength, other = np.linalg.svd(seen, full_matrices=False)
         k, t, b = len(strength), len(blocks), len(inside)
