@@ -183,7 +183,8 @@ def test_seconds_and_f1_of_large_models():
             [r["seconds"] for r in here], abs=0.51, rel=0.1
         )
         assert f1 == ", ".join(short(r["f1"]) for r in here)
-    assert f"F1 at 300 {rows['F1'][-1].replace(', ', ' and ')}" in PLAIN
+    at = dict(zip(rows["observed"], rows["F1"], strict=True))
+    assert f"F1 at 300 {at['300'].replace(', ', ' and ')}, at 1,000 {at['1000'].replace(', ', ' and ')}" in PLAIN
 
 
 def test_bundled_data():

@@ -140,7 +140,7 @@ def test_mistakes_in_such_experiments_are_named(old, new, words):
 
 def test_large_graphs_are_as_sparse_as_small_ones():
     graphs = experiment.load("scaling").graphs.structures()
-    assert sorted({s.n_observed for s in graphs}) == [10, 20, 40, 50, 80, 100, 160, 200, 300]
+    assert sorted({s.n_observed for s in graphs}) == [10, 20, 40, 50, 80, 100, 160, 200, 300, 500, 1000]
     for structure in graphs:
         dag = structure.dag
         assert len(dag.observed) == 5 * len(dag.latents)
@@ -158,7 +158,7 @@ def test_the_exponent_of_a_power_law_is_found():
         for a in scaling.assignments
     ]
     assert any(
-        "to the power 3.00, fitted on the logarithms of 10 to 300" in note for note in make_table(scaling, cubic).notes
+        "to the power 3.00, fitted on the logarithms of 10 to 1000" in note for note in make_table(scaling, cubic).notes
     )
 
 

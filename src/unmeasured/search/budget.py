@@ -238,6 +238,9 @@ class Budget:
     close_rmsea: float = 0.05
     bad_rmsea: float = 0.1
     largest_tolerance: float = 0.5
+    #: Up to this RMSEA the exact model is kept whatever its p-value: one true model in a thousand is rejected, with
+    #: 100,000 rows at an RMSEA of .003; with minor factors (population RMSEA .03) exact models had .012 to .018.
+    exact_rmsea: float = 0.005
     #: Below this p-value of the exact model, though it is not rejected yet, fewer latents are looked at too: minor
     #: factors at N = 500 (docs/search-notes.md, the fifth step).
     doubtful: float = 0.05

@@ -32,7 +32,7 @@ _MANY_ROWS = 4.0
 # Most searches came out between a third and three times the curve.
 _RANGE = 3.0
 # MiB: Python with its libraries; and what 100 variables took besides, which grew with this power of their number.
-_MEMORY, _MEMORY_OF_100, _POWER = 270.0, 78.0, 1.2
+_MEMORY, _MEMORY_OF_100, _POWER = 270.0, 78.0, 1.1
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ from unmeasured.sem.indices import rmsea
 
 # Added to the variances of latents, as a part of them, where these may be functions of one another.
 _RIDGE = 1e-6
+# The same where a latent is a function of others but for the rounding of a fit: as little as will do.
+_RIDGES = (0.0, _RIDGE, 1e-4, 1e-2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,12 +424,14 @@ def in_order(placed: Placed) -> Fitted:
 
     Within a group the basis is free, and chosen so that what earlier groups leave of its latents is uncorrelated.
     """
-    try:
-        return _in_order(placed)
-    except np.linalg.LinAlgError:  # a latent is a function of others but for rounding
-        factors = placed.factors
-        apart = factors.Phi + _RIDGE * np.diag(np.diag(factors.Phi))
-        return _in_order(replace(placed, factors=replace(factors, Phi=apart)))
+    factors = placed.factors
+    own = np.diag(np.diag(factors.Phi))
+    for ridge in _RIDGES:
+        try:
+            return _in_order(replace(placed, factors=replace(factors, Phi=factors.Phi + ridge * own)))
+        except np.linalg.LinAlgError:  # a latent is a function of others but for rounding
+            continue
+    raise np.linalg.LinAlgError("The covariance of the latents is not positive definite.")
 
 
 def _in_order(placed: Placed) -> Fitted:

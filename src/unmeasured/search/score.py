@@ -430,7 +430,7 @@ class GroupBic:
         arcs = np.zeros((self.n_groups,) * 2, dtype=np.uint8)
         ends = np.cumsum([0, *self._sizes])
         total = 0.0
-        U = solve_triangular(_root(self._Phi), np.eye(len(self._Phi)), lower=True, check_finite=False)
+        U = solve_triangular(covariance_root(self._Phi), np.eye(len(self._Phi)), lower=True, check_finite=False)
         # (m, c, size, size) for each size: the precisions of groups among the latents up to each one.
         within_groups = {
             size: np.cumsum(U[:, at][:, :, :, None] * U[:, at][:, :, None, :], axis=0)
@@ -490,7 +490,7 @@ def _inverse(A: Floats) -> Floats:
         return np.asarray(np.linalg.pinv(A, hermitian=True))
 
 
-def _root(A: Floats) -> Floats:
+def covariance_root(A: Floats) -> Floats:
     """A triangular root of a covariance, of which a direction may have nothing left but rounding."""
     try:
         return np.asarray(np.linalg.cholesky(A), dtype=float)

@@ -581,9 +581,9 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Exact) -> Discovery:
 
     Of two answers the tolerant one is taken where
 
-    - the exact model is rejected, and the tolerant one describes the data reasonably or has the better marginal
-      likelihood; or it describes them reasonably with residual pairs, and the items of its latents depend on one
-      another more;
+    - the exact model is rejected, with an RMSEA that is not negligible, and the tolerant one describes the data
+      reasonably or has the better marginal likelihood; or it describes them reasonably with residual pairs, and the
+      items of its latents depend on one another more;
     - the exact model is doubtful, and has latents that do not come back while fewer fit closely.
 
     With many variables an exact search that would give way is not made to its end.
@@ -620,7 +620,11 @@ def _of_both(tolerant: Tolerant, first: Discovery, second: Discovery | None = No
     if len(tolerant.sample.names) > BUDGET.most_partitioned and first.fit.rmsea <= BUDGET.strict_rmsea:
         return replace(first, remarks=(*first.remarks, _NOT_PARTITIONED))
     p = p_of_fit(first.fit)
-    if p >= BUDGET.doubtful or not (p < BUDGET.rejected or tolerant.fewer_would_do(n_measured(first.cpdag))):
+    if (
+        first.fit.rmsea <= BUDGET.exact_rmsea
+        or p >= BUDGET.doubtful
+        or not (p < BUDGET.rejected or tolerant.fewer_would_do(n_measured(first.cpdag)))
+    ):
         return tolerant.read(first)
     second = tolerant.discover(tolerant.clock.check_measuring) if second is None else second
     if second is None:

@@ -215,6 +215,27 @@ def test_graphs_with_the_measurement_fixed_score_as_full_fits_do(monkeypatch: py
     np.testing.assert_allclose(full, dense, atol=0.3)
 
 
+def test_what_an_edge_is_worth_is_told_by_one_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By Wald's test, against the fall of the likelihood without the edge; also after EM."""
+    dag, sample = drawn(5, 24, (1, 2, 1, 1, 1), n_samples=2000)
+    model = model_of_class(dag)
+    (near,) = BicScore(sample)([model])
+    arcs = np.triu(np.ones((5, 5), dtype=np.uint8), 1)
+    graphs = LatentLikelihood(sample, near)
+    (now,) = graphs([model.state.along(arcs)])
+    losses = graphs.losses(arcs)
+    assert ((losses > 0) == (arcs > 0)).all()
+    weak = [pair for pair in np.argwhere(arcs).tolist() if losses[tuple(pair)] < 10.0]
+    assert weak
+    for i, j in weak:
+        fewer = arcs.copy()
+        fewer[i, j] = 0
+        (without,) = graphs([model.state.along(fewer)])
+        assert sample.n * (now - without) == pytest.approx(losses[i, j], rel=0.3, abs=0.1)
+    monkeypatch.setattr("unmeasured.search.latent_likelihood._MOST_AT_ONCE", 0)
+    np.testing.assert_allclose(graphs.losses(arcs), losses, rtol=0.02, atol=0.1)
+
+
 @pytest.mark.parametrize("parents", [0b0, 0b10, 0b101000])
 def test_what_further_parents_explain_is_the_same_one_by_one(parents: int) -> None:
     A = np.random.default_rng(1).normal(size=(30, 9))

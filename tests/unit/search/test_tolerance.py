@@ -258,6 +258,22 @@ def test_of_six_variables_no_number_of_factors_says_that_no_model_holds():
     assert um.metrics.compare(dag, um.LGES().fit(rows).graph_).shd == 0
 
 
+def test_a_model_rejected_by_a_trifle_is_kept(monkeypatch):
+    """More than the sampling error of 100,000 rows: p < .001, at an RMSEA of .003."""
+    rng = np.random.default_rng(11)
+    dag = um.simulate.random_gnfm(group_sizes=[2], n_observed=11, rng=rng)
+    truth = um.simulate.paper_parameters(dag, rng)
+    sampled = np.cov(um.simulate.sample(truth, 100_000, rng=rng), rowvar=False)
+    cov = truth.cov() + 1.6 * (sampled - truth.cov())
+    found = um.LGES().fit_cov(cov, 100_000, names=truth.observed)
+    assert found.sem_.pvalue < 1e-3
+    assert found.sem_.rmsea < 0.005
+    assert found.tolerance_ == 0.0
+    assert um.metrics.compare(dag, found.graph_).shd == 0
+    monkeypatch.setattr("unmeasured.search.tolerance.BUDGET", replace(BUDGET, exact_rmsea=0.0))
+    assert um.LGES().fit_cov(cov, 100_000, names=truth.observed).tolerance_ > 0.0
+
+
 def test_columns_in_another_order_give_the_same_levels(big_five):
     data = um.datasets.load("big_five")
     order = np.random.default_rng(9).permutation(25)

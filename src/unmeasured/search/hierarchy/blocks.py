@@ -22,7 +22,7 @@ from unmeasured.graphs.levels import LEAST_FACETS
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Proposal, climb
 from unmeasured.search.latent_graph import climbed_graph
-from unmeasured.search.score import GroupBic
+from unmeasured.search.score import GroupBic, covariance_root
 from unmeasured.sem.parameters import Pattern, pattern_of_effects
 from unmeasured.sem.savings import effects_along
 from unmeasured.sem.solve import Check, Problem, solve
@@ -157,7 +157,7 @@ class LatentScore:
         R = self.corr
         if not inside:
             return 0.0, (), R
-        root = np.linalg.cholesky(R[np.ix_(free, free)]) if free else np.zeros((0, 0))
+        root = covariance_root(R[np.ix_(free, free)]) if free else np.zeros((0, 0))
         seen = np.linalg.solve(root, R[np.ix_(free, inside)]) if free else np.zeros((0, len(inside)))
         turn, strength, other = np.linalg.svd(seen, full_matrices=False)
         k, t, b = len(strength), len(blocks), len(inside)
