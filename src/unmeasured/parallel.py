@@ -10,15 +10,18 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Generic, TypeVar
+from multiprocessing import resource_tracker
+from typing import Any, Generic, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.externals.loky import get_reusable_executor
-from joblib.parallel import get_active_backend
+from joblib.externals.loky.backend import resource_tracker as loky_tracker
+from joblib.parallel import LokyBackend, get_active_backend
 from tqdm import tqdm
 
 T = TypeVar("T")
@@ -41,17 +44,42 @@ def as_finished(function: Callable[[T], R], items: Sequence[T], n_jobs: int | No
         n_jobs = max(min(int(n_jobs), len(items)), 1)  # more would have nothing to do
     if get_active_backend()[0].supports_return_generator:
         parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
+        results: Any = iter(())
         try:
-            with closing(parallel(delayed(watched)(item) for item in items)) as done:
+            with _deaf_children(effective_n_jobs(n_jobs)):
+                results = parallel(delayed(watched)(item) for item in items)  # starts the workers
+            with closing(results) as done:
                 yield from done
         except KeyboardInterrupt:
-            end_workers()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # joblib says that work was cancelled, which was asked for
+                del results
+                end_workers()
             raise
         return
     # Ray's backend hands back lists only: a few items at a time, and these are lost together if it stops.
     parallel, size = Parallel(n_jobs=n_jobs, batch_size=1), 4 * effective_n_jobs(n_jobs or -1)
     for a in range(0, len(items), size):
         yield from parallel(delayed(watched)(item) for item in items[a : a + size])
+
+
+@contextmanager
+def _deaf_children(n_jobs: int) -> Iterator[None]:
+    """Workers started inside never hear Ctrl-C, which they could not handle while they load; this process does, after.
+
+    They inherit the mask of signals. The trackers of resources, which start with the first worker, would take the mask
+    off again: they are started before.
+    """
+    if n_jobs == 1 or not hasattr(signal, "pthread_sigmask") or not isinstance(get_active_backend()[0], LokyBackend):
+        yield
+        return
+    resource_tracker.ensure_running()
+    loky_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @dataclass(frozen=True)
@@ -87,4 +115,5 @@ def _end_with(parent: int) -> None:
 
 def end_workers() -> None:
     """End the processes that joblib keeps for later calls, and clean up after them."""
-    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+    # Reused as it is: to make another one, joblib would wait for work that is under way, and might wait forever.
+    get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)

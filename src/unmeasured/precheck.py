@@ -110,6 +110,11 @@ def check(
                 X, cov=cov, n_samples=n_samples, names=names, sd=sd, repair=repair, cor=cor, missing=missing,
                 covariates=covariates, outcomes=outcomes,
             )  # fmt: skip
+            if not set(sample.names) - set(sample.covariates) - set(sample.outcomes):
+                raise DataError(
+                    "All variables are covariates or outcomes, so none is left to look at. A latent needs at least two "
+                    "indicators: name fewer of them."
+                )
             return Check.of(sample, faults=tuple(faults))
         except DataError as error:
             faults.append(str(error))

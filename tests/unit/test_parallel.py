@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -85,6 +86,27 @@ def test_an_interrupted_process_ends_its_workers_without_a_warning(begun):
     assert out == "stopped\n"
     assert err == ""
     assert gone(begun.pid), family(begun.pid)
+
+
+@pytest.mark.parametrize("later", [0.0, 0.05])
+def test_ctrl_c_while_the_workers_load_is_no_trace(tmp_path, later):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    child = subprocess.Popen([sys.executable, str(script)], start_new_session=True, **pipes)
+    try:
+        end = time.monotonic() + 60
+        while sum(" -m joblib" in line for line in family(child.pid)) < 2 and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(later)
+        os.killpg(child.pid, signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+        assert (child.returncode, out.splitlines()[-1:]) == (130, ["stopped"])
+        assert not re.search("KeyboardInterrupt|tracker|[Ww]arning", err), err
+        assert gone(child.pid), family(child.pid)
+    finally:
+        if family(child.pid):
+            os.killpg(child.pid, signal.SIGKILL)
 
 
 def test_results_come_as_they_are_done_and_stopping_early_is_allowed():

@@ -86,6 +86,12 @@ def test_few_variables(p: int) -> None:
     assert check.most_latents == 0
 
 
+def test_without_indicators_there_is_nothing_to_check() -> None:
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 3)), columns=list("abc"))
+    with pytest.raises(um.DataError, match="none is left to look at"):
+        um.check(rows, covariates=["a", "b"], outcomes=["c"])
+
+
 def test_few_samples() -> None:
     check = um.check(factor_rows(60))
     assert not finding(check, "samples").ok

@@ -715,7 +715,7 @@ class Project:
                 other.models += [Model.from_record(entry, known) for entry in record["models"][1:]]
                 other.at = min(max(int(record["at"]), 0), len(other.models) - 1)
                 other._fit(other.models[other.at])
-        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError) as error:
             if isinstance(error, um.UnmeasuredError):
                 raise
             raise um.DataError(f"This project is damaged ({error}). Open the file as it was saved.") from None
