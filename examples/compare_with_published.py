@@ -1,6 +1,7 @@
 # %% [markdown]
-# # Beside a published model
-# Holzinger and Swineford's nine tests have a textbook model: three factors of three tests each. Does a search agree?
+# # Compare with a published model
+# The nine tests of Holzinger and Swineford have a textbook model with three factors of three tests each. Does a
+# search find the same model?
 
 # %%
 import unmeasured as um
@@ -11,8 +12,8 @@ for group, indicators in search.result_.indicators.items():
     print(*group, "is measured by", *indicators)
 
 # %% [markdown]
-# Fit indices side by side, and a difference test where one model is a special case of another. The model that was
-# searched for has seen the data; the one from the textbook had not.
+# The table compares fit indices, with difference tests for nested models. Note that the model found by the search was
+# selected with these data, and the textbook model was not.
 
 # %%
 compared = um.compare_models({"found": search, **data.models})

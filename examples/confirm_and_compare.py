@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Confirm a model, and compare it with others
-# A search keeps what looks large in its rows, so in these rows its standard errors are too small. We search one half of
-# the rows and estimate in the other. The rows are simulated: three latents, four items each, 1000 people.
+# A search selects what is large in its own rows, so its standard errors are too small in these rows. We search in one
+# half of the rows and estimate in the other. The rows are simulated: three latents, four items each, 1000 people.
 
 # %%
 import unmeasured as um
@@ -18,16 +18,17 @@ print(found.graph)
 
 # %% [markdown]
 # ## Confirm
-# The same graph in the second half: fit indices side by side, and which loadings and paths differ from zero there. The
-# command is `unmeasured discover rows.csv --confirm 0.5`.
+# The same graph is estimated in the second half. The output compares fit indices, and shows which loadings and paths
+# differ from zero there. On the command line, use `unmeasured discover rows.csv --confirm 0.5`.
 
 # %%
 confirmed = um.confirm(found, second)
 print(confirmed)
 
 # %% [markdown]
-# The truth has no loading of `mood3` on sleep and none of `strain3` on mood: chance put them into the first half, and
-# in the second they are not there. The paths between the latents are.
+# In the true model `mood3` has no loading on sleep and `strain3` has none on mood. The search found these loadings by
+# chance in the first half, and they are not confirmed in the second half. The paths between the latents are
+# confirmed.
 
 # %%
 columns = ["source", "target", "std", "std_se", "directed"]
@@ -35,9 +36,9 @@ print(confirmed.result.latent_paths[columns].round(3).to_string(index=False))
 
 # %% [markdown]
 # ## Compare
-# Two models that somebody may have had in mind before, as lavaan text, beside the one that was found. All are fitted to
-# the second half, which none of them has seen. Each is also fitted to four fifths of these rows and judged by the
-# log-likelihood of the last fifth, five times (`folds=5`).
+# We compare the model found with two models that could have been specified in advance, written in lavaan syntax. All
+# are fitted to the second half, which was not used to select any of them. With `folds=5`, each model is also fitted
+# to four fifths of these rows and evaluated by the log-likelihood of the remaining fifth, five times.
 
 # %%
 rivals = {
@@ -53,5 +54,6 @@ compared = um.compare_models(rivals, second, folds=5)
 print(compared)
 
 # %% [markdown]
-# One factor is far behind. Three factors do without the two loadings that chance had added, and so have the better BIC.
-# In rows left out they and the model found differ by less than a standard error.
+# The model with one factor fits much worse. The model with three factors does not have the two loadings that were
+# found by chance, and has the better BIC. In cross-validation it differs from the model found by less than a standard
+# error.

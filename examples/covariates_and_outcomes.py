@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Age, gender and school beside a questionnaire
-# Nine tests of 301 pupils in two schools (Holzinger and Swineford 1939), and three things nobody's ability causes: age,
-# gender, school. Correlations are all that is needed.
+# # Covariates: age, gender and school
+# Nine tests of 301 pupils in two schools (Holzinger and Swineford 1939), with age, gender and school, which are not
+# caused by abilities. The correlation matrix is sufficient.
 
 # %%
 import numpy as np
@@ -29,8 +29,8 @@ lower[np.tril_indices(12)] = [float(value) for value in triangle.split()]
 R = pd.DataFrame(lower + np.tril(lower, -1).T, index=names, columns=names)
 
 # %% [markdown]
-# Named as covariates they may cause latents and nothing causes them; their distribution does not matter, so a binary
-# school is as good as an age in years.
+# Declared as covariates, they may cause latents, and nothing causes them. No distribution is assumed for them, so a
+# binary variable such as school can be used like age in years.
 
 # %%
 search = um.LGES(covariates=["age", "girl", "grant_white"]).fit_cov(R, 301)
@@ -38,7 +38,8 @@ result = search.result_.rename({"L1": "visual", "L2": "verbal", "L3": "speed"})
 print(result.graph)
 
 # %% [markdown]
-# Without them the directions between the latents are open; a cause that is known to come first tells some of them.
+# Without covariates the directions between the latents are not identified. Covariates, which are known to be causes,
+# identify some of them.
 
 # %%
 alone = um.LGES().fit_cov(R.iloc[:9, :9], 301)
@@ -50,13 +51,15 @@ print("directed with them:", between)
 result.plot()
 
 # %% [markdown]
-# Some tests differ between schools at equal abilities: a direct effect, beside the latent that the test measures.
+# Some tests differ between the schools at equal abilities. These are direct effects of school on a test, in addition
+# to the effect of the latent.
 
 # %%
 print(result.direct_effects[["covariate", "item", "std", "pvalue"]].round(3).to_string(index=False))
 
 # %% [markdown]
-# The model for lavaan; `sem(model, sample.cov = R, sample.nobs = 301, std.lv = TRUE)` has the same chi-square.
+# The model in lavaan syntax; `sem(model, sample.cov = R, sample.nobs = 301, std.lv = TRUE)` gives the same
+# chi-square.
 
 # %%
 print(result.to_lavaan())

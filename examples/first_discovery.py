@@ -1,6 +1,7 @@
 # %% [markdown]
 # # First discovery, in ten lines
-# Nine scores of 202 people who did two things at once, as a correlation matrix. What stands behind them?
+# The data are a correlation matrix of nine scores of 202 people who worked on two tasks at once. Which latent
+# variables explain the correlations?
 
 # %%
 import unmeasured as um
@@ -11,7 +12,8 @@ result = search.result_.rename()  # names from what the indicators share
 print(result.summary())
 
 # %% [markdown]
-# The same as a picture: ellipses are latent, boxes observed; the ending decides the format.
+# The same as a diagram: ellipses are latent variables, boxes are observed variables. The ending of the file name
+# determines the format.
 
 # %%
 result.plot("latents", style="print").savefig("multitasking-latents.pdf")

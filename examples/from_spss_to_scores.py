@@ -1,7 +1,7 @@
 # %% [markdown]
 # # From an SPSS file to a confirmed model, scores and a report
-# The file is drawn here, so that the truth is known: three latents, four items each with five answers, 1200 people in
-# three schools, one answer in twenty missing. With a file of your own, begin at the second cell.
+# The file is simulated, so that the true model is known: three latents, four items each with five answers, 1200
+# people in three schools, five percent of the answers missing. To use your own file, start with the second cell.
 
 # %%
 import numpy as np
@@ -21,8 +21,9 @@ answers.insert(1, "school", np.random.default_rng(1).integers(1, 4, 1200).astype
 pyreadstat.write_sav(answers, "answers.sav")
 
 # %% [markdown]
-# ## Read, and split
-# Half of the rows are for the search, half for everything that is reported; each school is split alike.
+# ## Read and split the data
+# Half of the rows are used for the search, the other half for all results that are reported. Each school is split in
+# the same way.
 
 # %%
 rows = um.read("answers.sav")
@@ -32,7 +33,7 @@ print(len(first), "rows to search,", len(second), "to confirm in")
 
 # %% [markdown]
 # ## Search
-# `cor="auto"` takes items of few values as ordinal.
+# `cor="auto"` treats items with few values as ordinal.
 
 # %%
 search = um.LGES(cor="auto").fit(first[items])
@@ -41,8 +42,8 @@ print(found.graph)
 
 # %% [markdown]
 # ## Confirm
-# The same graph, estimated in rows the search has not seen. On the command line:
-# `unmeasured discover answers.sav --columns '*1,*2,*3,*4' --confirm 0.5 --confirm-by school`.
+# The same graph is estimated in rows that were not used in the search. On the command line: `unmeasured discover
+# answers.sav --columns '*1,*2,*3,*4' --confirm 0.5 --confirm-by school`.
 
 # %%
 confirmed = um.confirm(found, second[items])
@@ -52,13 +53,13 @@ result = confirmed.result
 
 # %% [markdown]
 # ## Effects
-# A chain is identified up to its direction, so an effect may have several possible values.
+# The directions in a chain are not identified, so an effect may have several possible values.
 
 # %%
 print(result.effects())
 
 # %% [markdown]
-# What is known decides what data cannot: strain came before sleep, sleep before mood.
+# Prior knowledge can decide what the data do not identify: strain came before sleep, and sleep before mood.
 
 # %%
 known = um.Knowledge(
@@ -70,7 +71,7 @@ print(ordered.effects("strain", "mood"))
 
 # %% [markdown]
 # ## Scores
-# One line for each person, in the order of the file; where answers are missing the standard error is larger.
+# There is one line for each person, in the order of the file. If answers are missing, the standard error is larger.
 
 # %%
 scores = pd.concat([rows[["person"]], ordered.fit.scores(rows, errors=True)], axis=1)
@@ -79,7 +80,7 @@ print(scores.head().round(2).to_string(index=False))
 print(ordered.fit.determinacy()["determinacy"].round(2).to_dict())
 
 # %% [markdown]
-# ## Are the scales any good?
+# ## Reliability of the scales
 
 # %%
 print(ordered.reliability())
@@ -87,7 +88,7 @@ print("people scored:", len(scores))
 
 # %% [markdown]
 # ## The report
-# One page with everything above, to read and to send. `unmeasured discover answers.sav --out report` writes the same.
+# A single page with all these results. `unmeasured discover answers.sav --out report` writes the same.
 
 # %%
 page = um.write_report(ordered, "report", title="Strain, sleep and mood", data="answers.sav")

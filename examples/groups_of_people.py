@@ -1,6 +1,7 @@
 # %% [markdown]
-# # Do two groups share one questionnaire?
-# Six items, two groups of 400 people. Before means are compared, the items must mean the same in both.
+# # Compare groups of people
+# Six items, two groups of 400 people. Before means are compared, measurement invariance has to be tested: do the
+# items measure the same in both groups?
 
 # %%
 import numpy as np
@@ -18,7 +19,8 @@ rows = pd.DataFrame(values, columns=["c1", "c2", "c3", "s1", "s2", "s3"]).assign
 rows.loc[rows["group"] == "treated", "s3"] += 0.6  # one item is moved by the treatment itself
 
 # %% [markdown]
-# Step by step: the same structure, loadings, intercepts, residual variances; and which item spoils a step.
+# The steps are equal structure, equal loadings, equal intercepts and equal residual variances. Score tests show which
+# item is responsible if a step fails.
 
 # %%
 model = """
@@ -30,8 +32,8 @@ found = um.invariance(model, rows, groups="group")
 print(found.summary())
 
 # %% [markdown]
-# With the intercept of that item free in each group, latent means can be compared: the treated are calmer by half a
-# standard deviation, and sleep better because of it.
+# If the intercept of this item is free in each group, latent means can be compared: the treated group is calmer by
+# half a standard deviation, and sleeps better because of it.
 
 # %%
 fit = um.fit(model + "s3 ~ c(a, b)*1", rows, groups="group", equal=("loadings", "intercepts"))
@@ -39,7 +41,7 @@ print(fit.latent_means.round(2))
 print(f"chi2 {fit.chi2:.1f} on {fit.df} df, p = {fit.pvalue:.2f}")
 
 # %% [markdown]
-# Are the data normal? `estimator="MLR"` corrects test and standard errors where they are not.
+# `estimator="MLR"` corrects the test and the standard errors for non-normal data.
 
 # %%
 robust = um.fit(model, rows, groups="group", estimator="MLR")
@@ -49,8 +51,8 @@ print(
 
 # %% [markdown]
 # ## One structure for all groups
-# Where there is no model yet, search one: the same structure in both groups, with parameters of each. A loading or path
-# that differs between the groups would be marked ≠ in the picture; here none does.
+# If there is no model yet, the search can find one structure for both groups, with separate parameters in each group.
+# A loading or path that differs between the groups would be marked ≠ in the diagram; here none does.
 
 # %%
 search = um.LGES().fit(rows, groups="group")

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A large inventory
 # Sixty items, fifteen facets of four items each, five traits over the facets, 2000 people. The data are simulated, so
-# that the truth is known; with a file of your own, begin at the second cell.
+# that the true model is known. To use your own file, start with the second cell.
 
 # %%
 import unmeasured as um
@@ -12,7 +12,8 @@ rows.to_csv("inventory.csv", index=False)
 
 # %% [markdown]
 # ## Before the search
-# Are the data fit for it, and what will it take? `um.estimate_cost` answers in seconds and memory of your machine.
+# Are the data suitable, and how long will the search take? `um.estimate_cost` estimates seconds and memory for your
+# machine.
 
 # %%
 rows = um.read("inventory.csv")
@@ -21,8 +22,9 @@ cost = um.estimate_cost(rows)  # print(cost): seconds and memory on this machine
 
 # %% [markdown]
 # ## Search
-# `time_limit=600` would return the best model after ten minutes at the latest; so does Ctrl-C. `verbose=True` shows how
-# far the search is. On the command line: `unmeasured discover inventory.csv --time-limit 600 --out report`.
+# With `time_limit=600` the search would return the best model after at most ten minutes; Ctrl-C has the same effect.
+# `verbose=True` shows the progress. On the command line: `unmeasured discover inventory.csv --time-limit 600 --out
+# report`.
 
 # %%
 search = um.LGES(time_limit=600).fit(rows)
@@ -32,8 +34,8 @@ for trait, facets in search.graph_.facets.items():
     print(trait, "is measured by", *facets)
 
 # %% [markdown]
-# ## Read it
-# The lowest level says which items belong together; the next one which facets do.
+# ## Levels
+# The lowest level shows which items belong together, the next level which facets do.
 
 # %%
 facets = result.levels[0]
@@ -42,15 +44,16 @@ for latent in list(dict.fromkeys(facets))[:4]:
 print(f"RMSEA {result.fit.rmsea:.3f}, CFI {result.fit.cfi:.3f}, SRMR {result.fit.srmr:.3f}")
 
 # %% [markdown]
-# With more than 40 variables the picture shows the latents alone, with their strongest indicators as text.
+# With more than 40 variables the diagram shows only the latents, with their strongest indicators as text.
 
 # %%
 result.plot()
 
 # %% [markdown]
-# ## Beside the truth
-# Every facet is found with exactly its items. In the truth any two of the five traits correlate equally; the search
-# explains that by one latent above them, with fewer parameters than the ten edges that the model was drawn from.
+# ## Comparison with the true model
+# Every facet is found with exactly its items. In the true model any two of the five traits have the same correlation.
+# The search explains this by one latent above the traits, which needs fewer parameters than the ten edges of the true
+# model.
 
 # %%
 true_facets = {frozenset(truth.dag.children(f"F{i}")) for i in range(1, 16)}

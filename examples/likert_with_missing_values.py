@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Likert items with missing values
-# Eight items with four answers each, one in ten missing. Taken as numbers, such correlations come out too small;
-# `cor="auto"` takes items of few values as ordinal and estimates polychoric correlations.
+# Eight items with four answers each, ten percent of them missing. Pearson correlations of such items are too small.
+# `cor="auto"` treats items with few values as ordinal and estimates polychoric correlations.
 
 # %%
 import numpy as np
@@ -16,7 +16,7 @@ items = items.mask(np.random.default_rng(0).random(items.shape) < 0.1)
 print(items.head())
 
 # %% [markdown]
-# What was done to the data is said in sentences: which correlations were taken, and what the rows are worth.
+# The remarks describe how the data were prepared: the kind of correlations and the effective sample size.
 
 # %%
 sample = um.as_sample(items, cor="auto")

@@ -1,6 +1,7 @@
 # %% [markdown]
 # # A published correlation matrix
-# An article printed the lower triangle and the number of people; nothing else is needed. (These figures are simulated.)
+# Often an article reports only the lower triangle of a correlation matrix and the sample size. This is sufficient for
+# a search. (These correlations are simulated.)
 
 # %%
 import unmeasured as um
@@ -26,7 +27,7 @@ print(result.latent_paths[["source", "target", "std", "directed"]].round(3).to_s
 result.plot()
 
 # %% [markdown]
-# For those who go on in R: the same model, with the same chi-square and degrees of freedom.
+# To continue in R: the same model in lavaan syntax, with the same chi-square and degrees of freedom.
 
 # %%
 print(result.to_lavaan())

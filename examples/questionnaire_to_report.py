@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A questionnaire, from file to report
-# To have a file whose truth we know, we draw one: twelve items, three latents in a chain, 600 people, and an identifier
-# that no analysis should touch.
+# We simulate a file, so that the true model is known: twelve items, three latents in a chain, 600 people, and an
+# identifier that should not be analysed.
 
 # %%
 import unmeasured as um
@@ -14,7 +14,7 @@ answers.insert(0, "person", [f"p{i:03d}" for i in range(len(answers))])
 answers.to_csv("answers.csv", index=False)
 
 # %% [markdown]
-# Read it, leave the identifier out, and look before the search.
+# Read the file without the identifier, and check the data before the search.
 
 # %%
 columns = [name for _, name in items]
@@ -22,8 +22,9 @@ rows = um.read("answers.csv", columns=columns)
 print(um.check(rows))
 
 # %% [markdown]
-# Search, and compare with the truth. The data tell a chain only up to its direction: all three ways to write it fit
-# alike, and none counts as wrong. What does count here is one loading of `strain4` that chance put there.
+# Search, and compare the result with the true model. The directions in a chain are not identified: all three possible
+# graphs fit equally well, and none counts as wrong. The only difference from the true model is one loading of
+# `strain4`, which was found by chance.
 
 # %%
 search = um.LGES().fit(rows)
@@ -31,8 +32,8 @@ print(search.graph_)
 print("edges that differ from the truth:", um.metrics.compare(truth, search.graph_).shd)
 
 # %% [markdown]
-# The report is one page that opens without a network. On the command line the same is
-# `unmeasured discover answers.csv --columns 'strain*,sleep*,mood*' --out report`.
+# The report is a single page that can be opened without a network. On the command line, the same is `unmeasured
+# discover answers.csv --columns 'strain*,sleep*,mood*' --out report`.
 
 # %%
 page = um.write_report(search, "report", title="Strain, sleep and mood", data="answers.csv")

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Reading a trace
-# A search says what it tried, what it cost and why it was kept. The paper's algorithm goes one way, so its trace is the
-# easier one to read: it begins with everything connected and takes edges away for as long as the likelihood allows.
+# A trace shows what a search tried and why a step was accepted. The trace of the paper's algorithm is easier to read,
+# because this algorithm goes in one direction: it starts with all edges and removes edges as long as the likelihood
+# allows it.
 
 # %%
 import unmeasured as um
@@ -13,7 +14,7 @@ search = um.LGES(criterion="delta").fit(um.simulate.sample(population, 1000, rng
 print(search.trace_)
 
 # %% [markdown]
-# As a table, to count: how many candidates the closed-form bound refused without a fit.
+# As a table, for example to count how many candidates were rejected by the closed-form bound without a fit.
 
 # %%
 steps = search.trace_.to_frame()
@@ -21,7 +22,7 @@ print(steps[["phase", "n_candidates", "n_bounded", "n_fitted", "accepted"]].to_s
 print("refused without a fit:", steps["n_bounded"].sum(), "of", steps["n_candidates"].sum())
 
 # %% [markdown]
-# The report draws it, step by step, with the reason behind each dot.
+# The report draws the trace step by step, with the reason for each step.
 
 # %%
 page = um.write_report(search, "trace")

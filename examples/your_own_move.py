@@ -1,12 +1,13 @@
 # %% [markdown]
 # # Writing your own search move
-# The search goes from one measurement model to the next by moves: other parents for a variable, groups merged, split,
-# resized. You may know of one that fits your field. Items of a questionnaire, say, often come in pairs that are
-# worded alike; a move of our own gives each such pair a latent of its own. A move is a function from a model to others
-# that are worth a try. All of them are fitted, and one is taken only if that raises the score.
+# The search goes from one measurement model to another by moves: it changes the parents of a variable, and merges,
+# splits or resizes groups. You can add moves for your own field. For example, items of a questionnaire often come in
+# pairs with similar wording; the move on this page gives each such pair its own latent. A move is a function that
+# takes a model and yields other models to try. All of them are fitted, and a model is accepted only if it improves
+# the score.
 #
-# In a model, `sizes[g]` is the number of latents of group g, and bit g of `parents[j]` says whether group g causes
-# variable j. Models are never changed: make new ones.
+# In a model, `sizes[g]` is the number of latents of group g, and bit g of `parents[j]` is set if group g causes
+# variable j. Models are immutable, so a move creates new ones.
 
 # %%
 from itertools import combinations
@@ -30,7 +31,7 @@ def worded_alike(model):
 
 
 # %% [markdown]
-# Eight items about one thing, two of which, `sleep_a` and `sleep_b`, also share their wording.
+# Eight items of one latent. Two of them, `sleep_a` and `sleep_b`, also have similar wording.
 
 # %%
 items = ["work1", "work2", "home1", "home2", "food1", "food2"]
@@ -45,8 +46,8 @@ for step in search.trace_.accepted():
     print(step)
 
 # %% [markdown]
-# A move can only help the search to find what scores better; it cannot talk it into anything. Here the search finds the
-# pair without our help as well, and both ways end in the same graph.
+# A move can only help the search to find models with a better score; it does not change the score. In this example
+# the search finds the pair without our move as well, and both searches give the same graph.
 
 # %%
 print("the same without it:", um.LGES().fit(rows).graph_ == search.graph_)

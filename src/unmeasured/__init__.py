@@ -1,4 +1,4 @@
-"""unmeasured: finds the causes nobody measured.
+"""unmeasured: causal discovery with latent variables.
 
 Public names and nothing else. Each is loaded when it is first asked for, so that ``import unmeasured`` takes no time
 and ``unmeasured --help`` does not wait for libraries that it does not use.

@@ -44,8 +44,8 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    epilog="Exit codes: 0 done; 1 done, but not an answer to rely on; 2 a mistake in the command or a file; "
-    "130 interrupted.",
+    epilog="Exit codes: 0 success; 1 finished, but the result should not be relied on; 2 "
+    "an error in the command or a file; 130 interrupted.",
 )
 bench = typer.Typer(no_args_is_help=True)
 # Measuring what the documentation says is for those who work on the package: its wheel comes without.
@@ -103,7 +103,7 @@ def about(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and nothing else."),
     ] = False,
 ) -> None:
-    """Find the causes nobody measured."""
+    """Find latent variables and their causal relations."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ HeaderOption = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header",
-        help="Whether the first line of a text file holds the names. By default it does, and numbers are refused.",
+        help="Whether the first line of a text file contains the names. By default it does, and numbers are refused.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
@@ -204,7 +204,7 @@ PenaltyOption = Annotated[
 ]
 ToleranceOption = Annotated[
     str,
-    typer.Option(help="Misfit to tolerate, as an RMSEA; 0 for none; auto: .05 where every model is rejected."),
+    typer.Option(help="Misfit to tolerate, as an RMSEA; 0 for none; auto: .05 if every model is rejected."),
 ]
 GroupSizeOption = Annotated[
     int, typer.Option(help="The largest number of latents that may share all their indicators.")
@@ -216,13 +216,11 @@ CovariatesOption = Annotated[
     ),
 ]
 OutcomesOption = Annotated[
-    list[str] | None, typer.Option("--outcomes", help="Observed effects that are no indicators, such as 'sick_days'.")
+    list[str] | None, typer.Option("--outcomes", help="Observed effects that are not indicators, such as 'sick_days'.")
 ]
 GroupsOption = Annotated[
     str | None,
-    typer.Option(
-        "--groups", help="The column that says which group a person belongs to: one structure for all groups."
-    ),
+    typer.Option("--groups", help="The column with the group of each person: search one structure for all groups."),
 ]
 PublishedOption = Annotated[
     list[Path] | None, typer.Option("--published", help="A model to compare with, as a file; may be given again.")
@@ -251,15 +249,15 @@ def discover(
     outcomes: OutcomesOption = None,
     groups: GroupsOption = None,
     n_latents: Annotated[
-        int | None, typer.Option(help="The number of latents, if it is known; --knowledge takes other knowledge.")
+        int | None, typer.Option(help="The number of latents, if it is known (for other knowledge see --knowledge).")
     ] = None,
     knowledge: Annotated[
         Path | None,
-        typer.Option(help="What is known before: a TOML file, or lavaan text in a .lav file; see docs/knowledge.md."),
+        typer.Option(help="Prior knowledge: a TOML file, or lavaan syntax in a .lav file; see docs/knowledge.md."),
     ] = None,
     n_jobs: Annotated[int, typer.Option(help="Threads; -1 for one per core.")] = 1,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds after which the best model so far is the answer.")
+        float | None, typer.Option(help="Seconds after which the search stops with the best model so far.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of --confirm; the search itself uses no random numbers.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the report and its files.")] = None,
@@ -269,16 +267,17 @@ def discover(
     confirm: Annotated[
         float | None,
         typer.Option(
-            help="The share of the rows, such as 0.5, that the search does not see: the model is estimated in them."
+            help="The share of the rows, such as 0.5, that the search does not use; the model "
+            "is then estimated in these rows."
         ),
     ] = None,
     confirm_by: Annotated[
-        str | None, typer.Option(help="A column: --confirm takes the same share of each of its groups.")
+        str | None, typer.Option(help="A column of groups: --confirm uses the same share of the rows of each group.")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Find the latent variables behind a file, what measures them, and how they cause one another.
+    """Find latent variables, their indicators, and the paths between latents.
 
     Example: unmeasured discover answers.csv --columns 'q*' --covariates age,female --outcomes sick_days --out report
     """
@@ -556,10 +555,10 @@ def _shared_files(shared: um.Invariance) -> dict[str, str | bytes]:
 
 def _where(page: Path | None) -> str:
     if page is None:
-        return "Nothing was written; --out FOLDER makes a report."
+        return "No files were written; --out FOLDER writes a report."
     if not page.name.endswith(".html"):
-        return f"Written: {page} and tables, without pictures and the page; for these: unmeasured report {page}"
-    return f"Report: {page} (open it in a browser); model, tables and pictures are beside it."
+        return f"Written: {page} and tables, without pictures and the page; to add these: unmeasured report {page}"
+    return f"Report: {page} (open it in a browser); model, tables and pictures are in the same folder."
 
 
 def _all_remarks(page: Path | None) -> str:
@@ -606,7 +605,7 @@ def demo(
         sys.exit(130)
 
 
-@app.command("report", short_help="Make a report again, with other names or models to compare.")
+@app.command("report", short_help="Write a report again, with other names or models to compare.")
 def remake_report(
     result: ResultArgument,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder; by default that of the result.")] = None,
@@ -617,9 +616,9 @@ def remake_report(
     published: PublishedOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Make the report of a result again, with other names, another heading or models to compare with.
+    """Write the report of a result again, with other names, another heading or models to compare with.
 
-    Replicates that lie beside the result (stability.json) are shown again.
+    Replicates in the same folder as the result (stability.json) are included.
 
     Example: unmeasured report report/result.json --name L1=Speed --published theirs.lav
     """
@@ -678,7 +677,9 @@ def fit_file(
     first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
     estimator: Annotated[str, typer.Option(help="ML, MLM, MLR (robust) or WLSMV (ordinal items).")] = "ML",
     groups: Annotated[str | None, typer.Option(help="The column of groups of people; see docs/groups.md.")] = None,
-    equal: Annotated[str, typer.Option(help="What groups share, such as 'loadings,intercepts'.")] = "",
+    equal: Annotated[
+        str, typer.Option(help="Parameters that are equal across groups, such as 'loadings,intercepts'.")
+    ] = "",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -732,7 +733,7 @@ def _fit_as_json(fit: um.Fit) -> str:
     return _as_json({**record, "parameters": json.loads(fit.parameters.to_json(orient="records"))})
 
 
-@app.command(short_help="Fit several models to a file, side by side.")
+@app.command(short_help="Fit several models to a file and compare them.")
 def compare(
     models: Annotated[list[Path], typer.Argument(help="Model files: lavaan text, or a result.json.")],
     file: FileArgument,
@@ -748,7 +749,7 @@ def compare(
     correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit several models to a file and set them side by side, with difference tests where they are nested.
+    """Fit several models to a file and compare them, with difference tests for nested models.
 
     Example: unmeasured compare mine.lav theirs.lav report/result.json matrix.csv --n 301
     """
@@ -772,7 +773,7 @@ def _comparison_as_json(compared: ModelComparison) -> str:
     return _as_json({"models": list(kept.rows), "tests": list(kept.tests), "notes": list(kept.notes)})
 
 
-@app.command("check", short_help="Look at data before a search: can they carry one?")
+@app.command("check", short_help="Check whether data are suitable for a search.")
 def check_file(
     file: FileArgument,
     columns: ColumnsOption = None,
@@ -789,7 +790,8 @@ def check_file(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Look at data before a search: enough samples? A latent model warranted? Variables normal, none collinear?
+    """Check before a search whether there are enough samples and indicators, whether a latent model is
+    warranted, and whether variables are normal or collinear.
 
     Example: unmeasured check answers.csv --columns 'q*'
     """
@@ -813,17 +815,21 @@ def check_file(
 
 @app.command("simulate", short_help="Draw a random model and rows from it.")
 def simulate_file(
-    out: Annotated[Path, typer.Argument(help="The CSV file to write; the graph goes beside it as NAME.truth.json.")],
-    latents: Annotated[int, typer.Option(help="Latent variables.")] = 3,
-    observed: Annotated[int, typer.Option(help="Observed variables.")] = 12,
-    samples: Annotated[int, typer.Option("--samples", "--n", help="Rows.")] = 1000,
-    common_children: Annotated[int, typer.Option(help="How many of them measure several groups of latents.")] = 0,
+    out: Annotated[
+        Path, typer.Argument(help="The CSV file to write; the graph is written to NAME.truth.json in the same folder.")
+    ],
+    latents: Annotated[int, typer.Option(help="Number of latent variables.")] = 3,
+    observed: Annotated[int, typer.Option(help="Number of observed variables.")] = 12,
+    samples: Annotated[int, typer.Option("--samples", "--n", help="Number of rows.")] = 1000,
+    common_children: Annotated[
+        int, typer.Option(help="Number of observed variables that measure several groups of latents.")
+    ] = 0,
     max_group_size: GroupSizeOption = 1,
     parameters: Annotated[str, typer.Option(help="realistic, as in questionnaires, or paper.")] = "realistic",
     seed: Annotated[int, typer.Option(help="The same seed gives the same file.")] = 0,
     quiet: QuietOption = False,
 ) -> None:
-    """Draw a random factor model and rows from it, to try a search on data whose truth is known.
+    """Draw a random factor model and rows from it, to try a search on data with a known true model.
 
     Example: unmeasured simulate rows.csv --latents 4 --observed 16 --seed 1
     """
@@ -862,7 +868,7 @@ def export_result(
             help="A file. Without one, texts go to the screen and other formats to a file in this folder.",
         ),
     ] = None,
-    data: Annotated[str, typer.Option(help="With --to r: the file of the rows, which the script reads.")] = "",
+    data: Annotated[str, typer.Option(help="With --to r: the data file that the script reads.")] = "",
     view: Annotated[str, typer.Option(help="What a picture shows: full, or latents only.")] = "full",
     style: Annotated[str, typer.Option(help="The style of a picture: colour, or print (black and white).")] = "colour",
     r2: Annotated[bool, typer.Option("--r2", help="Write explained variances into a picture.")] = False,
@@ -916,7 +922,7 @@ def _export_for_article(result: Path, to: str, out: Path | None, data: str) -> N
 
 @app.command("datasets", short_help="List the bundled data sets, or print one.")
 def list_datasets(
-    name: Annotated[str | None, typer.Argument(help="One of them: print its correlation matrix as CSV.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A data set: print its correlation matrix as CSV.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the bundled data sets and their published models, or print the matrix of one.
@@ -1142,7 +1148,7 @@ importlib.import_module("unmeasured.cli_serve")
 
 @bench.callback()
 def about_bench() -> None:
-    """Measure what we claim, anew."""
+    """Run the benchmarks."""
 
 
 def main() -> NoReturn:
@@ -1199,6 +1205,10 @@ _IN_OPTIONS = tuple(
         (r"header=True \(--header\)", "--header"),
         (r"\bcor='([\w-]+)'", r"--cor \1"),
         (r"\bmissing='([\w-]+)'", r"--missing \1"),
+        (r"^(cor|missing|penalty|tolerance|estimator|method|threshold|level|equal|groups) (?=must\b|is\b)", r"--\1 "),
+        (r"^equal= has ", "--equal has "),
+        (r"^penalties (?=must\b|are\b)", "--penalties "),
+        (r"^n_replicates (?=must\b|is\b)", "--replicates "),
         (r"\bn_samples must\b", "--n must"),
         (r"\bn_samples is\b", "--n is"),
         (r"pass it as cov= with n_samples=", "give --n"),

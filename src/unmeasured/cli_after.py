@@ -52,10 +52,10 @@ def scores(
     sheet: SheetOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Factor scores: where each row stands on each latent, one line for each row of the file, in its order.
+    """Factor scores: one line for each row of the file, in the same order.
 
-    A model in lavaan text is fitted to the file first; a result.json is taken as it is, and --na and --reverse are
-    those of its run unless they are given.
+    A model in lavaan syntax is fitted to the file first. A result.json is used with its estimates, and --na
+    and --reverse are those of its run unless they are given.
 
     Example: unmeasured scores report/result.json answers.csv --out scores.csv --keep id --errors
     """
@@ -91,21 +91,22 @@ def scores(
     cli._say(f"{len(scored)} rows: {out}. Correlation of the scores with their latents (determinacy): {told}.", quiet)
 
 
-@cli.app.command("effects", short_help="How strongly latents affect one another.")
+@cli.app.command("effects", short_help="Total effects between variables.")
 def effects(
     result: ResultArgument,
     cause: Annotated[str | None, typer.Option(help="Effects of this variable.")] = None,
     effect: Annotated[str | None, typer.Option(help="Effects on this variable.")] = None,
-    level: Annotated[float, typer.Option(help="Of the confidence intervals.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
     member: Annotated[
         bool, typer.Option("--member", help="Direct and indirect effects too, in the one graph that was fitted.")
     ] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A CSV file for the table.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """How strongly latents affect one another, in all graphs that fit equally well.
+    """Total effects between variables, in all graphs that fit equally well.
 
-    One number where all graphs of the class agree; else all possible values, and the edge whose direction would decide.
+    One number if all graphs of the class agree; otherwise all possible values, and the edge whose direction decides
+    between them.
 
     Example: unmeasured effects report/result.json --cause Speed --effect Error
     """
@@ -133,7 +134,7 @@ def diagnose(
     most: Annotated[int, typer.Option(min=1, help="The number of rows in each table: the largest values.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """What a model misses, and how well its latents are measured.
+    """Modification indices, residuals and reliability of a model.
 
     Modification indices (what would improve the fit), standardised residuals, and omega, alpha and average variance
     extracted of each latent.
@@ -156,7 +157,7 @@ def diagnose(
         return
     for heading, shown in (
         ("What would improve the fit (modification indices)", missed),
-        ("Standardised residuals, beyond 2 by chance in one of twenty", residuals),
+        ("Standardised residuals (5% are beyond 2 by chance)", residuals),
         ("Reliability", table),
     ):
         typer.echo(

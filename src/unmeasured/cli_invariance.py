@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@cli.app.command("invariance", short_help="Do groups of people share loadings and intercepts?")
+@cli.app.command("invariance", short_help="Test measurement invariance across groups of people.")
 def invariance(
     model: ModelArgument,
     file: RowsArgument,
-    groups: Annotated[str, typer.Option("--groups", "-g", help="The column that says who belongs to which group.")],
-    estimator: Annotated[str, typer.Option(help="ML; MLM or MLR where the data are not normal.")] = "ML",
+    groups: Annotated[str, typer.Option("--groups", "-g", help="The column with the group of each person.")],
+    estimator: Annotated[str, typer.Option(help="ML; MLM or MLR for non-normal data.")] = "ML",
     first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the tables, as CSV files.")] = None,
     columns: ColumnsOption = None,
@@ -45,7 +45,8 @@ def invariance(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Do groups share loadings, intercepts and residual variances? What differs, and what are the latent means?
+    """Test measurement invariance across groups: loadings, intercepts and residual variances, the
+    parameters that differ, and latent means.
 
     Example: unmeasured invariance model.lav rows.csv --groups school
     """
@@ -72,7 +73,9 @@ def invariance(
         typer.echo(_as_json(found, tables))
     elif not quiet:
         typer.echo(found.summary())
-        typer.echo(f"\nTables: {out}" if out is not None else "\nNothing was written; --out FOLDER writes the tables.")
+        typer.echo(
+            f"\nTables: {out}" if out is not None else "\nNo files were written; --out FOLDER writes the tables."
+        )
     if not all(fit.converged and fit.admissible for fit in found.fits.values()):
         raise typer.Exit(1)
 

@@ -14,9 +14,9 @@ from unmeasured import cli
 @cli.app.command("serve")
 def serve(
     port: Annotated[int, typer.Option(help="A port of this machine; 0 for any that is free.")] = 0,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Print the address, and open no browser.")] = False,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Print the address without opening a browser.")] = False,
 ) -> None:
-    """Do the whole job in a page on this machine: open data, search, read, edit, export.
+    """Run the application in your browser: open data, search, edit, export.
 
     Example: unmeasured serve --port 0
     """

@@ -33,7 +33,7 @@ from unmeasured.cli import (
 from unmeasured.files import check_folder
 
 
-@cli.app.command("stability", short_help="How often is each edge found again in replicates?")
+@cli.app.command("stability", short_help="Examine how often each edge is found in replicates.")
 def stability(
     file: FileArgument,
     columns: ColumnsOption = None,
@@ -68,7 +68,7 @@ def stability(
     title: Annotated[str, typer.Option(help="The heading of the report.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Search a file and replicates of it, and say how often each edge, item and group is found again.
+    """Search a file and replicates of it, and report how often each edge, item and group is found.
 
     Example: unmeasured stability answers.csv --columns 'q*' --replicates 200 --records runs.jsonl --out report
     """
@@ -143,7 +143,7 @@ def _show(stable: um.Stability, threshold: float, as_json: bool) -> None:
     typer.echo(f"\nConsensus of what comes back in {threshold:.0%} of the replicates\n{consensus}")
 
 
-@cli.app.command("path", short_help="Search at several penalties.")
+@cli.app.command("path", short_help="Search with several penalties.")
 def path(
     file: FileArgument,
     columns: ColumnsOption = None,
@@ -161,10 +161,10 @@ def path(
         Path | None, typer.Option("--out", "-o", help="A folder for the tables, the figure and a result for each step.")
     ] = None,
 ) -> None:
-    """Search at several penalties, from BIC's to one that keeps little, and say which step to read first.
+    """Search with several penalties, from that of BIC to one that gives a very simple model, and suggest a step.
 
     With --out every step is written as a result (step-01.json, ...), which report, export, fit, compare, scores and
-    effects take.
+    effects accept.
 
     Example: unmeasured path answers.csv --columns 'q*' --out penalties
     """
@@ -181,7 +181,9 @@ def path(
     found = um.penalty_path(sample, asked, max_group_size=max_group_size, verbose=sys.stderr.isatty())
     typer.echo(str(found))
     if out is None:
-        typer.echo("\nNothing was written; --out FOLDER keeps the model of every step, to be reported and exported.")
+        typer.echo(
+            "\nNo files were written; --out FOLDER writes the model of every step, which can be reported and exported."
+        )
         return
     about = About(
         data=file.name, command=cli._command(), na=made.na, reversed_items=dict(made.reversed_items)

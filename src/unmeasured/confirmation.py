@@ -90,7 +90,7 @@ def split_rows(
 
 @dataclass(frozen=True, eq=False)
 class Confirmation:
-    """A graph that was found in some rows, with estimates of others.
+    """A graph that was found in some rows, with estimates from other rows.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ def confirm(
     n_samples: float | None = None,
     time_limit: float | None = None,
 ) -> Confirmation:
-    """Estimate a graph that was found in some rows in new ones, where standard errors and p-values are right.
+    """Estimate a graph in new rows, in which it was not found, so that standard errors and p-values are correct.
 
     Parameters
     ----------
@@ -215,8 +215,8 @@ def confirm(
     >>> first, second = um.split_rows(rows)
     >>> confirmed = um.confirm(um.LGES().fit(first), second)
     >>> confirmed.result.confirmed
-    'The graph was found in other data (N = 500) than those that its estimates, standard errors, p-values and fit are
-    of (N = 500), so these take nothing from the search.'
+    'The graph was found in other data (N = 500). Estimates, standard errors, p-values and fit are from new data
+    (N = 500), so that the search does not bias them.'
     """
     search = found if isinstance(found, Search) else None
     result = getattr(found, "result_", found)
@@ -229,8 +229,8 @@ def confirm(
     (fit,) = fit_many([result.member], sample, check=clock.check_last_fit)
     stopped = f"{clock.stopped}: the estimates had not converged. Confirm with more time." if clock.stopped else ""
     note = (
-        f"The graph was found in other data (N = {number(result.sem.sample.n, 0)}) than those that its estimates, "
-        f"standard errors, p-values and fit are of (N = {number(sample.n, 0)}), so these take nothing from the search."
+        f"The graph was found in other data (N = {number(result.sem.sample.n, 0)}). Estimates, standard errors, "
+        f"p-values and fit are from new data (N = {number(sample.n, 0)}), so that the search does not bias them."
     )
     # Remarks of the search are of the rows it saw; what was done to the new ones stands in their place. That the search
     # was stopped remains true of the graph.

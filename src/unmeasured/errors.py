@@ -11,7 +11,7 @@ from difflib import get_close_matches
 
 
 class UnmeasuredError(ValueError):
-    """Any mistake in what the caller gave us; the text says what to do."""
+    """An error in the arguments or the data; the text says what to do."""
 
 
 class GraphError(UnmeasuredError):
@@ -19,11 +19,11 @@ class GraphError(UnmeasuredError):
 
 
 class ModelError(UnmeasuredError):
-    """A model, or model text, that cannot be fitted as it stands."""
+    """A model, or model syntax, that cannot be fitted."""
 
 
 class DataError(UnmeasuredError):
-    """Data that cannot carry the analysis: not symmetric, not positive definite, constant, too few rows.
+    """Data that cannot be analysed: not symmetric, not positive definite, constant, too few rows.
 
     ``columns`` are those without which the fault is gone, where they are known: a check leaves them out and looks on.
     """
@@ -44,7 +44,7 @@ class Stopped(Exception):
 
 
 class UnmeasuredWarning(UserWarning):
-    """Something the caller should know about an answer that was given all the same."""
+    """A problem that the user should know, although a result was computed."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -55,7 +55,7 @@ _FEW = 8
 
 @dataclass(frozen=True, eq=False)
 class Invariance:
-    """The fits of all steps, compared; see :func:`unmeasured.invariance`.
+    """The fits of all steps of a test of invariance, compared; see :func:`unmeasured.invariance`.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Invariance:
 
     @property
     def differing_edges(self) -> tuple[tuple[str, str], ...]:
-        """Loadings and paths that the groups do not share by BIC, as ``(cause, effect)``, the clearest first."""
+        """Loadings and paths that differ between groups by BIC, as ``(cause, effect)``, the clearest first."""
         rows = self.differences
         rows = rows[rows["differs"] & rows["op"].isin(["=~", "~"])]
         ends = [(b, a) if op == "~" else (a, b) for a, op, b in zip(rows["lhs"], rows["op"], rows["rhs"], strict=True)]
@@ -248,7 +248,7 @@ def invariance(
     scale_latents: LatentScale = "variance",
     correlate_outcomes: bool = False,
 ) -> Invariance:
-    """Test, step by step, what groups of people share: structure, loadings, intercepts, residual variances.
+    """Test measurement invariance step by step: structure, loadings, intercepts, residual variances.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How far an estimated graph is from the truth, once latents are matched across the two.
+"""Comparison of an estimated graph with the true one, with latents matched.
 
 Latents have no names that data could know, so they are matched by what they do: by the permutation under
 which the two skeletons share the most edges. The side with fewer latents is first padded with isolated ones,
@@ -21,10 +21,10 @@ the v-structure ``L2 → L1 ← L3``, the first has none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import combinations, permutations
+from itertools import permutations
 from math import factorial
 from typing import TypeAlias
 
@@ -36,7 +36,6 @@ from unmeasured.errors import GraphError, listing
 from unmeasured.graphs import CPDAG, DAG, markov_class
 
 IntArray: TypeAlias = NDArray[np.int64]
-Count: TypeAlias = Callable[[IntArray], IntArray]
 
 MAX_EXACT = 8  # up to this many latents every permutation is tried
 
@@ -188,6 +187,29 @@ class _Pair:
         among_latents: IntArray = differ.sum(axis=1)
         return self._over_latents(self._different_children, batch) + among_latents + self._different_among
 
+    def shared_by_swaps(self, permutation: IntArray) -> IntArray:
+        """(m, m) how many more pairs are adjacent in both skeletons if two latents are swapped."""
+        A, B = np.greater(self._latent[0], 0), np.greater(self._found(permutation), 0)
+        more = _swapped(_rows_in_common(A, B)) + 2 * (A & B)  # an edge between the two stays one
+        return more + _swapped(self.shared_children[:, permutation])
+
+    def differences_by_swaps(self, permutation: IntArray) -> IntArray:
+        """(m, m) how many more pairs have different marks if two latents are swapped."""
+        A, B = self._latent[0], self._found(permutation)
+        equal = np.zeros_like(A)
+        for mark in range(4):
+            equal += _rows_in_common(np.equal(A, mark), np.equal(B, mark))
+        # Rows have the diagonal and the pair itself too, which are looked at apart.
+        is_equal = np.equal(A, B).astype(np.int64)
+        crossed = np.equal(B.T, 0).astype(np.int64) + np.equal(A, 0)
+        more = _swapped(equal) - crossed - crossed.T + is_equal + is_equal.T + 2
+        more += np.equal(A, B.T) - is_equal
+        return _swapped(self._different_children[:, permutation]) - more
+
+    def _found(self, permutation: IntArray) -> IntArray:
+        """Marks between estimated latents, in the order of the true ones."""
+        return self._latent[1][np.ix_(permutation, permutation)]
+
     def matching(self, permutation: IntArray) -> dict[str, str | None]:
         """The true latent of each estimated one, where they share an edge."""
         true, found = self.latents
@@ -201,6 +223,17 @@ class _Pair:
     def _over_latents(self, table: IntArray, batch: IntArray) -> IntArray:
         total: IntArray = table[np.arange(self.m), batch].sum(axis=1)
         return total
+
+
+def _rows_in_common(A: NDArray[np.bool_], B: NDArray[np.bool_]) -> IntArray:
+    """(m, m) how many columns a row of A and one of B have in common."""
+    return np.rint(A.astype(np.float64) @ B.T.astype(np.float64)).astype(np.int64)
+
+
+def _swapped(table: IntArray) -> IntArray:
+    """(m, m) what a sum over the diagonal of a table gains if two rows are swapped."""
+    own = np.diag(table)
+    return np.asarray(table + table.T - own[:, None] - own, dtype=np.int64)
 
 
 def _best_permutations(classes: _Pair, papers: _Pair) -> tuple[IntArray, IntArray]:
@@ -224,23 +257,24 @@ def _climbed_permutations(classes: _Pair, papers: _Pair) -> tuple[IntArray, IntA
     _, assigned = linear_sum_assignment(classes.shared_descendants, maximize=True)
     paper = np.asarray(assigned, dtype=np.int64)
     while True:
-        best = _climb(paper, classes.shared, classes.differences)
-        paper = _climb(best, classes.shared, papers.differences)
+        best = _climb(paper, classes, classes)
+        paper = _climb(best, classes, papers)
         if classes.shared(paper[None])[0] == classes.shared(best[None])[0]:
             return best, paper
 
 
-def _climb(permutation: IntArray, shared: Count, differences: Count) -> IntArray:
+def _climb(permutation: IntArray, sharing: _Pair, differing: _Pair) -> IntArray:
     """Swap two latents while that shares more edges, or as many with fewer differences."""
-    swaps = np.array(list(combinations(range(len(permutation)), 2)))
+    swaps = np.triu_indices(len(permutation), k=1)
     while True:
-        batch = np.tile(permutation, (len(swaps) + 1, 1))
-        rows = np.arange(1, len(batch))[:, None]
-        batch[rows, swaps] = permutation[swaps[:, ::-1]]
-        best = np.lexsort((differences(batch), -shared(batch)))[0]  # stable: row 0, no swap, wins ties
-        if best == 0:
+        shared = sharing.shared_by_swaps(permutation)[swaps]
+        differences = differing.differences_by_swaps(permutation)[swaps]
+        best = np.lexsort((differences, -shared))[0]
+        if (-shared[best], differences[best]) >= (0, 0):
             return permutation
-        permutation = batch[best]
+        a, b = swaps[0][best], swaps[1][best]
+        permutation = permutation.copy()
+        permutation[[a, b]] = permutation[[b, a]]
 
 
 @cache

@@ -59,7 +59,7 @@ def penalty_path(
     max_group_size: int | None = None,
     verbose: bool = False,
 ) -> PenaltyPath:
-    """Search at a path of penalties.
+    """Search with several penalties.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class PathStep:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PenaltyPath:
-    """The class at each penalty, cheapest first."""
+    """The class at each penalty, the smallest penalty first."""
 
     observed: tuple[str, ...]
     steps: tuple[PathStep, ...]
@@ -157,7 +157,7 @@ class PenaltyPath:
 
     @property
     def reason(self) -> str:
-        """Why that step."""
+        """Why this step is suggested."""
         return self._choice[1]
 
     @property

@@ -70,7 +70,7 @@ def check(
     covariates: Sequence[str] = (),
     outcomes: Sequence[str] = (),
 ) -> Check:
-    """Look at data before a search: enough samples and indicators, Gaussian, a latent model warranted, collinear?
+    """Check data before a search: samples, indicators, normality, collinearity, whether a latent model is warranted.
 
     Parameters are those of :func:`unmeasured.as_sample`, but for ``cor``, which is "auto": items of a few values are
     taken as ordinal. Covariates and outcomes are no indicators, and only these are looked at.
@@ -91,7 +91,7 @@ def check(
     >>> report.ok, round(report.kmo, 2), report.is_warranted
     (True, 0.75, True)
     >>> print(report)
-    9 variables, 301 samples: nothing speaks against a search.
+    9 variables, 301 samples: the data are suitable for a search.
       ok    samples       301 samples, 33 per variable. Correlations smaller than 0.14 cannot be
                           distinguished from zero.
       ok    indicators    9 variables can measure up to 4 latents (each needs two of its own, and four
@@ -137,7 +137,7 @@ def _without(table: Any, columns: Sequence[str], *, is_matrix: bool) -> pd.DataF
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Check:
-    """What was seen before the search. ``str`` gives the text, the attributes the numbers.
+    """The result of a check of data. ``str`` gives the text, the attributes contain the numbers.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing speaks against a search: no fault, no finding and no problem with the data."""
+        """Whether the data are suitable for a search: no fault, no finding and no problem with the data."""
         return not self.faults and not self._problems and all(finding.ok for finding in self.findings)
 
     @property
@@ -188,13 +188,13 @@ class Check:
 
     @property
     def least_correlation(self) -> float:
-        """The smallest correlation that BIC tells from none: ``sqrt(1 - N^(-1/N))``."""
+        """The smallest correlation that BIC distinguishes from zero: ``sqrt(1 - N^(-1/N))``."""
         n = self.sample.n
         return 0.0 if math.isinf(n) else math.sqrt(1.0 - n ** (-1.0 / n))
 
     @property
     def most_latents(self) -> int:
-        """How many latents so many variables can measure: each needs two of its own."""
+        """The largest number of latents that the variables can measure: each latent needs two of its own."""
         n = len(self.sample.names)
         return n // 2 if n >= 4 else 0
 
@@ -299,7 +299,7 @@ class Check:
 
     @property
     def is_warranted(self) -> bool:
-        """Whether a latent model has something to say, against independence and against the saturated model."""
+        """Whether a latent model is preferred both to independence and to the saturated model."""
         return self.kmo >= _LEAST_KMO and bool(self.explained or self.nearly_explained)
 
     # Gaussian ---------------------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ class Check:
         """All of it as text: one sentence per question, then what was done to the data."""
         n, sample = len(self.sample.names), self.sample
         is_ok = not self._problems and all(finding.ok for finding in self.findings)
-        verdict = "nothing speaks against a search" if is_ok else "read what is marked with ! first"
+        verdict = "the data are suitable for a search" if is_ok else "see the lines marked with !"
         size = "a population" if math.isinf(sample.n) else f"{sample.n:g} samples"
         size = size if sample.rows is None else f"{len(sample.rows)} rows"
         lines = []
@@ -371,10 +371,10 @@ class Check:
             lines += _wrapped(f"  {'!!':<4}  {'fault':<12}  ", fault)
         if lines:
             lines = [
-                "A search would refuse these data:",
+                "A search would refuse these data for the following reasons:",
                 *lines,
                 "",
-                "Without the columns named, which a search would leave out only if told to:",
+                "Results without these columns (a search does not leave them out automatically):",
             ]
         lines.append(f"{n} variables, {size}: {verdict}.")
         for finding in self.findings:

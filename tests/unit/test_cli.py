@@ -129,7 +129,7 @@ def test_discover_can_be_quiet(folder):
 def test_discover_without_out_says_that_nothing_was_written(folder):
     done = run("discover", "matrix.csv", "--n", 301, "-c", "x[1-6]", "--penalty", 1.5, "--seed", 3, cwd=folder)
     assert "LGES(penalty=1.5, random_state=3)" in done.stdout
-    assert "--out FOLDER makes a report" in done.stdout
+    assert "--out FOLDER writes a report" in done.stdout
 
 
 def test_ordinal_items_with_holes(folder):
@@ -311,7 +311,7 @@ def test_compare_sets_models_side_by_side(folder):
 
 
 def test_check_answers_by_its_code(folder, tmp_path):
-    assert "nothing speaks against a search" in run("check", "matrix.csv", "--n", 301, cwd=folder).stdout
+    assert "the data are suitable for a search" in run("check", "matrix.csv", "--n", 301, cwd=folder).stdout
     few = pd.read_csv(folder / "rows.csv").drop(columns="name").head(30)
     few.to_csv(tmp_path / "few.csv", index=False)
     done = run("check", "few.csv", "--json", cwd=tmp_path, ok=False)

@@ -163,6 +163,7 @@ def test_every_public_name_is_documented():
         "docs/groups.md",
         "docs/covariates.md",
         "docs/after.md",
+        "docs/hierarchy.md",
         "docs/questionnaires.md",
         "docs/concepts.md",
         "docs/coming-from.md",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterable
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
 
 from unmeasured.errors import GraphError
 from unmeasured.graphs import DAG
-from unmeasured.metrics import compare
+from unmeasured.metrics import _Pair, compare
 from unmeasured.simulate import random_gnfm
 
 
@@ -179,6 +179,21 @@ def test_swaps_settle_what_shared_children_leave_open() -> None:
     result = compare(truth, estimate)
     assert (result.precision, result.shd) == (1, 4)
     assert (result.matching["L1"], result.matching["L2"]) == ("L2", "L1")
+
+
+@pytest.mark.parametrize("n_latents", [(6, 6), (9, 5)])
+def test_what_swaps_change_is_counted_without_making_them(n_latents: tuple[int, int]) -> None:
+    rng = np.random.default_rng(sum(n_latents))
+    graphs = [random_gnfm(n_latents=m, n_observed=24, rng=rng).cpdag() for m in n_latents]
+    pair = _Pair(*graphs)
+    before = rng.permutation(pair.m)
+    swaps = list(combinations(range(pair.m), 2))
+    after = np.tile(before, (len(swaps), 1))
+    for row, (a, b) in zip(after, swaps, strict=True):
+        row[[a, b]] = row[[b, a]]
+    shared, differences = pair.shared_by_swaps(before), pair.differences_by_swaps(before)
+    assert [shared[swap] for swap in swaps] == (pair.shared(after) - pair.shared(before[None])).tolist()
+    assert [differences[swap] for swap in swaps] == (pair.differences(after) - pair.differences(before[None])).tolist()
 
 
 def test_missing_latents_count_beyond_the_exact_limit() -> None:

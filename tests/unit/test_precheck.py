@@ -28,7 +28,7 @@ def test_indicators_of_latents_are_recognised() -> None:
     assert check.ok
     assert check.is_warranted
     assert len(check.explained) == 8
-    assert str(check).startswith("8 variables, 600 rows: nothing speaks against a search.")
+    assert str(check).startswith("8 variables, 600 rows: the data are suitable for a search.")
     assert repr(check) == "<Check: 8 variables, n = 600; against a search: []>"
 
 
@@ -157,7 +157,7 @@ def test_the_table_has_a_line_per_variable() -> None:
 def test_a_notebook_shows_the_sentences() -> None:
     data = um.datasets.load("multitasking")
     check = um.check(cov=data.frame().rename(index=lambda x: f"<{x}>", columns=lambda x: f"<{x}>"), n_samples=50)
-    assert check._repr_html_().startswith("<pre>9 variables, 50 samples: read what is marked with ! first.")
+    assert check._repr_html_().startswith("<pre>9 variables, 50 samples: see the lines marked with !.")
     assert "<Speed" not in check._repr_html_()
 
 
@@ -168,7 +168,7 @@ def test_problems_with_the_data_are_marked() -> None:
     rows.iloc[:9, 0] = 99
     check = um.check(rows, cor="pearson")
     assert not check.ok
-    assert str(check).startswith("6 variables, 400 rows: read what is marked with ! first.")
+    assert str(check).startswith("6 variables, 400 rows: see the lines marked with !.")
     assert "  !     data          The value 99 looks like a code" in str(check)
 
 

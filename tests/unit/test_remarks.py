@@ -48,7 +48,7 @@ def test_every_serious_remark_is_on_the_screen_and_the_rest_is_counted(result):
     problems = [data_problem(f"Problem {i}.") for i in range(2)]
     told = replace(result, remarks=(*notes, *problems, *serious))
     text = screen(told, elsewhere="the report")
-    lines = [line.strip() for line in text.split("\nNotes and cautions\n")[1].splitlines()]
+    lines = [line.strip() for line in text.split("\nRemarks\n")[1].splitlines()]
     assert lines[:7] == [f"- {remark}" for remark in (*serious, *problems)]
     assert lines[7:] == ["11 more notes: see the report"]  # ten, and the one on standard errors
     summary = told.summary()
@@ -123,8 +123,8 @@ def test_an_answer_that_is_not_to_be_published_says_so_in_its_first_line():
     result = um.Result(dag.cpdag(), um.fit(dag.cpdag(), cov=frame, n_samples=500))
     assert result.loadings["std"].abs().max() > 1.2
     for text in (result.summary(), screen(result)):
-        assert text.startswith("Not to be published as it stands: standardised loadings beyond 1 ('x10')")
-    assert "Not to be published" in result._repr_html_()
+        assert text.startswith("Do not publish this result as it is: standardised loadings beyond 1 ('x10')")
+    assert "Do not publish" in result._repr_html_()
 
 
 def test_latents_that_correlate_at_one_are_named():
@@ -133,4 +133,4 @@ def test_latents_that_correlate_at_one_are_named():
     cov = pd.DataFrame(np.full((6, 6), 0.5) + 0.5 * np.eye(6), list(dag.observed), list(dag.observed))
     result = um.Result(dag.cpdag(), um.fit(dag.cpdag(), cov=cov, n_samples=500))
     assert "L1 and L2" in result.summary()
-    assert result.summary().startswith("Not to be published as it stands:")
+    assert result.summary().startswith("Do not publish this result as it is:")

@@ -67,7 +67,7 @@ def compare_models(
     folds: int = 0,
     rng: int | np.random.Generator = 0,
 ) -> ModelComparison:
-    """Fit several models to the same data and set them side by side.
+    """Fit several models to the same data and compare them.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A class of graphs that data cannot tell apart, and the estimates of one member.
+    """A class of graphs that fit equally well, and the estimates of one member.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class Result:
 
     @property
     def anchors(self) -> Anchors:
-        """For each group of several latents the pure indicators whose zero loadings hold it in place."""
+        """For each group of several latents the pure indicators whose zero loadings fix its rotation."""
         return self._held[1]
 
     @cached_property
@@ -310,7 +310,7 @@ class Result:
     def effects(
         self, cause: str | None = None, effect: str | None = None, *, level: float = 0.95
     ) -> ClassEffect | ClassEffects:
-        """Total effects over the class: what every graph that the data cannot tell apart says, standardised.
+        """Total effects in all graphs of the class, standardised.
 
         Of one pair: one number where all members agree, else all possible values with their intervals, the smallest and
         the largest, and the edge whose direction would decide. Without arguments: of all pairs of latents, as a
@@ -404,7 +404,7 @@ class Result:
         return names
 
     def rename(self, names: Mapping[str, str] | None = None) -> Result:
-        """The same answer with other names for latents.
+        """The same result with other names for latents.
 
         Parameters
         ----------
@@ -444,7 +444,7 @@ class Result:
     # Reading ----------------------------------------------------------------------------------------------
 
     def summary(self) -> str:
-        """The whole answer as text: groups and loadings, paths, fit in words, what is identified, remarks."""
+        """The result as text: groups and loadings, paths, fit in words, what is identified, remarks."""
         return text_summary(self)
 
     def __str__(self) -> str:
@@ -581,7 +581,7 @@ class Result:
         return {(rows[k].source, rows[k].target): float(fit.estimates[k]) for k in sorted(chosen)}
 
     def to_json(self) -> str:
-        """The whole answer as JSON: graph, estimates, data as covariance and N, options, version."""
+        """The result as JSON: graph, estimates, data as covariance and N, options, version."""
         return records.to_json(self)
 
     @classmethod

@@ -48,7 +48,7 @@ def text_summary(result: Result) -> str:
             *_section("Direct effects of covariates on indicators", _direct_lines(result)),
             *_section(PAIRS_HEADING, _pair_lines(result)),
             *_section("What is identified, and what is not", _bullets(what_is_identified(result))),
-            *_section("Are the data fit for a search", _bullets(before_the_search(result))),
+            *_section("Suitability of the data", _bullets(before_the_search(result))),
             *_section("Remarks", _bullets(cautions(result))),
         ]
     )
@@ -230,7 +230,7 @@ def html_summary(result: Result) -> str:
         ("Direct effects of covariates on indicators", _html_table(_direct_rows(result), _DIRECT_ALIGN)),
         (PAIRS_HEADING, _html_table(_pair_rows(result), _PAIR_ALIGN)),
         ("What is identified, and what is not", html_list(what_is_identified(result))),
-        ("Are the data fit for a search", html_list(before_the_search(result))),
+        ("Suitability of the data", html_list(before_the_search(result))),
         ("Remarks", html_list(cautions(result))),
     ]
     body = "".join(f"<h4>{escape(heading)}</h4>{content}" for heading, content in sections if content)

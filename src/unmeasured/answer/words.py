@@ -165,9 +165,9 @@ def role_sentences(result: Result) -> Iterator[str]:
     variables = result.graph.variables
     if variables.covariates:
         yield (
-            f"The model is conditioned on the covariates ({', '.join(variables.covariates)}): nothing is assumed of "
-            "their distribution, they covary freely, and nothing causes them. That they share no unmeasured cause with "
-            "latents and outcomes is assumed."
+            f"The model is conditioned on the covariates ({', '.join(variables.covariates)}): their distribution "
+            "is arbitrary, they covary freely, and nothing causes them. It is assumed that they share no unmeasured "
+            "cause with latents and outcomes."
         )
 
 
@@ -247,13 +247,13 @@ def what_is_identified(result: Result) -> Iterator[str]:
         )
     if known:
         yield (
-            f"The direction of {_few(known, '→')} follows from the knowledge given, not from the data: "
-            "with it reversed, in agreement with the others, the graph fits exactly as well."
+            f"The direction of {_few(known, '→')} follows from the knowledge given and not from the data: "
+            "with the arrow reversed, and other arrows if necessary, the graph fits exactly as well."
         )
     if open_:
         yield (
-            f"The direction is not identified of {_few(open_, '–')}: a graph with the arrow reversed, in agreement "
-            "with the others, fits exactly as well. The estimates are those of one such graph."
+            f"The direction is not identified for {_few(open_, '–')}: with the arrow reversed, and other arrows if "
+            "necessary, the graph fits exactly as well. The estimates are those of one such graph."
         )
     if result.graph.facets:
         yield _above(result)
@@ -263,8 +263,8 @@ def what_is_identified(result: Result) -> Iterator[str]:
             yield _rotation(result, group)
     if result.graph.latents:
         yield (
-            "The scale and the sign of a latent are conventions: residual variance 1, pointing the way of its "
-            "strongest indicator, or of the first item of a latent that was named before the search."
+            "The scale and the sign of a latent are conventions: its residual variance is 1, and its strongest "
+            "indicator (or the first item of a latent that was named before the search) has a positive loading."
         )
     yield from _undetermined(result)
     if result.graph.latents or told or known or open_:
@@ -276,8 +276,8 @@ def _above(result: Result) -> str:
     shown = [f"{above} above {', '.join(below)}" for above, below in facets.items()]
     which = "; ".join(shown) if len(shown) <= _FEW else f"{len(shown)} latents above others"
     return (
-        f"{which}: one common cause explains these latents better than edges between them. That it is the cause, and "
-        "not one of them, is part of the model, as it is between a latent and its indicators."
+        f"{which}: one common cause explains these latents better than edges between them do. The direction from the "
+        "common cause to these latents is part of the model, as it is between a latent and its indicators."
     )
 
 
@@ -298,22 +298,22 @@ def _undetermined(result: Result) -> Iterator[str]:
     names = listing(f"{a} {op} {b}" for a, op, b in zip(missing["lhs"], missing["op"], missing["rhs"]))
     if fit.model.n_free > fit.dimension:
         yield (
-            f"Not determined by the data, so without a standard error: {names}. The R2 of these variables is not "
-            "determined either."
+            f"Not identified, and therefore without a standard error: {names}. The R2 of these variables is not "
+            "identified either."
         )
     else:
-        yield f"The data determine this model, but not at the optimum found; without a standard error: {names}."
+        yield f"The model is identified, but not at the optimum found; without a standard error: {names}."
 
 
 def _rotation(result: Result, group: tuple[str, ...]) -> str:
     k = len(group)
-    start = f"Of {node(group)} the data show that {k} latents stand behind the same variables, not which is which: "
+    start = f"{node(group)} are {k} latents with the same indicators, which are identified only up to rotation: "
     if group not in result.anchors:
-        return start + "its loadings are one rotation of many, and have no standard errors."
+        return start + "the loadings are those of one rotation and have no standard errors."
     anchors = ", ".join(result.anchors[group][: k - 1])
     count = "1 loading is" if k == 2 else f"{k * (k - 1) // 2} loadings are"
     return (
-        start + f"{count} set to 0 (on {anchors}) to pick a rotation. The R2 of its indicators does not depend on it."
+        start + f"{count} set to 0 (on {anchors}) to fix the rotation. The R2 of the indicators does not depend on it."
     )
 
 
@@ -353,7 +353,7 @@ def verdict(result: Result) -> str:
         return ""
     reason = re.split(r"(?<=[^.\d])[.:](?=\s|$)", serious[0])[0]
     more = f" ({len(serious) - 1} more reason{'s' * (len(serious) > 2)} below)" if len(serious) > 1 else ""
-    return f"Not to be published as it stands: {reason[:1].lower()}{reason[1:]}{more}."
+    return f"Do not publish this result as it is: {reason[:1].lower()}{reason[1:]}{more}."
 
 
 def _latents_at_one(result: Result) -> Iterator[str]:
@@ -385,20 +385,20 @@ def _cautions(result: Result) -> Iterator[str]:
     beyond = dict.fromkeys(result.loadings["indicator"][result.loadings["std"].abs() > 1.0])
     if beyond:
         yield distrust(
-            f"Standardised loadings beyond 1 ({listing(beyond)}): not to be published as they are. Where an indicator "
-            "measures several latents that go together, they pull against each other. Read its R2, and a single "
-            "loading only if its standard error is small."
+            f"Standardised loadings beyond 1 ({listing(beyond)}): do not publish them as they are. They occur if an "
+            "indicator measures several latents that are highly correlated. Interpret its R2, and a single loading "
+            "only if its standard error is small."
         )
     if same := list(_latents_at_one(result)):
-        yield distrust(f"Latents that correlate at 1 ({'; '.join(same)}): the data do not tell them apart.")
+        yield distrust(f"Latents that correlate at 1 ({'; '.join(same)}): the data do not distinguish them.")
     if steep := list(_paths_beyond_one(result)):
         yield data_problem(
             f"Standardised paths beyond 1 ({'; '.join(steep)}): strongly correlated causes offset each other. "
-            "Read their effects together, by the R2 of what they cause, and do not interpret the signs one by one."
+            "Interpret their effects together, by the R2 of what they cause, and do not interpret the signs one by one."
         )
     n, n_free = result.sem.sample.n, result.fit.model.n_free
     if n < n_free:
-        yield distrust(f"{n:.0f} samples for {n_free} free parameters: estimates will not hold up.")
+        yield distrust(f"{n:.0f} samples for {n_free} free parameters: the estimates are not reliable.")
     if result.confirmed:
         yield result.confirmed
     elif result.graph.latents and not math.isinf(result.sem.sample.n):

@@ -31,9 +31,9 @@ from unmeasured.app.results import group_record
 from unmeasured.graphs import cpdag_of
 from unmeasured.report.groups import Shared
 from unmeasured.report.run import Run, run_of
+from unmeasured.search.climb import watched
 from unmeasured.search.latent_graph import Connected
 from unmeasured.search.score import Fitted
-from unmeasured.search.watch import watched
 
 Message = dict[str, Any]
 # A model is drawn this many times a second at most while the search runs.

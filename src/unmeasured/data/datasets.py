@@ -1,4 +1,4 @@
-"""Real data to learn on and to measure against: correlation matrices, with their source and published models.
+"""Bundled real data: correlation matrices, with their source and published models.
 
 Rows stay with those who own them. A correlation matrix and the number of samples are figures, and all that a
 discovery or a fit needs; the names here are read from the package the first time they are asked for.

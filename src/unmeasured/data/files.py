@@ -174,9 +174,9 @@ def read_matrix(
     The matrix may be complete, or its lower or upper triangle; the diagonal may be blank. Names may be above the
     columns, at the left, or both; otherwise give them by ``names=``. Row numbers (``1.``), marks of significance
     (``.45**``), dashes or reliabilities in brackets on the diagonal, confidence intervals in square brackets,
-    typographic minus signs and Markdown tables are understood. A row called SD, or a column SD or M (SD) before the
-    columns numbered 1, 2, ..., turns correlations into covariances. Means, ranges, reliabilities (a column ``α``, or
-    the diagonal if a note says so), a title, ``N =`` and notes are ignored.
+    typographic minus signs, Markdown tables and the output of SPSS and R are understood. A row called SD, or a column
+    SD or M (SD) beside the columns numbered 1, 2, ..., turns correlations into covariances. Means, ranges,
+    reliabilities (a column ``α``, or the diagonal if a note says so), a title, ``N =`` and notes are ignored.
 
     Parameters
     ----------
@@ -232,6 +232,8 @@ def read_matrix(
 def _refuse_two_samples(matrix: Floats) -> None:
     """Refuse correlations of one sample below the diagonal and of another above it."""
     below = np.tril_indices(len(matrix), -1)
+    if not np.isfinite(matrix).all():
+        return
     differ = np.abs(matrix - matrix.T)[below] > 1e-6
     if (np.diag(matrix) == 1.0).all() and differ.sum() > 1 and 2 * differ.sum() > len(differ):
         raise DataError(
@@ -246,7 +248,7 @@ def _read_lines(lines: list[str], separator: str | None, diagonal: bool) -> tupl
         printed = _Printed.of(lines, separator)
         return printed, _whole(printed.rows, diagonal)
     except DataError:
-        if separator is not None or not all(re.search(r"\S\s{2,}\S", line) for line in lines[1:]):
+        if separator is not None or len(lines) < 3 or not all(re.search(r"\S\s{2,}\S", line) for line in lines[1:]):
             raise
         with contextlib.suppress(DataError):
             apart = [re.split(r"(?<=\S)\s{2,}(?=\S)", line, maxsplit=1) for line in lines]

@@ -46,7 +46,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Rows in files, which stay there: :func:`unmeasured.read` gives it for what is large.
+    """Rows that stay in their files; :func:`unmeasured.read` returns it for large files.
 
     Attributes
     ----------

@@ -298,7 +298,7 @@ class DAG(Exports):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CPDAG(Exports):
-    """A class of DAGs that data cannot tell apart; nodes are latent groups and observed variables.
+    """A class of DAGs that fit all data equally well; nodes are latent groups and observed variables.
 
     Parameters
     ----------

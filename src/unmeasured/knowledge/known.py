@@ -30,7 +30,7 @@ Number = int | str
 
 @dataclass(frozen=True, repr=False)
 class Knowledge:
-    """What is known before a search; :class:`unmeasured.LGES` never violates it.
+    """Prior knowledge, with which the result of :class:`unmeasured.LGES` always agrees.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def publication(
     published: Mapping[str, Any] | None = None,
     stability: Stability | None = None,
 ) -> Publication:
-    """What an article takes from a search or a result: tables in APA style, an R script, methods, references.
+    """Tables in APA style, an R script, a methods paragraph and references for an article.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Publication:
         return _written(web_page(self.tables, self._title), path)
 
     def to_r(self, path: str | Path | None = None, *, data: str = "") -> str:
-        """An R script that fits the model in lavaan and prints what we print; ``data``: the file of the rows."""
+        """An R script that fits the model in lavaan and compares the estimates; ``data``: the data file."""
         return _written(r_script(self.run, str(data)), path)
 
     def to_methods(self, path: str | Path | None = None) -> str:

@@ -33,7 +33,7 @@ _WIDTH = 96
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stability:
-    """How often each edge, item and group of a graph comes back in replicates of its data.
+    """How often each edge, item and group of a graph is found in replicates of its data.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class Stability:
         return float(np.mean(pairs)) if pairs else math.nan
 
     def consensus(self, threshold: float = 0.5) -> CPDAG:
-        """A class with what comes back in at least this part of the replicates, always a factor model (Def. 2).
+        """A class with what is found in at least this part of the replicates, always a factor model (Def. 2).
 
         Indicators and edges below the threshold are dropped, then groups of k latents left with fewer than 2k pure
         indicators, the least consistent first, then variables left without a group. Edges point as they do most often,
@@ -267,7 +267,7 @@ class Stability:
         return same and Outline.of(graph, self.observed).to_record() == self.reference.to_record()
 
     def plot(self) -> Figure:
-        """Items that travel together, as a heat map in the order of the groups, as a matplotlib figure."""
+        """How often items are in the same group: a heat map in the order of the groups, as a matplotlib figure."""
         # matplotlib takes a good part of a second to load.
         from unmeasured.replicates.figures import heat_map
 

@@ -47,7 +47,7 @@ def stability(
     warm_start: bool = True,
     verbose: bool = False,
 ) -> Stability:
-    """Search replicates of the data and count what comes back.
+    """Search replicates of the data and count how often edges, items and groups are found.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "re
       SRMR         0.031                      good, up to .08
       BIC, AIC     4297.2, 4224.4             smaller is better, among models of the same data
     <BLANKLINE>
-    Notes and cautions
+    Remarks
       - Standard errors and p-values take the graph as given. It was chosen with the same data, so
         they are too small: confirm it on new data.
     """
@@ -59,7 +59,7 @@ def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "re
             *_section("What measures what (standardised loadings; * also measures another)", _groups(result)),
             *_section(f"{paths_heading(result)} (→ {_by_whom(result)}, – direction not identified)", _paths(result)),
             *_section("Fit", _fit(result)),
-            *_section("Notes and cautions", _remarks(result, elsewhere)),
+            *_section("Remarks", _remarks(result, elsewhere)),
         ]
     )
 

@@ -73,7 +73,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     _reserved: float = 0.0
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Search the structure behind rows.
+        """Search the structure of rows of data.
 
         Parameters
         ----------
@@ -238,8 +238,9 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
     def _options(self) -> dict[str, Any]:
         """The options as a result keeps them: functions by their names."""
-        moves = {"moves": [str(getattr(move, "__name__", move)) for move in getattr(self, "moves", ())]}
-        return {**self.get_params(), **moves} if moves["moves"] else self.get_params()
+        moves = getattr(self, "moves", ())
+        named = [str(getattr(move, "__name__", getattr(move, "name", move))) for move in moves]
+        return {**self.get_params(), "moves": named} if named else self.get_params()
 
     def _keep_feature_names(self, source: Any) -> None:
         """scikit-learn's rule: the attribute is there exactly if the data came with names that are strings."""

@@ -11,14 +11,31 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Effort:
+    """How much a search for measurement models tries; :class:`Budget` has the presets."""
+
+    n_climbs: int  #: Proposals that are climbed from.
+    n_refined: int  #: Restructured models that are refined before one is chosen.
+    n_close: int  #: Models whose latent graph is searched, at most.
+    #: Near an answer already: fewer models are refined because of their prediction, and groups are rebuilt only once,
+    #: at the end.
+    is_near: bool = False
+
+
+@dataclass(frozen=True)
 class Budget:
     """Limits of the search by extended BIC."""
 
     # Sizes ----------------------------------------------------------------------------------------------------
     #: With more variables a climb over the whole takes seconds: they are worked on in pieces, fewer proposals are
-    #: climbed from, and the search without knowledge is not made a second time.
+    #: climbed from, and the search without knowledge is not made a second time. Both ways on 24 simulated models (N =
+    #: 1000): at 26, 30 and 34 variables the whole has the better BIC in 4 of 12, F1 .995 against .965; at 36, 40 and 44
+    #: the answers are the same in 11 of 12, F1 .995 against .997, and pieces take 1.0 seconds, the whole 3.3
+    #: (docs/search-notes.md).
     many_variables: int = 34
-    #: Up to so many variables what was found in pieces is then worked on as a whole.
+    #: Up to so many variables what was found in pieces is then worked on as a whole, which corrects one of six models
+    #: of 40 variables; at 50 it took 20 of 27 seconds (docs/search-notes.md). Beyond, graphs over latents are compared
+    #: with the measurement fixed, their edges pay for being chosen among many, and chi-square has Bartlett's factor.
     most_at_once: int = 44
     #: With more variables groups that no cluster proposed are offered after a first round of pieces, and together, not
     #: one by one: graphs over 230 latents of clusters that tear groups of two apart have 3,000 arcs, and take 10 s.
@@ -105,17 +122,16 @@ class Budget:
     n_bare: int = 4
 
     # Climbs ---------------------------------------------------------------------------------------------------
-    #: From how many proposals the search climbs; half as many with many variables.
-    n_climbs: int = 4
+    #: How much a search tries (:class:`Effort`): usually; with many variables, where a climb takes seconds; from
+    #: answers to similar data, where the best of its own proposals is climbed from too; on the whole of what was found
+    #: in pieces; and where the best model misfits, so that all other proposals are climbed from as well.
+    usual: Effort = Effort(n_climbs=4, n_refined=2, n_close=4)
+    with_many_variables: Effort = Effort(n_climbs=2, n_refined=2, n_close=4)
+    near_an_answer: Effort = Effort(n_climbs=1, n_refined=1, n_close=2, is_near=True)
+    after_pieces: Effort = Effort(n_climbs=1, n_refined=1, n_close=2)
+    where_it_misfits: Effort = Effort(n_climbs=4, n_refined=4, n_close=4)
     #: Where so many climbs end at the same local optimum, and none is higher, the rest are left out.
     n_agreeing: int = 3
-    #: With starts given, near an answer already: own proposals that are climbed from.
-    n_own_climbs: int = 1
-    #: Restructured models that are refined before one is chosen: usually, near an answer, and where the best model
-    #: misfits; then all other proposals are climbed from too.
-    n_refined: int = 2
-    n_refined_near: int = 1
-    n_refined_late: int = 4
     #: A model misfits if it is rejected with an RMSEA above this. Real questionnaires with good models stay below.
     misfit_rmsea: float = 0.04
     #: Rebuilt models that are refined before one is chosen.
@@ -149,10 +165,8 @@ class Budget:
     n_rebuilds: int = 18
 
     # Latent graphs --------------------------------------------------------------------------------------------
-    #: Models whose latent graph is searched: this close to the best, and at most so many; near an answer, fewer.
+    #: Models whose latent graph is searched are this close to the best.
     close: float = 5.0
-    n_close: int = 4
-    n_close_near: int = 2
     #: The search for the latent graph begins a second time, from all edges, for models this close to the best.
     leading: float = 0.5
     #: Moves over edges of each kind that are fitted, with few groups and with many: with few, of 3,682 that improved
@@ -173,6 +187,8 @@ class Budget:
     #: this, is called very strong evidence (Kass and Raftery 1995).
     evidence_above: float = 5.0
     n_raised: int = 3
+    #: With more groups latents are not moved from block to block: 160 groups have thousands of such moves, each a fit.
+    most_rearranged: int = 80
     #: Steps of the fits of a block to the covariance of its latents, which are small; whole models have ``most_steps``.
     block_steps: int = 40
     #: A standardised loading of a latent on its cause begins at least so far from 1.
@@ -278,6 +294,16 @@ class Budget:
     rival: float = 10.0
     #: Statements of knowledge that are named in one remark.
     n_statements_named: int = 6
+
+    def effort(self, n_variables: int, *, has_starts: bool) -> Effort:
+        """The preset for a search of so many variables.
+
+        >>> BUDGET.effort(20, has_starts=False).n_climbs, BUDGET.effort(40, has_starts=False).n_climbs
+        (4, 2)
+        """
+        if has_starts:
+            return self.near_an_answer
+        return self.usual if n_variables <= self.many_variables else self.with_many_variables
 
 
 BUDGET = Budget()

@@ -27,13 +27,14 @@ here and nowhere else, and here it is written into the trace; so the scores of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import count
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from unmeasured.errors import Stopped
-from unmeasured.search import watch
 from unmeasured.search.trace import Recorder
 from unmeasured.sem.solve import Check, never
 
@@ -110,7 +111,7 @@ def climb(
     7
     """
     if log is not None:
-        watch.show(here, log.recorder.score)
+        show(here, log.recorder.score)
     try:
         for _ in count() if most is None else range(most):
             check()
@@ -123,7 +124,7 @@ def climb(
                 log.recorder.write(
                     log.phase, proposal.what, before, after, reason, tolerance=least_rise, n_bounded=proposal.n_bounded
                 )
-                watch.show(proposal.to, log.recorder.score)
+                show(proposal.to, log.recorder.score)
             here = proposal.to
     except Stopped:
         if not keeps_when_stopped:
@@ -137,3 +138,35 @@ def _first_that_improves(here: S, moves: Sequence[Improve[S]], least_rise: float
         if proposal is not None and proposal.to.value > here.value + least_rise:
             return proposal
     return None
+
+
+# Watching from outside ------------------------------------------------------------------------------------------
+
+# Takes a model and the score it was judged by: values of the same score can be compared.
+Watcher = Callable[[Any, object], None]
+_WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(by: Watcher) -> Iterator[None]:
+    """Every model that a climb inside comes to is shown to ``by``; the search is the same as without.
+
+    >>> seen = []
+    >>> with watched(lambda model, score: seen.append(model)):
+    ...     show("a model", None)
+    >>> show("nobody looks at this", None)
+    >>> seen
+    ['a model']
+    """
+    before = _WATCHER.set(by)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(before)
+
+
+def show(model: Any, score: object) -> None:
+    """Show a model to whoever watches."""
+    watcher = _WATCHER.get()
+    if watcher is not None:
+        watcher(model, score)

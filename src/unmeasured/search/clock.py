@@ -124,9 +124,7 @@ class Clock:
 
     def check_test(self) -> None:
         """Raise Stopped where a test that only says which way to go has had its time; the search goes on without."""
-        limit = self._limit
-        if self.is_interrupted or (limit is not None and self.seconds > BUDGET.tested_by * limit):
-            raise Stopped
+        self._check_quietly(BUDGET.tested_by)
 
     def check_comparing(self) -> None:
         """Raise Stopped where the time for partitions of the items is over."""
@@ -142,9 +140,7 @@ class Clock:
 
     def check_reading(self) -> None:
         """Raise Stopped where no time is left to compare ways to read an answer; the answer is complete without."""
-        limit = self._limit
-        if self.is_interrupted or (limit is not None and self.seconds > BUDGET.connected_by * limit):
-            raise Stopped
+        self._check_quietly(BUDGET.connected_by)
 
     def check_last_fit(self) -> None:
         """Raise Stopped where all the time is over, or the moments that the last fit has in any case."""
@@ -160,6 +156,12 @@ class Clock:
         if self._interrupted is not None:
             raise Stopped
         self._check_limit(part, more)
+
+    def _check_quietly(self, part: float) -> None:
+        """The same where the answer does not depend on what is left out: the search does not count as stopped."""
+        limit = self._limit
+        if self.is_interrupted or (limit is not None and self.seconds > part * limit):
+            raise Stopped
 
     def _check_limit(self, part: float, more: float = 0.0) -> None:
         limit = self._limit

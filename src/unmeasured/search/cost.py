@@ -37,7 +37,7 @@ _MEMORY, _MEMORY_OF_100, _POWER = 270.0, 78.0, 1.2
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of a search, about, between which bounds, and memory in MiB.
+    """Estimated seconds of a search with their range, and memory in MiB.
 
     >>> print(Cost(42.0, 14.0, 126.0, 300.0))
     about 40 s (between 15 s and 2 min), 300 MiB
@@ -54,7 +54,7 @@ class Cost:
 
 
 def estimate_cost(X: Any = None, **source: Any) -> Cost:
-    """What ``LGES()`` will take on these data, on this machine; it takes a tenth of a second itself.
+    """Estimate the time and memory that ``LGES()`` needs for these data on this machine.
 
     Parameters are those of :func:`unmeasured.as_sample`: rows, or ``cov=`` and ``n_samples=``.
 

@@ -39,12 +39,12 @@ def paths_of(model: FactorModel, rules: Rules | None) -> Paths:
     return Paths.free(len(model.sizes)) if rules is None else rules.paths(model.sizes, model.parents)
 
 
-def conformed(candidates: Iterable[tuple[str, FactorModel]], rules: Rules) -> Iterator[tuple[str, FactorModel]]:
-    """Candidates with the items put back where they are known to be; those that cannot have a known group are gone."""
-    for what, model in candidates:
+def conformed(models: Iterable[FactorModel], rules: Rules) -> Iterator[FactorModel]:
+    """Models with the items put back where they are known to be; those that cannot have a known group are gone."""
+    for model in models:
         near = rules.conform(model.sizes, model.parents)
         if near is not None:
-            yield what, FactorModel(model.observed, *near)
+            yield FactorModel(model.observed, *near)
 
 
 def guided_proposals(gains: RankGains, max_group_size: int, rules: Rules | None) -> list[FactorModel]:

@@ -48,84 +48,86 @@ class LGES(Search):
     Parameters
     ----------
     criterion : "bic" or "delta"
-        "bic": the log-likelihood less ``0.5 penalty log(N)`` for each generic dimension decides. "delta", the
-        paper's rule: a deletion is kept if the log-likelihood per sample drops by at most ``delta``.
+        "bic": maximise the log-likelihood minus ``0.5 penalty log(N)`` for each generic dimension. "delta", the paper's
+        rule: accept a deletion if the log-likelihood per sample decreases by at most ``delta``.
     delta : float, optional
-        That tolerance; by default ``0.25 log(N) / N``.
+        The threshold of that rule; by default ``0.25 log(N) / N``.
     penalty : float
-        What a dimension costs, in units of BIC's penalty; larger gives sparser graphs.
+        Penalty of a dimension, as a multiple of that of BIC; a larger penalty gives sparser graphs.
     tolerance : "auto" or float
-        How far the population may lie off the model, in units of RMSEA. 0: the exact criterion. "auto": exact where a
-        factor model holds; where every one is rejected .05, and the answer is led by the latents that are found again
-        in replicates of the data (``docs/questionnaires.md``). With ``knowledge`` or ``moves``, "auto" is exact.
+        Misfit to tolerate, as an RMSEA. 0: the exact criterion. "auto": the exact criterion if a factor model fits; if
+        every factor model is rejected, .05, and the latents that are found again in replicates of the data are reported
+        first (``docs/questionnaires.md``). With ``knowledge`` or ``moves``, "auto" is the exact criterion.
     residual_pairs : bool
-        Whether a model that is rejected gets covariances between the residuals of items with similar wording or method,
-        where they pay at an extended penalty (``result_.local_dependence``); not with ``tolerance=0``.
+        Whether a model that is rejected may get residual covariances of items with similar wording or method, if they
+        improve an extended criterion (``result_.local_dependence``). There are none with ``tolerance=0``.
     max_group_size : int, optional
         Largest number of latents that may share all their indicators; None: as many as the variables allow.
     hierarchy : bool
-        Whether latents may stand above latents: a common cause of three or more is kept where it explains them better
-        than edges between them do (``docs/hierarchy.md``). The paper's rule ("delta") knows none.
+        Whether to search for higher-order latents: a common cause of three or more latents is kept if it explains them
+        better than edges between them do (``docs/hierarchy.md``). Not used with ``criterion="delta"``.
     covariates : sequence of str
-        Observed causes, such as age or a treatment: they may cause latents and outcomes, and nothing causes them. The
-        search is conditioned on them, so nothing is assumed of their distribution (``docs/covariates.md``).
+        Observed causes, such as age or a treatment. They may cause latents and outcomes, and nothing causes them. The
+        search is conditioned on them, so their distribution is arbitrary (``docs/covariates.md``).
     outcomes : sequence of str
-        Observed effects that measure no latent: caused by latents, covariates and one another.
+        Observed effects that measure no latent: caused by latents, covariates and other outcomes.
     knowledge : Knowledge, optional
-        What is known before the search: who measures what, how many latents there are, which paths there are. It is
-        never violated; what it costs is in the remarks (``docs/knowledge.md``).
+        Prior knowledge: indicators of latents, numbers of latents, required and forbidden paths. The result always
+        agrees with it; a remark reports how much it changes BIC (``docs/knowledge.md``).
     n_latents : int, optional
-        The number of latents, where it is known: short for ``knowledge=Knowledge(n_latents=...)``, and joined to other
-        knowledge.
+        The number of latents, if it is known: short for ``knowledge=Knowledge(n_latents=...)``. It is combined with
+        other knowledge.
     price_knowledge : bool, optional
-        Whether to search a second time, without knowledge, to tell what it costs; None: where that is cheap.
+        Whether to search a second time without knowledge, to report how much it changes BIC; None: if that is fast.
     prune : bool
-        Refuse candidates by the closed-form bound without fitting them; the result is the same.
+        Whether to reject candidates by a closed-form bound without fitting them; the result is the same.
     cor : "auto", "pearson", "polychoric" or "spearman-normal"
-        What to make of rows; see :func:`unmeasured.as_sample`.
+        Kind of correlations; see :func:`unmeasured.as_sample`.
     missing : "ml", "listwise" or "pairwise"
-        What to do about missing values in rows.
+        Treatment of missing values.
     n_jobs : int
-        Threads for fits, -1 for all cores, or for where ``joblib.parallel_config`` says; the result does not depend on
-        it.
+        Number of threads for fits; -1 for all cores, or as set by ``joblib.parallel_config``. It does not change the
+        result.
     random_state : int
-        Kept for the interface of an estimator: the search draws nothing at random, and runs repeat.
+        Part of the interface of an estimator. The search uses no random numbers.
     verbose : bool
-        Show each step as it is taken, and about how long the search will take.
-    moves : sequence of functions
-        Moves of your own for "bic": each takes a measurement model and gives others, which are tried beside ours. See
-        ``examples/your_own_move.py``.
+        Whether to show each step and the estimated remaining time.
+    moves : sequence of functions or moves
+        Your own moves for "bic": each function takes a measurement model and returns others to try. See
+        ``examples/your_own_move.py``. A ``unmeasured.search.moves.Move`` is accepted too, which may predict its gain by
+        closed forms.
     time_limit : float, optional
-        Seconds within which the best model so far is returned, and said to be that (``stopped_``); from the beginning
-        of ``fit``, but for compiling the kernels in the first run on a machine. Where there is no model yet,
-        :class:`~unmeasured.SearchStopped` is raised. Ctrl-C ends a search in the same way.
+        Seconds after which the search stops and returns the best model so far (see ``stopped_``). The time for
+        compiling code in the first run on a machine does not count. If there is no model yet,
+        :class:`~unmeasured.SearchStopped` is raised. Ctrl-C stops a search in the same way.
 
     Attributes
     ----------
     graph_ : CPDAG
-        What data can tell: the class over latent groups.
+        The class of graphs that fit equally well, over groups of latents.
     groups_ : tuple of tuples of str
+        The groups of latents.
     sem_ : Fit
-        A member of the class, fitted.
+        The fit of one member of the class.
     result_ : Result
-        The answer to read: ``summary()``, tables, names for latents, exports.
+        The result: ``summary()``, tables, names for latents, exports.
     sample_ : Sample
-        Names, covariance and N as used in the search.
+        Names, covariance matrix and N as used in the search.
     trace_ : Trace
         One record per step.
     runners_up_ : list of RunnerUp
-        With "bic", the classes that came closest, best first; ``result_`` has them as a table.
+        With "bic", the classes with scores close to the best, best first; ``result_`` has them as a table.
     tolerance_ : float
-        The tolerance that the answer was found with.
+        The tolerance that was used.
     stopped_ : str
-        Why the search did not come to its end, in words, where Ctrl-C or the time limit ended it: then all else is of
-        the best model so far, and this is the first of the remarks. Empty: it came to its end.
+        Why the search was stopped by Ctrl-C or the time limit, in words; empty if it was not. If it was stopped, all
+        other attributes describe the best model so far.
     remarks_ : tuple of str
-        What the user should know, in words.
+        Remarks for the user, in words.
     n_features_in_ : int
         Number of observed variables.
     feature_names_in_ : array of str
-        Their names, where the data had names.
+        Their names, if the data have names.
 
     Examples
     --------
@@ -196,7 +198,7 @@ class LGES(Search):
         return Roles(covariates, outcomes)
 
     def fit(self, X: Any, y: object = None, *, groups: Any = None) -> Self:
-        """Search the structure behind rows.
+        """Search the structure of rows of data.
 
         Parameters
         ----------
@@ -231,7 +233,7 @@ class LGES(Search):
 
     @property
     def group_results_(self) -> dict[str, Result]:
-        """The answer with the estimates of each group of people, where ``fit`` was given groups.
+        """The result with the estimates of each group of people, if ``fit`` was given groups.
 
         A latent points the same way in all of them: that of its strongest indicator in all rows.
         """
@@ -247,7 +249,7 @@ class LGES(Search):
 
     @property
     def invariance_(self) -> Invariance:
-        """What the groups of people share and what differs: :func:`unmeasured.invariance` of the answer."""
+        """Measurement invariance across the groups of people: :func:`unmeasured.invariance` of the result."""
         if not getattr(self, "_by_group", None):
             raise AttributeError("There are no groups of people: fit(rows, groups=...) searches several at once.")
         if "invariance" not in self._made:

@@ -52,7 +52,8 @@ def with_residual_pairs(
     while True:
         check()
         least = cost * fit.sample.n / n_effective
-        chosen = _strongest(_indices_of_pairs(fit, least), least)
+        is_many = len(fit.sample.names) > BUDGET.most_partitioned
+        chosen = _strongest(indices_of_pairs(fit, BUDGET.telling_part * least if is_many else 0.0), least)
         better = None
         while chosen and better is None:
             trial = _fitted(fit, chosen, n_threads, check)
@@ -106,16 +107,6 @@ def residual_correlations(table: pd.DataFrame) -> pd.DataFrame:
     rows = table[(table["op"] == "~~") & (table["lhs"] != table["rhs"])].drop(columns="op")
     rows = rows.rename(columns={"lhs": "item_1", "rhs": "item_2"})
     return rows.sort_values("std", key=lambda r: -r.abs(), kind="stable", ignore_index=True)
-
-
-def _indices_of_pairs(fit: Fit, least: float) -> pd.DataFrame:
-    """Modification indices of pairs of items; with very many items of those that may reach the least."""
-    if len(fit.sample.names) > BUDGET.most_partitioned:
-        return indices_of_pairs(fit, BUDGET.telling_part * least)
-    table = fit.modification_indices()
-    observed = set(fit.sample.names)
-    is_pair = (table["op"] == "~~") & table["lhs"].isin(observed) & table["rhs"].isin(observed)
-    return table[is_pair & (table["lhs"] != table["rhs"])]
 
 
 def _strongest(table: pd.DataFrame, least: float) -> list[Pair]:

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import numpy as np
 
 from unmeasured.arrays import Bools, Ints, Marks
-from unmeasured.graphs import CPDAG, DAG, Variables, class_over_groups
+from unmeasured.graphs import CPDAG, DAG, class_over_groups
 from unmeasured.graphs.bitsets import adjacency_of, row_masks, topological_order
-from unmeasured.search.paper.state import Group, State, graph_variables, latent_names
+from unmeasured.search.paper.state import Group, State, latent_names
 from unmeasured.sem.parameters import Pattern, pattern_of_effects
 
 
@@ -110,12 +110,7 @@ class FactorModel:
     @cached_property
     def member(self) -> DAG:
         """A graph to fit: groups connected in order."""
-        m, n = sum(self.sizes), len(self.observed)
-        A = np.zeros((m + n, m + n), dtype=np.uint8)
-        A[:m, m:] = self.state.measures
-        for a, b in combinations(self.groups, 2):
-            A[a[0] : a[-1] + 1, b[0] : b[-1] + 1] = 1
-        return DAG._trusted(Variables.of((*self.state.latents, *self.observed), self.state.latents), A)
+        return self.state.graph_along(np.triu(np.ones((self.n_groups,) * 2, dtype=np.uint8), 1))
 
     @property
     def n_parameters(self) -> int:
@@ -133,28 +128,23 @@ class FactorModel:
         return [([mask.bit_count() for mask in self.parents], len(self.sizes))]
 
     @property
+    def n_levels(self) -> int:
+        """How many levels of latents there are: here, none stands above another."""
+        return 1
+
+    @property
     def n_groups(self) -> int:
         """How many groups there are."""
         return len(self.sizes)
 
     def dag(self, children: Sequence[int]) -> DAG:
         """The DAG with these edges between groups; ``children[g]`` are the groups that g causes, as bits."""
-        return self._graph(adjacency_of(children))
+        return self.state.graph_along(adjacency_of(children))
 
     def cpdag(self, children: Sequence[int]) -> CPDAG:
         """The class over groups of :meth:`dag`."""
         dag = self.dag(children)
         return class_over_groups(dag, dag.groups)
-
-    def _graph(self, arcs: Marks) -> DAG:
-        """The DAG with these edges (G, G) between groups."""
-        variables = graph_variables(latent_names(self.observed, sum(self.sizes)), self.observed)
-        G, n = len(self.sizes), len(self.observed)
-        nodes = np.zeros((G + n, G + n), dtype=np.uint8)
-        nodes[:G, :G] = arcs
-        nodes[:G, G:] = (np.array(self.parents) >> np.arange(G)[:, None]) & 1
-        index = np.concatenate([self.group_of, np.arange(G, G + n)])
-        return DAG._trusted(variables, nodes[index[:, None], index])
 
     def with_parents(self, j: int, mask: int) -> FactorModel:
         """The same with other parents for one variable."""

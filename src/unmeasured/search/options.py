@@ -20,7 +20,7 @@ from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.graphs import CPDAG
 from unmeasured.knowledge.known import Knowledge
-from unmeasured.search.moves import OwnMove
+from unmeasured.search.moves import Move, OwnMove
 
 Criterion = Literal["bic", "delta"]
 
@@ -125,7 +125,7 @@ def seed(name: str, value: Any) -> None:
 
 
 def functions(name: str, value: Any) -> tuple[Any, ...]:
-    """A sequence of functions."""
-    if isinstance(value, list | tuple) and all(callable(item) for item in value):
+    """A sequence of functions, or of moves."""
+    if isinstance(value, list | tuple) and all(callable(item) or isinstance(item, Move) for item in value):
         return tuple(value)
     raise UnmeasuredError(f"{name} must be a list of functions; got {value!r}.")

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from unmeasured.errors import UnmeasuredError
 from unmeasured.knowledge.rules import Rules
-from unmeasured.search.budget import BUDGET
+from unmeasured.search.budget import BUDGET, Effort
 from unmeasured.search.climb import Improve, Log, Proposal, climb
 from unmeasured.search.clock import Clock
 from unmeasured.search.guided import conformed, guided_proposals, is_allowed
@@ -65,8 +66,7 @@ class Refinement:
     gains: RankGains
     guidance: Guidance
     steps: list[Step]
-    n_refined: int = BUDGET.n_refined
-    has_starts: bool = False  # near an answer already: less is tried
+    effort: Effort = BUDGET.usual
     local_optima: set[Hashable] = field(default_factory=set)  # models whose groups were worked on
     n_climbs: int = 0
     phase: str = "Measurement model"
@@ -137,55 +137,35 @@ class Refinement:
 
     def restructured(self, found: Fitted) -> Proposal[Fitted] | None:
         """The best model that moves over groups and a user's own lead to; late moves only where the others fail."""
-        soon = self._likely([move for move in RESTRUCTURING if not move.is_late], found, BUDGET.n_of_kind)
-        soon += self._allowed(self._own(found.model))
-        better = self._best_refined(soon, found.value, self.n_refined)
-        if better is not None:
-            return better
-        late = self._likely([move for move in RESTRUCTURING if move.is_late], found, BUDGET.n_of_kind)
-        return self._best_refined(late, found.value, self.n_refined)
+        moves = [*RESTRUCTURING, *map(Move.own, self.guidance.moves)]
+        for is_late in (False, True):
+            likely = self._likely([move for move in moves if move.is_late == is_late], found)
+            better = self._best_refined(likely, found.value, self.effort.n_refined)
+            if better is not None:
+                return better
+        return None
 
     def rebuilt(self, found: Fitted) -> Proposal[Fitted] | None:
         """The best model with a few groups dissolved and their variables clustered anew."""
-        return self._best_refined(self._likely(REBUILDING, found, BUDGET.n_rebuilds), found.value, BUDGET.n_rebuilt)
-
-    def _own(self, model: FactorModel) -> Iterator[tuple[str, FactorModel]]:
-        """What a user's moves propose, by the names of their functions."""
-        for move in self.guidance.moves:
-            name = getattr(move, "__name__", type(move).__name__)
-            for other in move(model):
-                if not isinstance(other, FactorModel) or other.observed != model.observed:
-                    raise UnmeasuredError(
-                        f"A move gives measurement models of the same variables; {name!r} gave {other!r}. Make them "
-                        "with with_parents or without_group, or as FactorModel(model.observed, sizes, parents)."
-                    )
-                yield name, other
+        return self._best_refined(self._likely(REBUILDING, found), found.value, BUDGET.n_rebuilt)
 
     # Choosing ---------------------------------------------------------------------------------------------
 
-    def _likely(self, moves: Sequence[Move], found: Fitted, most: int) -> list[tuple[str, FactorModel]]:
-        """What moves propose and may be kept: the likeliest few of each."""
-        here = self.situation(found)
-        return self._likeliest(
-            self._allowed((move.name, other) for move in moves for other in move.candidates(here)), most
-        )
+    def _likely(self, moves: Sequence[Move[Any]], found: Fitted) -> list[tuple[str, FactorModel]]:
+        """What moves propose and may be kept: of each the few models whose groups gain most by closed forms."""
+        likely: list[tuple[str, FactorModel]] = []
+        for move in moves:
+            models = self._allowed(_checked(move, found.model, move.models(self.situation(found))))
+            if move.most is not None and len(models) > move.most:
+                models = sorted(models, key=self._gain, reverse=True)[: move.most]
+            likely += [(move.name, model) for model in models]
+        return likely
 
-    def _allowed(self, candidates: Iterable[tuple[str, FactorModel]]) -> list[tuple[str, FactorModel]]:
-        """The candidates that may be kept, with items put back where they are known to be."""
+    def _allowed(self, models: Iterable[FactorModel]) -> list[FactorModel]:
+        """The models that may be kept, with items put back where they are known to be; one without groups may not."""
         rules = self.guidance.rules
-        near = candidates if rules is None else conformed(candidates, rules)
-        return [(what, other) for what, other in near if is_allowed(other, rules)]
-
-    def _likeliest(self, candidates: Sequence[tuple[str, FactorModel]], most: int) -> list[tuple[str, FactorModel]]:
-        """So many candidates of each kind at most: those whose groups gain most by closed forms."""
-        kinds: dict[str, list[FactorModel]] = {}
-        for what, other in candidates:
-            kinds.setdefault(what, []).append(other)
-        return [
-            (what, other)
-            for what, others in kinds.items()
-            for other in (sorted(others, key=self._gain, reverse=True)[:most] if len(others) > most else others)
-        ]
+        near = models if rules is None else conformed(models, rules)
+        return [model for model in near if model.sizes and is_allowed(model, rules)]
 
     def _gain(self, model: FactorModel) -> float:
         """What the rank constraints of all groups gain together."""
@@ -204,7 +184,7 @@ class Refinement:
         by_value = sorted(fitted, key=lambda other: -other.value)[:n_refined]
         predicted = {other: self._forms.predicted_score(other) for other in fitted}
         by_prediction = sorted(fitted, key=predicted.__getitem__, reverse=True)
-        by_prediction = by_prediction[: n_refined if self.has_starts else 2 * n_refined]
+        by_prediction = by_prediction[: n_refined if self.effort.is_near else 2 * n_refined]
         best, trial = None, Trial(value + BUDGET.least_rise, value - BUDGET.trial_slack)
         for other in sorted({*by_value, *by_prediction}, key=predicted.__getitem__, reverse=True):
             if predicted[other] <= trial.least:
@@ -222,25 +202,24 @@ def refine(score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock)
     is_small = len(score.sample.names) <= BUDGET.many_variables
     gains = RankGains(score.sample, score.dimension_penalty, never if is_small else score.check)
     starts, rules = guidance.starts, guidance.rules
-    n_climbs = BUDGET.n_climbs if is_small else BUDGET.n_climbs // 2
-    n_refined, n_close = (BUDGET.n_refined_near, BUDGET.n_close_near) if starts else (BUDGET.n_refined, BUDGET.n_close)
-    search = Refinement(score, gains, guidance, steps, n_refined, has_starts=bool(starts))
+    effort = BUDGET.effort(len(score.sample.names), has_starts=bool(starts))
+    search = Refinement(score, gains, guidance, steps, effort)
     with clock.ending_a_stage():
         own = guided_proposals(gains, guidance.max_group_size, rules)
         if not own and not starts:
             return []
         fitted = _unhurried(score, own) if is_small else score(own)
         ranked = [found.model for found in sorted(fitted, key=lambda found: -found.value)]
-        climbs = [*ranked[: BUDGET.n_own_climbs], *starts] if starts else ranked[:n_climbs]
+        climbs = [*ranked[: effort.n_climbs], *starts]
         ends: list[Hashable] = []
         for done, model in enumerate(climbs, start=1):
-            ends.append(search.climb(model, rebuilding=not starts).model.key)
+            ends.append(search.climb(model, rebuilding=not effort.is_near).model.key)
             clock.measured(done / len(climbs))
             if ends.count(_best_of(score, rules).model.key) == BUDGET.n_agreeing:
                 break
         if not starts and search.misfits(_best_of(score, rules)):
-            search.n_refined = BUDGET.n_refined_late
-            for model in ranked[n_climbs:]:
+            search.effort = BUDGET.where_it_misfits
+            for model in ranked[effort.n_climbs :]:
                 search.climb(model)
         # Near an answer rebuilding rarely helps: with starts it is tried once, where it counts.
         if starts:
@@ -252,7 +231,18 @@ def refine(score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock)
             score.check()
             search.climb(top.model)
             search.local_optima.add(top.model.key)
-    return _closest(score, rules, n_close)
+    return _closest(score, rules, effort.n_close)
+
+
+def _checked(move: Move[Any], model: FactorModel, others: Iterable[Any]) -> Iterator[FactorModel]:
+    """What a move proposes; a user's may be something else."""
+    for other in others:
+        if not isinstance(other, FactorModel) or other.observed != model.observed:
+            raise UnmeasuredError(
+                f"A move gives measurement models of the same variables; {move.name!r} gave {other!r}. Make them "
+                "with with_parents or without_group, or as FactorModel(model.observed, sizes, parents)."
+            )
+        yield other
 
 
 def _unhurried(score: BicScore, models: Sequence[FactorModel]) -> list[Fitted]:
@@ -269,10 +259,10 @@ def refine_from(
 ) -> list[Fitted]:
     """The best measurement models found from one that is good already, best first."""
     gains = RankGains(score.sample, score.dimension_penalty, score.check)
-    search = Refinement(score, gains, guidance, steps, BUDGET.n_refined_near)
+    search = Refinement(score, gains, guidance, steps, BUDGET.after_pieces)
     with clock.ending_a_stage():
         search.climb(model, rebuilding=False)
-    return _closest(score, guidance.rules, BUDGET.n_close_near)
+    return _closest(score, guidance.rules, BUDGET.after_pieces.n_close)
 
 
 def _closest(score: BicScore, rules: Rules | None, most: int) -> list[Fitted]:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from unmeasured.arrays import Floats, Ints, Marks
 from unmeasured.data.sample import Sample
@@ -46,21 +47,8 @@ class Scorable(Protocol):
 class Near(Protocol):
     """A fit that fits of other graphs over the same nodes begin from."""
 
-    @property
-    def model(self) -> Along:
-        """What is fitted along a graph."""
-        ...
-
-    def start_within(self, pattern: Pattern, arcs: Marks) -> Floats:
-        """Starting values for the model's pattern along a graph over its groups."""
-        ...
-
-
-class Along(Protocol):
-    """A model whose pattern follows from a graph over its groups."""
-
-    def pattern_along(self, arcs: Marks) -> Pattern:
-        """The pattern for a graph (G, G)."""
+    def start_along(self, arcs: Marks) -> tuple[Pattern, Floats]:
+        """What to fit for a graph (G, G) over its groups, and where to start."""
         ...
 
 
@@ -104,12 +92,12 @@ class Fitted:
         """(n, n) implied covariance."""
         return np.asarray(self.loadings.T @ self.latent_cov @ self.loadings + np.diag(self.noise))
 
-    def start_within(self, pattern: Pattern, arcs: Marks) -> Floats:
-        """Starting values for the model's pattern along a graph over its groups."""
-        group_of = self.model.group_of
+    def start_along(self, arcs: Marks) -> tuple[Pattern, Floats]:
+        """The model's pattern along a graph (G, G) over its groups, and starting values for it."""
+        pattern, group_of = self.model.pattern_along(arcs), self.model.group_of
         effects = np.empty_like(self.effects)
         effects_along(self.effects, self.latent_cov, arcs[group_of[:, None], group_of], effects)
-        return np.concatenate([effects[pattern.source, pattern.target], self.noise])
+        return pattern, np.concatenate([effects[pattern.source, pattern.target], self.noise])
 
 
 class LikelihoodScore:
@@ -162,10 +150,8 @@ class LikelihoodScore:
         if self.near is None:
             problems = [Problem.of(pattern_of(state.member), self.sample) for state in states]
             return problems, [problem.unknown for problem in problems]
-        graphs = [state.arcs for state in states]
-        patterns = [self.near.model.pattern_along(arcs) for arcs in graphs]
-        starts = [self.near.start_within(*each) for each in zip(patterns, graphs, strict=True)]
-        return [Problem(pattern, self.sample) for pattern in patterns], starts
+        begun = [self.near.start_along(state.arcs) for state in states]
+        return [Problem(pattern, self.sample) for pattern, _ in begun], [start for _, start in begun]
 
     def _insist(self, problems: list[Problem], solutions: list[Solution]) -> list[Solution]:
         """Of a population a model fits perfectly or is wrong; before we call it wrong, other starts have a say."""
@@ -439,22 +425,30 @@ class GroupBic:
         """The same from one look at each pair, in the order of the groups: an edge goes if it costs less than it saves.
 
         The precision of the groups up to g gives all looks at g: the partial covariance of two of them is the inverse
-        of their block.
+        of their block. All these precisions are sums over rows of one inverse of a triangular root.
         """
         arcs = np.zeros((self.n_groups,) * 2, dtype=np.uint8)
         ends = np.cumsum([0, *self._sizes])
         total = 0.0
+        U = solve_triangular(_root(self._Phi), np.eye(len(self._Phi)), lower=True, check_finite=False)
+        # (m, c, size, size) for each size: the precisions of groups among the latents up to each one.
+        within_groups = {
+            size: np.cumsum(U[:, at][:, :, :, None] * U[:, at][:, :, None, :], axis=0)
+            for size, (_, at) in self._by_size.items()
+        }
         for g in range(1, self.n_groups):
-            P = np.linalg.inv(self._Phi[: ends[g + 1], : ends[g + 1]])
             own = slice(ends[g], ends[g + 1])
-            within = np.linalg.inv(P[own, own])
+            root = U[own, own]
+            # Of the latents up to g only its own rows have entries in its columns.
+            within = np.linalg.inv(root.T @ root)
             for size, (groups, columns) in self._by_size.items():
                 before = groups[groups < g]
                 if not len(before):
                     continue
                 at = columns[: len(before)]
-                cross = P[at, own]  # (c, size, own)
-                shared = np.linalg.solve(P[at[:, :, None], at[:, None, :]], cross @ within @ cross.transpose(0, 2, 1))
+                cross = U[own][:, at].transpose(1, 2, 0) @ root  # (c, size, own)
+                alone = within_groups[size][ends[g + 1] - 1, : len(before)]
+                shared = np.linalg.solve(alone, cross @ within @ cross.transpose(0, 2, 1))
                 apart = -np.log(np.maximum(np.linalg.det(np.eye(size) - shared), 1e-300))
                 saved = self._penalty * self._sizes[g] * size - 0.5 * self._n_samples * apart
                 arcs[before, g] = saved <= 0.0
@@ -494,6 +488,17 @@ def _inverse(A: Floats) -> Floats:
         return np.asarray(np.linalg.inv(A))
     except np.linalg.LinAlgError:
         return np.asarray(np.linalg.pinv(A, hermitian=True))
+
+
+def _root(A: Floats) -> Floats:
+    """A triangular root of a covariance, of which a direction may have nothing left but rounding."""
+    try:
+        return np.asarray(np.linalg.cholesky(A), dtype=float)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(A)
+        return np.asarray(
+            np.linalg.cholesky((vectors * np.maximum(values, 1e-9 * values[-1])) @ vectors.T), dtype=float
+        )
 
 
 def prior(n_parents: Sequence[int], n_groups: int) -> float:

@@ -104,10 +104,8 @@ def no_model_holds(sample: Sample, check: Check = never) -> bool:
     """
     p = len(sample.names)
     m = max(min(p // 2, BUDGET.few_latents), p // 3)
-    while m > 1 and degrees_of_freedom(p, m) <= 0:
-        m -= 1
     df = degrees_of_freedom(p, m)
-    if df <= 0:
+    if df <= 0:  # 4 or 6 variables: with fewer factors than there may be nothing would follow
         return False
     # Factors without restrictions have a correction of their own (Lawley and Maxwell 1971).
     n = sample.n * bartlett_factor(p, sample.n, m)

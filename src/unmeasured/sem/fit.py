@@ -301,7 +301,7 @@ def fit_many(
 
 @dataclass(frozen=True, eq=False)
 class Fit(Measures):
-    """A fitted model: estimates, likelihood, indices, and how the fit went."""
+    """A fitted model: estimates, likelihood, fit indices and convergence."""
 
     graph: DAG | CPDAG | Model  # as it was given
     sample: Sample  # the observed variables of the model
@@ -383,7 +383,7 @@ class Fit(Measures):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What a careful reader should know of this fit."""
+        """Notes on this fit."""
         notes = []
         missing = [f"{p.lhs} {p.op} {p.rhs}" for p, ok in zip(self._free, self._identified, strict=True) if not ok]
         if missing:
@@ -698,7 +698,7 @@ class Fit(Measures):
     def scores(
         self, rows: Any, method: scoring.Method = "regression", *, errors: bool = False, mean: Any = None
     ) -> pd.DataFrame:
-        """Where each row stands on each latent: one column per latent, aligned with the rows given.
+        """Factor scores: one column per latent, aligned with the rows given.
 
         Parameters
         ----------
@@ -747,7 +747,7 @@ class Fit(Measures):
         return scoring.score_weights(self, method)
 
     def determinacy(self, method: scoring.Method = "regression") -> pd.DataFrame:
-        """How well scores of complete rows tell the latents: ``determinacy se minimal``, one row per latent.
+        """Determinacy of factor scores of complete rows: ``determinacy se minimal``, one row per latent.
 
         ``determinacy`` is the correlation of score and latent, ``se`` the standard error of a score. Two sets of scores
         that fit the model equally well may correlate as little as ``minimal``; below a determinacy of .71 that is
@@ -766,7 +766,7 @@ class Fit(Measures):
     # Local fit --------------------------------------------------------------------------------------------
 
     def residuals(self, kind: local_fit.Residual = "correlation") -> pd.DataFrame:
-        """What the model leaves of each covariance: observed less implied, variables by variables.
+        """Residuals of the covariances: observed minus implied, variables by variables.
 
         Parameters
         ----------
@@ -787,7 +787,7 @@ class Fit(Measures):
         return local_fit.residuals(self, kind)
 
     def modification_indices(self, least: float = 0.0) -> pd.DataFrame:
-        """By how much chi-square would fall if one more parameter were free: ``lhs op rhs mi epc sepc.all``.
+        """Decrease of chi-square if one more parameter were free: ``lhs op rhs mi epc sepc.all``.
 
         One row for each loading, covariance and path that the model fixes or leaves out, the largest first. ``epc`` is
         the change of the parameter to expect, ``sepc.all`` the same with all variables of unit variance. Figures and

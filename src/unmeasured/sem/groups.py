@@ -457,7 +457,7 @@ class MeanFit(Fit):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What a careful reader should know of this fit."""
+        """Notes on this fit."""
         return _notes(self._joint)
 
     @cached_property
@@ -593,7 +593,7 @@ class GroupFit(Measures):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a careful reader should know of this fit."""
+        """Notes on this fit."""
         return _notes(self.joint)
 
     @cached_property
@@ -623,7 +623,7 @@ class GroupFit(Measures):
         return pd.DataFrame({g: fit.latent_means for g, fit in self.fits.items()})
 
     def score_tests(self) -> pd.DataFrame:
-        """What each equality constraint costs: a test of releasing it, all others kept.
+        """A test of releasing each equality constraint, with all others kept.
 
         The statistic is the score of the released parameter, squared, over its variance given all others (lavaan's
         ``lavTestScore``); it is chi-square with one degree of freedom if the groups do not differ there.

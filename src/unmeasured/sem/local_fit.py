@@ -127,7 +127,7 @@ def _indices_of(fit: Fit, moves: Moves, others: Sequence[Parameter]) -> pd.DataF
 
 
 def indices_of_pairs(fit: Fit, least: float) -> pd.DataFrame:
-    """The same of residual covariances of two observed variables that may matter.
+    """The same of residual covariances of two indicators that may matter.
 
     These are the pairs whose index would be at least ``least`` if all free parameters were known, which it takes one
     matrix product to see: of a thousand variables there are half a million pairs.
@@ -135,7 +135,10 @@ def indices_of_pairs(fit: Fit, least: float) -> pd.DataFrame:
     moves, names = Moves.of(fit), fit.sample.names
     P, free = moves.P, {_entry(p) for p in free_rows(fit.model)}
     known = fit.sample.n * (P @ moves.S @ P - P) ** 2 / (np.outer(np.diag(P), np.diag(P)) + P**2)
-    pairs = [_parameter("~~", names[i], names[j]) for i, j in np.argwhere(np.triu(known >= least, 1)).tolist()]
+    measured = {p.target for p in fit.model.parameters if p.op == "=~"}
+    may_matter = np.triu(known >= least, 1)
+    may_matter &= np.logical_and.outer(*[np.array([name in measured for name in names])] * 2)
+    pairs = [_parameter("~~", names[i], names[j]) for i, j in np.argwhere(may_matter).tolist()]
     return _indices_of(fit, moves, [pair for pair in pairs if _entry(pair) not in free])
 
 

@@ -58,7 +58,7 @@ def test_random_factor_models_have_one_basis_and_its_errors(seed: int) -> None:
     assert len(zeros) == sum(len(g) * (len(g) - 1) // 2 for g in dag.groups)
     assert (zeros["std"] == 0).all()
     assert result.fit.implied_cov == pytest.approx(result.sem.implied_cov, rel=1e-8, abs=1e-10)
-    assert result.fit.model.n_free == result.fit.dimension or "Not determined" in result.summary()
+    assert result.fit.model.n_free == result.fit.dimension or "Not identified, and" in result.summary()
     read = um.fit(result.to_lavaan(), result.sem.sample)
     assert (read.chi2, read.df) == (pytest.approx(result.fit.chi2, abs=1e-4), result.fit.df)
 
@@ -180,7 +180,7 @@ def test_the_summary_has_all_that_a_reader_needs(collider: um.Result) -> None:
         "4 latent variables in 3 groups behind 8 observed variables",
         f"{collider.fit.chi2:.2f} on {collider.fit.df} df",
         "All of this assumes that relations are linear, that there are no cycles",
-        "Of {L3, L4} the data show that 2 latents stand behind the same variables, not which is",
+        "{L3, L4} are 2 latents with the same indicators, which are identified only up to",
         "1 loading is set to 0",
         "(suggested name: x",
         "confirm it on new data",
@@ -211,15 +211,14 @@ def test_loadings_beyond_one_are_explained() -> None:
     )
     rows["z"] += 0.5 * rng.normal(size=800)
     assert (
-        "- Standardised loadings beyond 1 ('z'): not to be published"
-        in um.Result(dag.cpdag(), um.fit(dag, rows)).summary()
+        "- Standardised loadings beyond 1 ('z'): do not publish" in um.Result(dag.cpdag(), um.fit(dag, rows)).summary()
     )
     assert "beyond 1" not in answer(latent_chain).summary()
 
 
 def test_open_directions_are_said() -> None:
     text = answer(latent_chain).summary()
-    assert "The direction is not identified of L1 – L2; L2 – L3" in text
+    assert "The direction is not identified for L1 – L2; L2 – L3" in text
     assert "not identified" in text
 
 

@@ -20,7 +20,7 @@ from unmeasured.app.project import Project
 from unmeasured.app.results import panel
 from unmeasured.app.sketch import sketch
 from unmeasured.report.run import Run
-from unmeasured.search.watch import watched
+from unmeasured.search.climb import watched
 
 
 @pytest.fixture(scope="module")

@@ -149,6 +149,48 @@ TABLES = {
         "Cronbach’s alpha\t.88\t.91\t.85\t.90\n"
         "a Measured at T1.\n"
     ),
+    "statistics behind the correlations": (
+        True,
+        "Variable\t1\t2\t3\t4\tM\tSD\tα\n"
+        "1. Anxiety\t—\t\t\t\t3.21\t0.84\t.88\n"
+        "2. Depression\t.62\t—\t\t\t2.87\t0.91\t.91\n"
+        "3. Esteem\t-.41\t-.55\t—\t\t3.65\t0.77\t.85\n"
+        "4. Sat\t-.29\t-.44\t.58\t—\t4.02\t1.10\t.90\n"
+    ),
+    "numbers of persons": (
+        True,
+        "Variable n M SD 1 2 3 4\n"
+        "1. Anxiety 212 3.21 0.84 —\n"
+        "2. Depression 212 2.87 0.91 .62** —\n"
+        "3. Esteem 210 3.65 0.77 -.41** -.55** —\n"
+        "4. Satisfaction 209 4.02 1.10 -.29* -.44** .58** —\n"
+    ),
+    "output of R": (
+        False,
+        "         Anxiety   Dep   Est   Sat\n"
+        "Anxiety     1.00    NA    NA    NA\n"
+        "Dep         0.62  1.00    NA    NA\n"
+        "Est        -0.41 -0.55  1.00    NA\n"
+        "Sat        -0.29 -0.44  0.58  1.00\n"
+    ),
+    "output of SPSS": (
+        False,
+        "Correlations\n"
+        "\t\tAnxiety\tDep\tEst\tSat\n"
+        "Anxiety\tPearson Correlation\t1\t.620**\t-.410**\t-.290**\n"
+        "\tSig. (2-tailed)\t\t.000\t.000\t.000\n"
+        "\tN\t212\t212\t212\t212\n"
+        "Dep\tPearson Correlation\t.620**\t1\t-.550**\t-.440**\n"
+        "\tSig. (2-tailed)\t.000\t\t.000\t.000\n"
+        "\tN\t212\t212\t212\t212\n"
+        "Est\tPearson Correlation\t-.410**\t-.550**\t1\t.580**\n"
+        "\tSig. (2-tailed)\t.000\t.000\t\t.000\n"
+        "\tN\t212\t212\t212\t212\n"
+        "Sat\tPearson Correlation\t-.290**\t-.440**\t.580**\t1\n"
+        "\tSig. (2-tailed)\t.000\t.000\t.000\t\n"
+        "\tN\t212\t212\t212\t212\n"
+        "**. Correlation is significant at the 0.01 level (2-tailed).\n"
+    ),
 }  # fmt: skip
 
 
@@ -170,6 +212,13 @@ def test_columns_are_numbered_with_points_and_labels_explain_codes():
     matrix = um.read_matrix(text)
     assert list(matrix.columns) == ["Age", "Gender (1 = female)", "Self-esteem (RSES)"]
     assert matrix.iloc[2].tolist() == [-0.12, 0.22, 1.0]
+
+
+@pytest.mark.parametrize("text", ["PA NA\n1. PA —\n2. NA -.20 —", "1 PA —\n2 NA -.20 —", "PA 1\nNA -.20 1"])
+def test_negative_affect_is_not_a_missing_value(text):
+    matrix = um.read_matrix(text)
+    assert list(matrix.columns) == ["PA", "NA"]
+    assert matrix.loc["PA", "NA"] == -0.2
 
 
 def test_two_samples_in_one_table_are_refused_with_a_hint():

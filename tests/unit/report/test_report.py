@@ -92,7 +92,7 @@ def test_the_page_says_what_was_asked_and_found(run):
         "What is identified, and what is not",
         "Behind 9 variables seen in 202 observations stand 3 latent variables",
         "Relations are linear",
-        "The direction is not identified of",
+        "The direction is not identified for",
         "It was chosen with the same data",
         "International Conference on Learning Representations",
         "lavaan: sem(model, data, std.lv = TRUE)",

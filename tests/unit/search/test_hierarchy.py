@@ -11,7 +11,8 @@ from sklearn.metrics import adjusted_rand_score
 import unmeasured as um
 from unmeasured.benchmark.consistency import population, random_hierarchical_truth
 from unmeasured.graphs.levels import lineage
-from unmeasured.search.hierarchy import LatentScore, RaisedModel, choice_of_blocks, choice_of_edges, promising
+from unmeasured.search.hierarchy.blocks import LatentScore, choice_of_blocks, choice_of_edges, promising
+from unmeasured.search.hierarchy.model import RaisedModel
 from unmeasured.search.model import FactorModel
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.solve import never

@@ -167,7 +167,7 @@ def restructurings(model, sample):
     search = Refinement(score, RankGains(sample, score.dimension_penalty), Guidance(3), [])
     (found,) = score([model])
     here = search.situation(found)
-    return here, [(move.name, other) for move in RESTRUCTURING for other in move.candidates(here)]
+    return here, [(move.name, other) for move in RESTRUCTURING for other in move.models(here)]
 
 
 def test_every_move_leads_to_a_valid_model():

@@ -10,6 +10,7 @@ import pytest
 import unmeasured as um
 from unmeasured.search.clock import Clock
 from unmeasured.search.model import FactorModel
+from unmeasured.search.moves import Move
 from unmeasured.search.trace import Step, Steps
 
 
@@ -50,6 +51,25 @@ def test_a_move_that_finds_something_better_is_named_in_the_trace(monkeypatch):
     search = um.LGES(moves=(by_first_letter,)).fit(rows)
     assert um.metrics.compare(truth, search.graph_).shd == 0
     assert any(step.what == "by_first_letter" for step in search.trace_)
+
+
+def test_a_user_s_move_may_predict_its_gains_as_ours_do():
+    looked_at, applied = [], []
+
+    def gain(situation, group):
+        looked_at.append(group)
+        return situation.gains.of(situation.model.pure(group), 1)
+
+    def apply(situation, group):
+        applied.append(group)
+        return situation.model.without_group(group)
+
+    drop = Move("drop a group", lambda situation: range(situation.model.n_groups), apply, gain, n_best=1)
+    known = data()
+    search = um.LGES(moves=[drop]).fit_cov(known.frame(), known.n_samples)
+    assert 0 < len(applied) < len(looked_at)
+    assert search.result_.method == "LGES(moves=[Move('drop a group')])"
+    assert json.loads(search.result_.to_json())["options"]["moves"] == ["drop a group"]
 
 
 @pytest.mark.parametrize("wrong", ["not a model", FactorModel(("a", "b"), (1,), (1, 1))])

@@ -287,6 +287,14 @@ def test_a_true_model_is_hardly_ever_called_wrong():
     assert chi2.sf(1e9, 10) == 0.0
 
 
+def test_of_six_variables_no_number_of_factors_says_that_no_model_holds():
+    """Three latents leave six variables without degrees of freedom, and two are rejected: nothing follows from that."""
+    rng = np.random.default_rng(5)
+    dag = um.simulate.random_gnfm(group_sizes=[2, 1], n_observed=6, rng=rng)
+    rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng), 100_000, rng=rng)
+    assert um.metrics.compare(dag, um.LGES().fit(rows).graph_).shd == 0
+
+
 def test_columns_in_another_order_give_the_same_levels(big_five):
     data = um.datasets.load("big_five")
     order = np.random.default_rng(9).permutation(25)

@@ -16,18 +16,7 @@ Two latents and a common cause are two latents with an edge, three and nothing e
 cause has at least three latents below it, and another neighbour (``docs/hierarchy.md``).
 """
 
-from unmeasured.search.hierarchy.blocks import LatentScore, choice_of_blocks, choice_of_edges, promising
 from unmeasured.search.hierarchy.levels import raise_levels, raise_population, raised_as_known
-from unmeasured.search.hierarchy.model import RaisedClass, RaisedModel
+from unmeasured.search.hierarchy.model import RaisedClass
 
-__all__ = [
-    "LatentScore",
-    "RaisedClass",
-    "RaisedModel",
-    "choice_of_blocks",
-    "choice_of_edges",
-    "promising",
-    "raise_levels",
-    "raise_population",
-    "raised_as_known",
-]
+__all__ = ["RaisedClass", "raise_levels", "raise_population", "raised_as_known"]

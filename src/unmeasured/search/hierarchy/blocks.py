@@ -250,7 +250,7 @@ def promising(score: LatentScore, may_join: Sequence[int], check: Check) -> list
     if not starts:
         return []
     best = max(starts, key=lambda one: one.value)
-    if best.value > nothing.value - BUDGET.slack_above:
+    if best.value > nothing.value - BUDGET.slack_above and len(score.sizes) <= BUDGET.most_rearranged:
         _climbed(score, best, may_join, check)
     good = [one for one in score.visited if one.blocks and one.value > nothing.value - BUDGET.slack_above]
     good = sorted(good, key=lambda one: -one.value)[: BUDGET.n_raised]

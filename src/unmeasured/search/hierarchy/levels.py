@@ -30,7 +30,7 @@ from unmeasured.search.hierarchy.blocks import (
 )
 from unmeasured.search.hierarchy.model import Raised, RaisedClass, RaisedModel, extended, raised_fit
 from unmeasured.search.latent_graph import LatentTest
-from unmeasured.search.model import FactorModel, model_of_class
+from unmeasured.search.model import model_of_class
 from unmeasured.search.paper.state import State
 from unmeasured.search.score import BicScore, Fitted, GroupBic
 from unmeasured.search.trace import Recorder, Steps
@@ -88,7 +88,7 @@ def raise_levels(
     if best is not None:
         near, value = best.near, best.value
     while True:
-        if is_over(check) or (most_levels is not None and _n_levels(near.model) >= most_levels):
+        if is_over(check) or (most_levels is not None and near.model.n_levels >= most_levels):
             return best
         found = _next_level(near, score, paths, bound, check)
         if found is None or found.value <= value + BUDGET.evidence_above:
@@ -101,16 +101,6 @@ def raise_levels(
             tolerance=BUDGET.least_rise,
         )  # fmt: skip
         best, value, near = found, found.value, found.near
-
-
-def _n_levels(model: FactorModel) -> int:
-    """How many levels of latents a model has."""
-    if not isinstance(model, RaisedModel):
-        return 1
-    height = [1] * len(model.lower.sizes)
-    for nodes in model.above:
-        height.append(1 + max(height[node] for node in nodes))
-    return max(height)
 
 
 def _next_level(near: Fitted, score: BicScore, paths: Paths, bound: Bools, check: Check) -> RaisedClass | None:
@@ -170,9 +160,7 @@ def _paths_above(model: RaisedModel, paths: Paths) -> Paths:
 def _fitted(near: Fitted, predicted: Predicted, latents: LatentScore, score: BicScore, check: Check) -> Raised:
     """The whole model with all top nodes connected, fitted from what was predicted."""
     model = extended(near.model, predicted.blocks)
-    start = _start(near, model, predicted, latents)
-    pattern = model.pattern
-    x = start.start_within(pattern, model.connected)
+    pattern, x = _start(near, model, predicted, latents).start_along(model.connected)
     problem = Problem(pattern, score.sample)
     (solution,) = solve(
         [problem], [x], gain=BUDGET.fit_gain, max_steps=BUDGET.most_steps, n_threads=score.n_threads, check=check

@@ -15,9 +15,10 @@ everything that searches a graph over groups (:mod:`unmeasured.search.latent_gra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 import numpy as np
 
@@ -63,9 +64,22 @@ class RaisedModel(FactorModel):
             return place[node]
 
         at = [1 << top_of(g) for g in range(n_groups)]
-        parents = tuple(_union(at[g] for g in bits(mask)) for mask in lower.parents)
+        parents = tuple(reduce(or_, (at[g] for g in bits(mask)), 0) for mask in lower.parents)
         sizes = tuple(lower.sizes[node] if node < n_groups else 1 for node in top)
         return cls(lower.observed, sizes, parents, lower, above)
+
+    @cached_property
+    def heights(self) -> tuple[int, ...]:
+        """The level of each node: 0 for groups that observed variables measure."""
+        heights = [0] * len(self.lower.sizes)
+        for nodes in self.above:
+            heights.append(1 + max(heights[node] for node in nodes))
+        return tuple(heights)
+
+    @property
+    def n_levels(self) -> int:
+        """How many levels of latents there are."""
+        return 1 + max(self.heights)
 
     @cached_property
     def top(self) -> tuple[int, ...]:
@@ -142,13 +156,6 @@ class RaisedModel(FactorModel):
         return self.lower.choices
 
 
-def _union(masks: Iterable[int]) -> int:
-    out = 0
-    for mask in masks:
-        out |= mask
-    return out
-
-
 @dataclass(frozen=True, eq=False)
 class Raised(Fitted):
     """A model with latents above latents and its fit; ``effects`` (M, M + n) are of all latents."""
@@ -167,11 +174,12 @@ class Raised(Fitted):
         """(n, n) implied covariance."""
         return np.asarray(self.loadings.T @ self.full_cov @ self.loadings + np.diag(self.noise))
 
-    def start_within(self, pattern: Pattern, arcs: Marks) -> Floats:
-        """Starting values for the model's pattern along a graph over its top nodes."""
+    def start_along(self, arcs: Marks) -> tuple[Pattern, Floats]:
+        """The model's pattern along a graph (G, G) over its top nodes, and starting values for it."""
+        pattern = self.model.pattern_along(arcs)
         effects = np.empty_like(self.effects)
         effects_along(self.effects, self.full_cov, self.model.causes(arcs), effects)
-        return np.concatenate([effects[pattern.source, pattern.target], self.noise])
+        return pattern, np.concatenate([effects[pattern.source, pattern.target], self.noise])
 
     @property
     def flat(self) -> Fitted:
@@ -201,11 +209,11 @@ class RaisedClass:
         n_groups, m = len(model.lower.sizes), sum(model.lower.sizes)
         rank = {position: k for k, position in enumerate(positions)}
         first = [min(rank[latent] for latent in model.latents_of[g]) for g in range(n_groups)]
-        height = [0] * n_groups
         for nodes in model.above:
             first.append(min(first[node] for node in nodes))
-            height.append(1 + max(height[node] for node in nodes))
-        traits = sorted(range(n_groups, n_groups + len(model.above)), key=lambda node: (height[node], first[node]))
+        traits = sorted(
+            range(n_groups, n_groups + len(model.above)), key=lambda node: (model.heights[node], first[node])
+        )
         positions = (*positions, *(model.latents_of[node][0] for node in traits))
         latents = latent_names(ordered.observed, model.n_latents)
         variables = Variables.of((*latents, *ordered.observed), latents)

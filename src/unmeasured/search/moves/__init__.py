@@ -2,13 +2,15 @@
 
 *Other parents* is made until it improves nothing; then the moves over groups are tried together, *rebuild* last. To add
 one, write a file with a ``MOVE`` (:class:`~unmeasured.search.moves.base.Move`) and name it here. A user's own moves are
-functions from a model to others, given as ``um.LGES(moves=[...])``.
+of the same kind, or functions from a model to others, given as ``um.LGES(moves=[...])``.
 """
+
+from typing import Any
 
 from unmeasured.search.moves import absorb, dissolve, exchange, expel, merge, new_latent, rebuild, resize, split
 from unmeasured.search.moves.base import Candidate, Change, ClosedForms, Move, OwnMove, Situation
 
-RESTRUCTURING: tuple[Move, ...] = (
+RESTRUCTURING: tuple[Move[Any], ...] = (
     absorb.MOVE,
     expel.MOVE,
     new_latent.MOVE,
@@ -18,6 +20,6 @@ RESTRUCTURING: tuple[Move, ...] = (
     exchange.MOVE,
     dissolve.MOVE,
 )
-REBUILDING: tuple[Move, ...] = (rebuild.MOVE,)
+REBUILDING: tuple[Move[Any], ...] = (rebuild.MOVE,)
 
 __all__ = ["REBUILDING", "RESTRUCTURING", "Candidate", "Change", "ClosedForms", "Move", "OwnMove", "Situation"]

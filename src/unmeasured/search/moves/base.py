@@ -1,18 +1,23 @@
-"""What a move is: a name, and the models it proposes in a situation.
+"""What a move is: a value that says what it might do in a situation, what that is predicted to gain, and what it gives.
 
-A move proposes; it neither fits nor decides. Its candidates may be invalid: those are dropped, as are those that
-contradict knowledge. Of each kind the few with the best predicted gain are fitted, the best of these get other parents
-for their variables (:mod:`unmeasured.search.refine`), and the best of all is taken if the score rises
-(:mod:`unmeasured.search.climb`).
+::
+
+    situation ──► candidates ──► the best by predicted_gain ──► apply ──► models ──► valid, and as is known?
+                                                                                           │
+    a step of the climb ◄── the score rises? ◄── the best few with other parents ◄── fitted ◄┘
+
+A move proposes; it neither fits nor decides, and may propose invalid models, which are dropped
+(:mod:`unmeasured.search.refine` does the rest). A user's own move is a :class:`Move` too, or just a function from a
+model to others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -25,7 +30,6 @@ from unmeasured.search.proposals import RankGains
 from unmeasured.search.relocate import Relocations, latents_of, predicted_rise, relocated
 from unmeasured.search.score import BicScore, Fitted, Start
 
-OwnMove = Callable[[FactorModel], Iterable[FactorModel]]  # a user's: from a model to others that are worth a try
 Change = list[tuple[int, int]]  # variables and the column of their new parents in a table of relocations
 
 
@@ -145,10 +149,45 @@ class Candidate(NamedTuple):
     start: Start
 
 
-@dataclass(frozen=True)
-class Move:
-    """A kind of move."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, repr=False)
+class Move(Generic[T]):
+    """A kind of move over the groups of a measurement model.
+
+    >>> without = Move("drop a group", lambda x: range(x.model.n_groups), lambda x, g: x.model.without_group(g))
+    >>> without, without.is_late
+    (Move('drop a group'), False)
+    """
 
     name: str
-    candidates: Callable[[Situation], Iterable[FactorModel]]
+    candidates: Callable[[Situation], Iterable[T]]  # what it might do
+    apply: Callable[[Situation, T], FactorModel] | None = None  # the model after it; None: a candidate is that model
+    predicted_gain: Callable[[Situation, T], float] | None = None  # by closed forms
+    n_best: int | None = None  # candidates with the best predicted gain that are applied; None: all
+    #: Models that are fitted at most, those whose groups gain most by rank constraints; None: all.
+    most: int | None = BUDGET.n_of_kind
     is_late: bool = False  # tried only where all others fail: many candidates that rarely improve
+
+    def models(self, situation: Situation) -> Iterator[FactorModel]:
+        """The models it proposes, valid or not."""
+        candidates, gain, apply = self.candidates(situation), self.predicted_gain, self.apply
+        if gain is not None:
+            candidates = sorted(candidates, key=lambda one: -gain(situation, one))[: self.n_best]
+        for one in candidates:
+            yield cast("FactorModel", one) if apply is None else apply(situation, one)
+
+    @classmethod
+    def own(cls, move: OwnMove) -> Move[Any]:
+        """A user's move: one of these, or a function from a model to others, all of which are fitted."""
+        if isinstance(move, Move):
+            return move
+        name = getattr(move, "__name__", type(move).__name__)
+        return Move(name, lambda situation: move(situation.model), most=None)
+
+    def __repr__(self) -> str:
+        return f"Move({self.name!r})"
+
+
+OwnMove = Move[Any] | Callable[[FactorModel], Iterable[FactorModel]]

@@ -10,20 +10,28 @@ from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel
 from unmeasured.search.moves.base import Change, Move, Situation
 
+Dissolution = tuple[int, Change]  # a group, and other parents for its pure children
 
-def candidates(situation: Situation) -> Iterator[FactorModel]:
-    """The groups and new parents with the best predicted gain."""
+
+def candidates(situation: Situation) -> Iterator[Dissolution]:
+    """For every group, the best parents of each of its children, and every other group for all of them."""
     model, table, rise = situation.model, situation.relocations, situation.rise
-    changes: list[tuple[int, Change]] = []
     for g in range(model.n_groups):
         elsewhere = np.flatnonzero(~(table.masks >> g & 1).astype(bool))
         singles = [np.array([table.column[1 << h]]) for h in range(model.n_groups) if h != g]
-        changes += [
-            (g, [(j, int(heirs[np.argmax(rise[j, heirs])])) for j in model.pure(g)])
-            for heirs in ((elsewhere, *singles) if singles else ())
-        ]
-    ranked = sorted(changes, key=lambda option: -situation.predicted_gain(option[1]))
-    yield from (situation.applied(change).without_group(g) for g, change in ranked[: BUDGET.n_several])
+        for heirs in (elsewhere, *singles) if singles else ():
+            yield g, [(j, int(heirs[np.argmax(rise[j, heirs])])) for j in model.pure(g)]
 
 
-MOVE = Move("dissolve", candidates)
+def predicted_gain(situation: Situation, dissolution: Dissolution) -> float:
+    """What the other parents gain."""
+    return situation.predicted_gain(dissolution[1])
+
+
+def apply(situation: Situation, dissolution: Dissolution) -> FactorModel:
+    """The children elsewhere, and the group gone."""
+    g, change = dissolution
+    return situation.applied(change).without_group(g)
+
+
+MOVE = Move("dissolve", candidates, apply, predicted_gain, BUDGET.n_several)

@@ -12,16 +12,12 @@ from unmeasured.search.model import FactorModel
 from unmeasured.search.moves.base import Change, Move, Situation
 
 
-def candidates(situation: Situation) -> Iterator[FactorModel]:
-    """The exchanges with the best predicted gain."""
+def candidates(situation: Situation) -> Iterator[Change]:
+    """For every group, a pure and a common child with the parents of the other."""
     model, column = situation.model, situation.relocations.column
-    changes: list[Change] = [
-        [(pure, column[model.parents[common]]), (common, column[1 << g])]
-        for g in range(model.n_groups)
-        for pure, common in pairs(model, g)
-    ]
-    ranked = sorted(changes, key=lambda change: -situation.predicted_gain(change))
-    yield from (situation.applied(change) for change in ranked[: BUDGET.n_several])
+    for g in range(model.n_groups):
+        for pure, common in pairs(model, g):
+            yield [(pure, column[model.parents[common]]), (common, column[1 << g])]
 
 
 def pairs(model: FactorModel, g: int) -> Iterator[tuple[int, int]]:
@@ -33,4 +29,4 @@ def pairs(model: FactorModel, g: int) -> Iterator[tuple[int, int]]:
                 yield from ((j, i) for j in pure)
 
 
-MOVE = Move("exchange", candidates)
+MOVE = Move("exchange", candidates, Situation.applied, Situation.predicted_gain, BUDGET.n_several)

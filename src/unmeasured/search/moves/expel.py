@@ -11,15 +11,21 @@ from collections.abc import Iterator
 from unmeasured.search.model import FactorModel
 from unmeasured.search.moves.base import Move, Situation
 
+Expulsion = tuple[int, int, int]  # a group, a pure child, its second group
 
-def candidates(situation: Situation) -> Iterator[FactorModel]:
+
+def candidates(situation: Situation) -> Iterator[Expulsion]:
     """For every group of several latents, every pure child of it and every other group."""
     model = situation.model
     for g, size in enumerate(model.sizes):
-        if size > 1:
-            smaller = model.resized(g, size - 1)
-            for j in model.pure(g):
-                yield from (smaller.with_parents(j, 1 << g | 1 << h) for h in range(model.n_groups) if h != g)
+        for j in model.pure(g) if size > 1 else ():
+            yield from ((g, j, h) for h in range(model.n_groups) if h != g)
 
 
-MOVE = Move("expel", candidates, is_late=True)
+def apply(situation: Situation, expulsion: Expulsion) -> FactorModel:
+    """The smaller group, and the child of two."""
+    model, (g, j, h) = situation.model, expulsion
+    return model.resized(g, model.sizes[g] - 1).with_parents(j, 1 << g | 1 << h)
+
+
+MOVE = Move("expel", candidates, apply, is_late=True)

@@ -5,37 +5,24 @@ For one group that was taken for two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import combinations
 
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel
 from unmeasured.search.moves.base import Move, Situation
 
-
-def candidates(situation: Situation) -> Iterator[FactorModel]:
-    """For the pairs of groups and sizes whose union gains most as one group."""
-    model = situation.model
-    for g, h, k in close_groups(situation):
-        joined = tuple(mask | 1 << g if mask >> h & 1 else mask for mask in model.parents)
-        merged = FactorModel(model.observed, model.sizes, joined).without_group(h)
-        yield merged.resized(g if g < h else g - 1, k)
+Merge = tuple[int, int, int]  # two groups, and the size of the one they become
 
 
-def close_groups(situation: Situation) -> list[tuple[int, int, int]]:
-    """Pairs of groups and a size, those whose union gains most as one group."""
+def candidates(situation: Situation) -> list[Merge]:
+    """Pairs of groups, and sizes, whose union gains most as one group; and pairs that share most of their children."""
     model, sizes, largest = situation.model, situation.model.sizes, situation.max_group_size
     merges = [
         (g, h, k)
         for g, h in combinations(range(len(sizes)), 2)
         for k in range(max(sizes[g], sizes[h]), min(sizes[g] + sizes[h], largest) + 1)
     ]
-
-    def gain(merge: tuple[int, int, int]) -> float:
-        g, h, k = merge
-        return situation.gains.of((*model.pure(g), *model.pure(h)), k)
-
-    close = sorted(merges, key=gain, reverse=True)[: BUDGET.n_merged]
+    close = sorted(merges, key=lambda merge: -predicted_gain(situation, merge))[: BUDGET.n_merged]
     # Two groups that share more children than one of them has for itself are likely to be one.
     tied = [
         (g, h, sizes[g] + sizes[h])
@@ -46,4 +33,17 @@ def close_groups(situation: Situation) -> list[tuple[int, int, int]]:
     return close + [merge for merge in tied if merge not in close]
 
 
-MOVE = Move("merge", candidates)
+def predicted_gain(situation: Situation, merge: Merge) -> float:
+    """What the rank constraint of the union gains."""
+    model, (g, h, k) = situation.model, merge
+    return situation.gains.of((*model.pure(g), *model.pure(h)), k)
+
+
+def apply(situation: Situation, merge: Merge) -> FactorModel:
+    """The second group gone into the first."""
+    model, (g, h, k) = situation.model, merge
+    joined = tuple(mask | 1 << g if mask >> h & 1 else mask for mask in model.parents)
+    return FactorModel(model.observed, model.sizes, joined).without_group(h).resized(g, k)
+
+
+MOVE = Move("merge", candidates, apply)

@@ -14,20 +14,23 @@ from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel
 from unmeasured.search.moves.base import Move, Situation
 
+NewLatent = tuple[int, int, int | None]  # a pair of variables, and the group that gives up a latent
 
-def candidates(situation: Situation) -> Iterator[FactorModel]:
+
+def candidates(situation: Situation) -> Iterator[NewLatent]:
     """For the pairs with the largest score tests."""
     model = situation.model
-    new = model.n_groups
-    for pair in close_pairs(situation):
-        parents = list(model.parents)
-        for j in pair:
-            parents[j] = 1 << new
-        yield FactorModel(model.observed, (*model.sizes, 1), tuple(parents))
-        for g, k in enumerate(model.sizes):
-            if k > 1 and all(model.parents[j] == 1 << g for j in pair):
-                sizes = (*model.sizes[:g], k - 1, *model.sizes[g + 1 :], 1)
-                yield FactorModel(model.observed, sizes, tuple(parents))
+    for i, j in close_pairs(situation):
+        yield i, j, None
+        yield from ((i, j, g) for g, k in enumerate(model.sizes) if k > 1 and {i, j} <= set(model.pure(g)))
+
+
+def apply(situation: Situation, new: NewLatent) -> FactorModel:
+    """The pair as the indicators of a latent of their own."""
+    model, (i, j, g) = situation.model, new
+    smaller = model if g is None else model.resized(g, model.sizes[g] - 1)
+    larger = FactorModel(model.observed, (*smaller.sizes, 1), model.parents)
+    return larger.with_parents(i, 1 << model.n_groups).with_parents(j, 1 << model.n_groups)
 
 
 def close_pairs(situation: Situation) -> list[tuple[int, int]]:
@@ -41,4 +44,4 @@ def close_pairs(situation: Situation) -> list[tuple[int, int]]:
     return [(int(i), int(j)) for i, j in zip(*np.unravel_index(order, rise.shape), strict=True)]
 
 
-MOVE = Move("new latent", candidates)
+MOVE = Move("new latent", candidates, apply)

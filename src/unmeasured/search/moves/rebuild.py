@@ -50,4 +50,4 @@ def rebuilt(model: FactorModel, gains: RankGains, gone: tuple[int, ...], max_gro
         yield assemble(gains, [*old, *new], known)
 
 
-MOVE = Move("rebuild", candidates)
+MOVE = Move("rebuild", candidates, most=BUDGET.n_rebuilds)

@@ -8,18 +8,24 @@ from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel
 from unmeasured.search.moves.base import Move, Situation
 
-
-def candidates(situation: Situation) -> Iterator[FactorModel]:
-    """For the groups and sizes with the best predicted gain."""
-    model, gains = situation.model, situation.gains
-
-    def gain(resize: tuple[int, int]) -> float:
-        g, k = resize
-        return gains.of(model.pure(g), k) - gains.of(model.pure(g), model.sizes[g])
-
-    options = [(g, k + step) for g, k in enumerate(model.sizes) for step in (-1, 1)]
-    options = [(g, k) for g, k in options if 1 <= k <= situation.max_group_size]
-    yield from (model.resized(g, k) for g, k in sorted(options, key=gain, reverse=True)[: BUDGET.n_resized])
+Resize = tuple[int, int]  # a group and its new size
 
 
-MOVE = Move("resize", candidates)
+def candidates(situation: Situation) -> Iterator[Resize]:
+    """Every group, one larger and one smaller."""
+    sizes = ((g, k + step) for g, k in enumerate(situation.model.sizes) for step in (-1, 1))
+    yield from ((g, k) for g, k in sizes if 1 <= k <= situation.max_group_size)
+
+
+def predicted_gain(situation: Situation, resize: Resize) -> float:
+    """What the rank constraint of the group gains."""
+    model, gains, (g, k) = situation.model, situation.gains, resize
+    return gains.of(model.pure(g), k) - gains.of(model.pure(g), model.sizes[g])
+
+
+def apply(situation: Situation, resize: Resize) -> FactorModel:
+    """The group with its new size."""
+    return situation.model.resized(*resize)
+
+
+MOVE = Move("resize", candidates, apply, predicted_gain, BUDGET.n_resized)

@@ -103,10 +103,11 @@ class State:
         Spare latents stand apart in it. Whatever they cause is caused by all other latents too, so only their
         part independent of the others matters, and the loadings take up the rest.
         """
-        groups = [*self.groups, *((i,) for i in self.spare)]
-        marks = np.zeros((len(groups), len(groups)), dtype=np.uint8)
-        marks[: len(self.groups), : len(self.groups)] = self.arcs
-        return DAG._trusted(self._variables, self._adjacency(groups, marks))
+        return self.graph_along(self.arcs)
+
+    def graph_along(self, arcs: Marks) -> DAG:
+        """The graph with these edges (G, G) between groups; spare latents stand apart."""
+        return DAG._trusted(self._variables, self._adjacency(self.groups, arcs))
 
     @property
     def _variables(self) -> Variables:

@@ -191,8 +191,13 @@ class StructuralFit:
         index = [v for variables in self.model.variables_of for v in variables]
         return np.ascontiguousarray(self.cov[np.ix_(index, index)])
 
+    def start_along(self, arcs: Marks) -> tuple[Pattern, Floats]:
+        """The model's pattern along a graph (K, K) over its nodes, and starting values for it."""
+        pattern = self.model.pattern_along(arcs)
+        return pattern, self.start_within(pattern, arcs)
+
     def start_within(self, pattern: Pattern, arcs: Marks) -> Floats:
-        """Starting values along another graph: regressions in the covariance of this fit."""
+        """Starting values for this model or one with more direct effects: regressions in the covariance of this fit."""
         F, Omega = (matrix.copy() for matrix in self._matrices)
         variables, m = self.model.variables_of, self.model.n_latents
         unit = np.ones(len(F))
