@@ -430,9 +430,9 @@ class Tolerant:
 
     def _in_words(self) -> str:
         return (
-            f"Misfit is tolerated up to a population RMSEA of {self.tolerance:g}, which makes N = {self.sample.n:.0f} "
-            f"worth {self.n_effective:.0f}: what is smaller is not reported. LGES(tolerance=0) reports all that the "
-            "exact criterion pays for."
+            f"A misfit up to a population RMSEA of {self.tolerance:g} is tolerated, so that N = {self.sample.n:.0f} "
+            f"counts as {self.n_effective:.0f} rows: smaller effects are not reported. LGES(tolerance=0) reports "
+            "everything that the exact criterion finds."
         )
 
 
@@ -465,9 +465,9 @@ def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
     if lead.n_latents == 1:
         return "One latent describes all items within that tolerance."
     words = (
-        f"Why {lead.n_latents} latents: of the partitions that come back in replicates of the data, this is the one "
-        "whose items depend on one another most (it comes back with a mean adjusted Rand index of "
-        f"{lead.agreement:.2f}; 1 is always, 0 is chance)."
+        f"Why {lead.n_latents} latents: this grouping of the items is found again in replicates of the data (mean "
+        f"adjusted Rand index {lead.agreement:.2f}; 1 is always, 0 is chance), and items of a latent depend on one "
+        "another more than in other groupings that are found again."
     )
     if lead.agreement < BUDGET.stable_agreement:
         words += " Which items belong together is not stable."

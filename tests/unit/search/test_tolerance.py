@@ -14,8 +14,9 @@ from sklearn.metrics import adjusted_rand_score
 import unmeasured as um
 from unmeasured.levels import Level, named_level
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.replicability import _correlations, effective_n, levels_of, partitions
-from unmeasured.search.tolerance import bartlett_factor, marginal_misfit, mean_factor, no_model_holds
+from unmeasured.search.clock import Clock
+from unmeasured.search.replicability import Partition, _correlations, effective_n, leading, levels_of, partitions
+from unmeasured.search.tolerance import Tolerant, bartlett_factor, marginal_misfit, mean_factor, no_model_holds
 from unmeasured.sem.exploratory import degrees_of_freedom, minres, ml_discrepancy, quartimin
 
 QUESTIONNAIRES = Path(__file__).parents[4] / "shared" / "data" / "questionnaires.json.gz"
@@ -221,6 +222,42 @@ def test_one_latent_stays_one():
     np.fill_diagonal(R, 1.0)
     found = um.LGES(tolerance=0.05).fit_cov(R, 500)
     assert found.result_.levels[found.result_.headline].nunique() == 1
+
+
+def test_one_latent_is_not_read_into_many_items_for_their_small_rmsea():
+    """Twelve factors: most pairs of items are of different ones, and one latent describes these closely."""
+    R, factor = simple_structure(np.random.default_rng(10), 12, 4)
+    p = len(R)
+    R = 0.6 * R + 0.4 * np.eye(p)
+    assert np.sqrt(ml_discrepancy(R, 1) / degrees_of_freedom(p, 1)) < 0.05
+    sample = um.as_sample(cov=R, n_samples=1000)
+    within = Tolerant(sample, 0.05, 1.0, Clock(None))
+    assert within._one_latent(sample, None) is not None
+    assert within._one_latent(sample, Partition(12, factor, 0.95, 0.01)) is None
+    shuffled = np.random.default_rng(0).permutation(factor)
+    assert within._one_latent(sample, Partition(12, shuffled, 0.95, 0.01)) is not None
+
+
+def test_halves_lead_only_where_finer_sets_do_not_come_back():
+    R, factor = simple_structure(np.random.default_rng(11), 4, 4)
+    halves = Partition(2, factor // 2, 1.0, 0.0)
+    for agreement_of_four, leads in ((0.9, 4), (0.5, 2)):
+        levels = [Partition(4, factor, agreement_of_four, 0.02), halves]
+        assert leading(levels, R, 400.0).n_factors == leads
+
+
+def test_an_exact_search_that_will_give_way_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many variables; the answer is that of the whole way."""
+    model = um.simulate.minor_factors(n_factors=3, n_items=5, rmsea=0.03, rng=5)
+    rows = um.simulate.sample(model, 3000, rng=6)
+    whole_way = um.LGES().fit(rows)
+    assert whole_way.tolerance_ > 0
+    calls = []
+    monkeypatch.setattr("unmeasured.search.pipeline.discover_exactly", lambda *_: calls.append(1))
+    monkeypatch.setattr("unmeasured.search.tolerance.BUDGET", replace(BUDGET, most_at_once=14))
+    search = um.LGES().fit(rows)
+    assert not calls
+    assert search.graph_ == whole_way.graph_
 
 
 def test_five_factors_are_found_among_fifty_minor_ones():
