@@ -253,7 +253,7 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
     if (["latent", "observed", "shared", "group"].includes(entry.sample)) {
       const kind = entry.sample === "shared" ? "observed" : entry.sample;
       shape({ kind, x, y, width: 20, height: 11 }, paint(looks), parent);
-    } else line([[x - 10, y], [x + 10, y]], false, looks, ["arrow", "strong"].includes(entry.sample), parent);
+    } else line([[x - 10, y], [x + 10, y]], false, looks, entry.sample === "arrow", parent);
     text(entry.x + 26, y, SMALL, entry.text, parent, "start");
   };
 
