@@ -130,8 +130,23 @@ def test_a_project_comes_back_from_its_file(project, tmp_path):
     (tmp_path / "other").mkdir()
     other = Project(tmp_path / "other")
     other.open_file("work.unmeasured", saved)
-    assert other.state() == project.state()
+    states = [made.state() for made in (other, project)]
+    for state in states:
+        assert state["edit"].pop("milliseconds") > 0
+    assert states[0] == states[1]
     assert other.report() == project.report()
+
+
+def test_labels_of_a_bundled_data_set_stay_with_its_project(tmp_path):
+    made, other = Project(tmp_path), Project(tmp_path / "other")
+    other.folder.mkdir()
+    made.open_dataset("holzinger_swineford")
+    made.choose([{"name": "x9", "role": "omit"}, {"name": "x1", "is_reversed": True}], {})
+    other.open_file("work.unmeasured", made.save())
+    for one in (made, other):
+        assert one.columns[0].label == "Visual perception"
+        assert one.sample().labels["x8"] == "Speeded counting of dots"
+        assert "x9" not in one.sample().labels
 
 
 def test_every_export_is_what_its_name_says(project):
