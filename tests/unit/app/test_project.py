@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import zipfile
 import zlib
 from shutil import which
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -80,6 +82,18 @@ def test_a_wrong_file_leaves_what_is_there(project):
         with pytest.raises(um.UnmeasuredError, match=words):
             project.open_file(name, content)
     assert project.state() == before
+
+
+@pytest.mark.parametrize("name", ["political_democracy", "big_five"])
+def test_remarks_speak_of_the_page_not_of_python(tmp_path, name):
+    made, sent = Project(tmp_path), []
+    made.open_dataset(name)
+    task = {"sample": made.sample(), "options": made.search_options(), "about": made.about()}
+    jobs._search(task, SimpleNamespace(send=sent.append), {})
+    made.found(sent[-1]["run"])
+    said = [*made.result.remarks, *(finding["text"] for finding in made.check()["findings"])]
+    assert any("(in Search)" in remark for remark in said)
+    assert not re.search(r"um\.|LGES|result_|=", " ".join(said).replace("N =", "").replace("p =", ""))
 
 
 def test_an_edit_is_fitted_and_can_be_undone(project):

@@ -118,7 +118,7 @@ const drawLead = async () => {
   try {
     const { sentences } = await ask("part/lead");
     if (of !== version()) return;
-    $("lead").textContent = sentences.join(" ");
+    $("lead").replaceChildren(...sentences.flatMap((text) => [make("span", { textContent: text }), " "]));
     $("diagram").setAttribute("aria-label", `Path diagram. ${$("lead").textContent}`);
   } catch (error) {
     $("lead").textContent = error.message;
