@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -111,6 +112,7 @@ def _main(connection: Connection) -> None:
     said = _Line(connection)
     os.environ["COLUMNS"] = "140"  # of the line that says how far a search is, which is cut to a terminal's width
     sys.stderr = _Screen(said)
+    warnings.simplefilter("ignore")  # they would stand in the line on progress; what matters to users is a remark
     tqdm.set_lock(threading.RLock())  # the lock it makes by itself outlives a process that is ended
     kept: dict[str, Any] = {}
     while True:

@@ -124,8 +124,10 @@ def _roles(result: Result) -> Iterator[str]:
     variables, paths = result.graph.variables, result.latent_paths
     given = paths[paths["source"].isin(variables.covariates) & ~paths["target"].isin(variables.outcomes)]
     ends = paths[paths["target"].isin(variables.outcomes)]
-    for rows, what in ((given, "of the covariates, {source} matters most, for {target} ({std})"),
-                       (ends, "of the outcomes, {target} depends most on {source} ({std})")):  # fmt: skip
+    only = len(variables.covariates) == 1, len(variables.outcomes) == 1
+    cause = "the covariate {source} matters most for" if only[0] else "of the covariates, {source} matters most, for"
+    effect = "the outcome {target} depends most on" if only[1] else "of the outcomes, {target} depends most on"
+    for rows, what in ((given, cause + " {target} ({std})"), (ends, effect + " {source} ({std})")):
         if len(rows):
             row = max(rows.to_dict(orient="records"), key=lambda entry: abs(entry["std"]))
             yield what.format(source=row["source"], target=row["target"], std=coefficient(row["std"]))
