@@ -293,7 +293,9 @@ def test_a_matrix_by_the_keyboard_alone_on_a_narrow_dark_screen(browser, served)
     go_to(browser, "start")
     browser.key("Enter", 13, "\r")
     wait_for(lambda: shown(browser, "result"), 120)
+    wait_for(lambda: count(browser, "#diagram .node") == 3)  # latents alone, which fit
     assert browser.run("document.documentElement.scrollWidth") <= 390
+    assert browser.run("document.getElementById('stage').scrollWidth <= document.getElementById('stage').clientWidth")
     ink, sheet = browser.run("[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]")
     assert sum(map(int, sheet[4:-1].split(","))) < 120 < sum(map(int, ink[4:-1].split(",")))
     # Stability goes on in the background of the result.
