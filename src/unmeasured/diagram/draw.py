@@ -139,6 +139,7 @@ def _draw_edge(axes: Axes, edge: Edge, flow: Flow, paint: Paint, scale: float) -
         axes.add_patch(Polygon(head.corners, closed=True, linewidth=0.0, **look))
     if edge.label:
         (x, y), (wide, tall) = edge.label_at, label_size(edge.label)
+        wide += 2.0
         # A little free space at both ends: a minus sign that touches a dashed line would pass as one of its dashes.
         patch = Rectangle((x - wide / 2, y - tall / 2), wide, tall, facecolor="white", linewidth=0.0, zorder=4)
         axes.add_patch(patch)

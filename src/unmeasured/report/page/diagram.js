@@ -243,7 +243,7 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
     if (!edge.label) return;
     const [x, y] = edge.label_at, label = make("g", { class: "label", ...ends }, labels);
     // Free space at both ends: a minus sign that touches a dashed line would pass as one of its dashes.
-    const width = SMALL * [...edge.label].reduce((sum, c) => sum + (advance[c] || 0.64), 0) + 5;
+    const width = SMALL * [...edge.label].reduce((sum, c) => sum + (advance[c] || 0.64), 0) + 8;
     make("rect", { x: x - width / 2, y: y - SMALL * 0.65, width, height: SMALL * 1.3, fill: sheet() }, label);
     text(x, y, SMALL, edge.label, label).style.whiteSpace = "pre"; // by property: a strict policy forbids the attribute
     listen(label, edge);
