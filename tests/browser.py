@@ -102,9 +102,10 @@ class Browser:
         features = [{"name": "prefers-color-scheme", "value": name}]
         self.call("Emulation.setEmulatedMedia", media=media, features=features)
 
-    def key(self, name, code=0, text=""):
-        """Press and release a key."""
+    def key(self, name, code=0, text="", modifiers=0):
+        """Press and release a key; ``modifiers``: 2 for Ctrl, 8 for Shift, 10 for both."""
         about = {"key": name, "code": name, "windowsVirtualKeyCode": code, **({"text": text} if text else {})}
+        about |= {"modifiers": modifiers}
         self.call("Input.dispatchKeyEvent", type="keyDown", **about)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=name, code=name, windowsVirtualKeyCode=code)
 

@@ -34,7 +34,7 @@ def suggest_names(
     taken
         Names that must not be used: those of the observed variables.
     labels
-        What questions say, by variable: where names share nothing, a word that most of the labels share.
+        What questions say, by variable: where names share nothing, a word that nearly all of the labels share.
 
     Examples
     --------
@@ -98,7 +98,7 @@ _COMMON = frozenset(
 
 
 def _shared_word(labels: Sequence[str]) -> str:
-    """The word of four letters or more that most labels have, at least two and half of them; nothing where none is."""
+    """The word of four letters or more that three quarters of the labels have, and two at least; nothing else."""
     words = [
         dict.fromkeys(w for w in re.findall(r"[^\W\d_]{4,}", label.lower()) if w not in _COMMON) for label in labels
     ]
@@ -106,7 +106,7 @@ def _shared_word(labels: Sequence[str]) -> str:
     for word in (word for label in words for word in label):
         counts[word] = counts.get(word, 0) + 1
     best = max(counts, key=lambda word: counts[word], default="")
-    return _readable(best) if best and counts[best] >= max(2, len(labels) / 2) else ""
+    return _readable(best) if best and counts[best] >= max(2, 0.75 * len(labels)) else ""
 
 
 def _common_beginning(items: Sequence[str]) -> str:

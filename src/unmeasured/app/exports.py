@@ -9,6 +9,7 @@ import io
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 import pandas as pd
 
@@ -36,6 +37,8 @@ KINDS = {
     "svg": "The diagram as SVG",
     "pdf": "The diagram as PDF",
     "png": "The diagram as PNG",
+    "column": "The diagram for one column of a journal, black and white (PDF)",
+    "page": "The diagram for two columns of a journal, black and white (PDF)",
     "json": "The result as JSON, for the commands",
     "project": "The whole project, to open again here",
 }
@@ -67,6 +70,8 @@ def export(project: Project, kind: str) -> Export:
         "svg": lambda p: ("diagram.svg", "image/svg+xml", p.current().plot(marked=p.marked).to_svg().encode("utf-8")),
         "pdf": lambda p: ("diagram.pdf", "application/pdf", _picture(p, "pdf")),
         "png": lambda p: ("diagram.png", "image/png", _picture(p, "png")),
+        "column": lambda p: ("diagram-column.pdf", "application/pdf", _printed(p, "column")),
+        "page": lambda p: ("diagram-page.pdf", "application/pdf", _printed(p, "page")),
         "project": lambda p: (f"project{PROJECT}", "application/zip", p.save()),
     }
     if kind not in makers:
@@ -111,4 +116,10 @@ def _csv(project: Project) -> bytes:
 def _picture(project: Project, ending: str) -> bytes:
     out = io.BytesIO()
     project.current().plot(marked=project.marked).savefig(out, format=ending, dpi=200)
+    return out.getvalue()
+
+
+def _printed(project: Project, width: Literal["column", "page"]) -> bytes:
+    out = io.BytesIO()
+    project.current().plot(style="print", width=width, marked=project.marked).savefig(out, format="pdf")
     return out.getvalue()

@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -28,6 +29,7 @@ from tqdm import tqdm
 
 import unmeasured as um
 from unmeasured.app.results import group_record
+from unmeasured.app.words import in_the_page, remark_in_the_page
 from unmeasured.graphs import cpdag_of
 from unmeasured.report.groups import Shared
 from unmeasured.report.run import Run, run_of
@@ -108,7 +110,9 @@ def _main(connection: Connection) -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     said = _Line(connection)
+    os.environ["COLUMNS"] = "140"  # of the line that says how far a search is, which is cut to a terminal's width
     sys.stderr = _Screen(said)
+    warnings.simplefilter("ignore")  # they would stand in the line on progress; what matters to users is a remark
     tqdm.set_lock(threading.RLock())  # the lock it makes by itself outlives a process that is ended
     kept: dict[str, Any] = {}
     while True:
@@ -120,6 +124,7 @@ def _main(connection: Connection) -> None:
             busy.set()
             _work(task, said, kept)
         except KeyboardInterrupt:
+            tasks.clear()  # one that waited for this process to be ready
             said.send({"kind": "failed", "sentence": "Stopped before there was an answer."})
         finally:
             busy.clear()
@@ -132,27 +137,35 @@ def _work(task: Message, connection: _Line, kept: dict[str, Any]) -> None:
         elif task["task"] == "stability":
             _stability(task, connection, kept)
         else:
-            connection.send({"kind": "ready"})
+            _prepare()
     except um.UnmeasuredError as error:
-        connection.send({"kind": "failed", "sentence": str(error)})
+        connection.send({"kind": "failed", "sentence": in_the_page(str(error))})
     except MemoryError:
         connection.send({"kind": "failed", "sentence": "There is not enough memory for this search."})
 
 
-def _search(task: Message, connection: _Line, kept: dict[str, Any]) -> None:
-    sample, options = task["sample"], task["options"]
-    connection.send({"kind": "text", "text": "preparing; the first search after an installation compiles for a minute"})
+def _prepare() -> None:
+    """Have compiled code ready; after an installation that takes about a minute."""
     from unmeasured.search.warm import compile_kernels
 
     compile_kernels()
+
+
+def _search(task: Message, connection: _Line, kept: dict[str, Any]) -> None:
+    sample, options = task["sample"], task["options"]
+    connection.send({"kind": "text", "text": "preparing"})
+    _prepare()
     begun = time.perf_counter()
     with watched(_Watch(connection)):
         search = um.LGES(verbose=True, **options).fit(sample)
     seconds = time.perf_counter() - begun
+    connection.send({"kind": "text", "text": "the search is done; its fit is being looked at"})
     kept["search"] = search.set_params(verbose=False)
     run = run_of(search, about=replace(task["about"], seconds=seconds))
     plain = um.LGES(**options)
-    result = replace(run.result, method=" ".join(repr(plain).split()), options=plain.get_params()).rename()
+    remarks = tuple(map(remark_in_the_page, run.result.remarks))
+    result = replace(run.result, method=" ".join(repr(plain).split()), options=plain.get_params(), remarks=remarks)
+    result = result.rename()
     run, people = replace(run, result=result), None
     if sample.groups and result.graph.latents and not result.stopped:
         connection.send({"kind": "text", "text": "comparing the groups"})

@@ -10,6 +10,7 @@ import io
 import json
 import math
 import threading
+import time
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ import pandas as pd
 import unmeasured as um
 from unmeasured.answer.drawing import picture_of
 from unmeasured.app.models import Model, edited
+from unmeasured.app.words import in_the_page
 from unmeasured.data.prepare import chosen_columns, prepared
 from unmeasured.data.sample import labels_of
 from unmeasured.errors import listing
@@ -94,6 +96,7 @@ class Project:
         self.at = 0
         self._sample: um.Sample | None = None
         self._fits: dict[Model, um.Fit] = {}
+        self._seconds: dict[Model, float] = {}  # that each fit took
         self._results: dict[Model, um.Result] = {}  # of the last model that was edited
 
     # Data -------------------------------------------------------------------------------------------------
@@ -200,7 +203,8 @@ class Project:
         matrix.columns = matrix.index = pd.Index([str(name) for name in matrix.columns])
         self.matrix, self.n = matrix, n
         um.as_sample(cov=matrix, n_samples=n)  # refuses what is no matrix
-        self.columns = [Column(name, "", True, 0, 0, None, None) for name in matrix.columns]
+        labels = labels_of(matrix, list(matrix.columns))
+        self.columns = [Column(name, labels.get(name, ""), True, 0, 0, None, None) for name in matrix.columns]
 
     def _take(self, frame: pd.DataFrame) -> None:
         frame.columns = pd.Index([str(name) for name in frame.columns])
@@ -325,7 +329,9 @@ class Project:
         if self.matrix is not None:
             square = self.matrix.loc[used, used].copy()
             signs = np.array([-1.0 if column.is_reversed else 1.0 for column in self.columns if column.name in used])
-            self._sample = um.as_sample(cov=square * np.outer(signs, signs), n_samples=self.n, **given)
+            square *= np.outer(signs, signs)
+            square.attrs = dict(self.matrix.attrs)
+            self._sample = um.as_sample(cov=square, n_samples=self.n, **given)
             return self._sample
         rows, about = self.rows()
         groups = self._groups()
@@ -387,11 +393,11 @@ class Project:
         try:
             sample = self.sample()
         except um.DataError as error:
-            return {"findings": [], "remarks": [], "faults": self._faults(str(error)), "kinds": {}}
+            return {"findings": [], "remarks": [], "faults": [*map(in_the_page, self._faults(str(error)))], "kinds": {}}
         found = [*um.check(sample).findings, *self._group_findings(sample)]
-        findings = [{"topic": f.topic, "ok": f.ok, "text": f.text} for f in found]
+        findings = [{"topic": f.topic, "ok": f.ok, "text": in_the_page(f.text)} for f in found]
         kinds = dict(zip(sample.names, sample.kinds, strict=False))
-        return {"findings": findings, "remarks": [str(r) for r in sample.remarks], "faults": [], "kinds": kinds}
+        return {"findings": findings, "remarks": [in_the_page(r) for r in sample.remarks], "faults": [], "kinds": kinds}
 
     def _faults(self, first: str) -> list[str]:
         """Everything that keeps the data from being analysed, not the first of it alone."""
@@ -466,7 +472,7 @@ class Project:
 
     def _forget_result(self) -> None:
         self.run, self.stability, self.people, self.models, self.at = None, None, None, [], 0
-        self._fits, self._results = {}, {}
+        self._fits, self._seconds, self._results = {}, {}, {}
 
     def found(self, run: str, people: Mapping[str, Any] | None = None) -> None:
         """Keep what a search found: a run, and what groups of people share, as JSON has them."""
@@ -567,8 +573,10 @@ class Project:
 
     def _fit(self, model: Model) -> um.Fit:
         if model not in self._fits:
+            begun = time.perf_counter()
             is_found = bool(self.models) and model.is_same_as(self.models[0])
             self._fits[model] = self.result.sem if is_found else um.fit(self._dag(model), self.result.sem.sample)
+            self._seconds[model] = 0.0 if is_found else time.perf_counter() - begun
         return self._fits[model]
 
     # What the page shows ----------------------------------------------------------------------------------
@@ -641,6 +649,8 @@ class Project:
             "undo": model.what if self.at > 0 else "",
             "redo": self.models[self.at + 1].what if self.at < len(self.models) - 1 else "",
             "status": fit.status,
+            "milliseconds": 1000.0 * self._seconds[model],
+            "labels": self.result.sem.sample.labels,
         }
 
     def lead(self) -> list[str]:
@@ -694,7 +704,9 @@ class Project:
             path = self._new_file(name, parts["data"])
             other.name, other.file = str(record["name"]), path
             if record["is_matrix"]:
-                other._take_matrix(um.read_matrix(path), float(record["n"]))
+                matrix = um.read_matrix(path)
+                matrix.attrs["labels"] = {e["name"]: str(e["label"]) for e in record["columns"] if e.get("label")}
+                other._take_matrix(matrix, float(record["n"]))
             else:
                 other.sheets, other.has_header = _sheets(path), bool(record.get("has_header", True))
                 other._read(path, str(record.get("sheet", "")) or next(iter(other.sheets), ""))

@@ -17,6 +17,7 @@ from unmeasured import apa
 from unmeasured.answer.words import PAIRS_HEADING, direction_in_words, indices_in_words, paths_heading
 from unmeasured.app.project import Project
 from unmeasured.report.charts import largest_residuals
+from unmeasured.report.html import change_in_words, effects_in_print
 
 Table = dict[str, Any]
 # As in the report: effects of more groups, and modification indices of more variables, take too long to wait for.
@@ -78,7 +79,7 @@ def _levels(project: Project) -> dict[str, Any]:
         levels.append(
             {
                 "name": f"{len(latents)} latent{'s' * (len(latents) != 1)}",
-                "note": "; ".join(filter(None, ["read first" * (k == result.headline), found])),
+                "note": "; ".join(filter(None, ["The level to read first" * (k == result.headline), found])),
                 "latents": [{"name": name, "items": series.index[series == name].tolist()} for name in latents],
                 "alone": series.index[series == ""].tolist(),
             }
@@ -116,7 +117,7 @@ def _effects(project: Project) -> dict[str, Any]:
         sentences.append("No covariate acts on an item directly.")
     if 1 < len(result.graph.groups) <= _MOST_GROUPS:
         try:
-            matrix = result.effects().matrix
+            matrix = effects_in_print(result)
         except um.UnmeasuredError as error:
             sentences.append(str(error))
         else:
@@ -155,9 +156,11 @@ def _local_fit(project: Project) -> dict[str, Any]:
     if len(result.graph.observed) <= _MOST_VARIABLES:
         indices = result.what_the_model_misses()
         if len(indices):
-            shown = indices.rename(columns={"lhs": "", "op": " ", "rhs": "  ", "mi": "chi-square falls by"})
-            shown = shown.rename(columns={"epc": "expected value", "sepc.all": "standardised"})
-            words = "=~ a loading, ~ a path, ~~ a covariance of residuals. Add one in Edit to see."
+            heads = {"mi": "chi-square would fall by", "epc": "estimate", "sepc.all": "standardised"}
+            ends, latents = zip(indices["lhs"], indices["op"], indices["rhs"], strict=True), result.graph.latents
+            shown = indices[list(heads)].rename(columns=heads)
+            shown.insert(0, "if this were added", [change_in_words(*row, latents) for row in ends])
+            words = "Add one in Edit to see what it changes."
             tables.append(_table("What would improve the fit most (modification indices)", shown, words))
         else:
             sentences.append("Nothing that could be added would improve the fit noticeably.")
@@ -256,9 +259,9 @@ def _stability(project: Project) -> dict[str, Any]:
     edges["in the model"] = ["yes" if is_in else "no" for is_in in edges["in the model"]]
     items = stable.items.rename(columns={"groups": "latent", "stability": "on its latent", "exact": "and on no other"})
     tables = [
-        _table("Latents", groups, "Parts of the replicates; found: with two or more of these items."),
-        _table("Edges", edges, "Parts of the replicates with each edge, and which way it pointed."),
-        _table("Items", items, "Parts of the replicates."),
+        _table("Latents", groups, "Found: with two or more of these items.", percent=True),
+        _table("Edges", edges, "How often replicates have each edge, and which way it pointed.", percent=True),
+        _table("Items", items, percent=True),
     ]
     return {"sentences": stable.summary().splitlines()[:1], "tables": tables}
 
@@ -272,12 +275,12 @@ def _figures(rows: pd.DataFrame) -> pd.DataFrame:
     return table.set_axis([*_FIGURES.values(), "p"], axis=1)
 
 
-def _table(title: str, frame: pd.DataFrame, words: str = "") -> Table:
+def _table(title: str, frame: pd.DataFrame, words: str = "", *, percent: bool = False) -> Table:
     heads = [str(head) for head in frame.columns]
     columns = [frame.iloc[:, k] for k in range(frame.shape[1])]
     left = [k for k, column in enumerate(columns) if not pd.api.types.is_numeric_dtype(column)]
     whole = [pd.api.types.is_integer_dtype(c) or heads[k] in ("df", "Δ df") for k, c in enumerate(columns)]
-    cells = [_cells(column, heads[k], k in left, whole[k]) for k, column in enumerate(columns)]
+    cells = [_cells(column, heads[k], k in left, whole[k], percent) for k, column in enumerate(columns)]
     return {
         "title": title,
         "heads": [head.strip() for head in heads],
@@ -287,12 +290,14 @@ def _table(title: str, frame: pd.DataFrame, words: str = "") -> Table:
     }
 
 
-def _cells(column: pd.Series, head: str, is_text: bool, is_whole: bool) -> Iterable[Sequence[Any]]:
+def _cells(column: pd.Series, head: str, is_text: bool, is_whole: bool, is_part: bool) -> Iterable[Sequence[Any]]:
     if is_text:
         return [[_text(value), _text(value)] for value in column]
     values = [float(value) for value in column]
     if head in ("p", "pvalue"):
         return [[apa.p_value(value), value] for value in values]
+    if is_part and not is_whole:
+        return [["" if math.isnan(value) else f"{value:.0%}", value] for value in values]
     digits = 0 if is_whole else 3 if all(not abs(v) >= 10 for v in values) else 2
     return [[apa.number(value, digits), value] for value in values]
 

@@ -35,6 +35,7 @@ from unmeasured.app.jobs import Message, Worker
 from unmeasured.app.project import FILES, PROJECT, Project, spelled
 from unmeasured.app.results import panel
 from unmeasured.app.sketch import sketch
+from unmeasured.app.words import in_the_page
 
 HOST = "127.0.0.1"
 MOST_BYTES = 200 * 1024 * 1024  # of an uploaded file
@@ -88,6 +89,7 @@ class Session:
         """Have a process ready: it takes seconds to start."""
         if self._worker is None or not self._worker.is_alive:
             self._worker = Worker(self._hear)
+            self._worker.run({"task": "prepare"})
 
     def begin(self, task: Message) -> None:
         if self.job["status"] == "running":
@@ -286,7 +288,7 @@ def create_app(folder: Path, port: int, token: str) -> tuple[ASGIApp, Sessions]:
             except _TooLarge as error:
                 return _sentence(str(error), 413)
             except um.UnmeasuredError as error:
-                return _sentence(str(error), 400)
+                return _sentence(in_the_page(str(error)), 400)
             except (TypeError, ValueError, AttributeError, KeyError, LookupError) as error:
                 # What the page never sends.
                 return _sentence(f"The request cannot be understood ({type(error).__name__}).", 400)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from unmeasured.diagram.columns import Block
@@ -28,7 +29,7 @@ def sketch(
     blocks, loose = [], []
     for k, (names, size) in enumerate(zip(items, sizes)):
         if len(names) == size == 1:  # a covariate or an outcome
-            loose.append(Node(f"{k}", "observed", (names[0],), text_width(names[0]) + 12.0, 20.0))
+            loose.append(Node(f"{k}", "observed", (names[0],), text_width(names[0]) + 12.0, 20.0, hint=names[0]))
             continue
         shown = [*names[:_MOST], *([f"+{len(names) - _MOST}"] if len(names) > _MOST else [])]
         lines = _lines(shown)
@@ -36,8 +37,14 @@ def sketch(
         width = max([text_width(title), *(text_width(line, LABEL_FONT) for line in lines)])
         tall = FONT * LINE + LABEL_FONT * LINE * len(lines)
         node = Node(f"{k}", "latent", (title,), 1.4 * width + 16.0, 1.4 * tall + 12.0, colour=k, notes=tuple(lines))
-        blocks.append(Block(node))
-    paths = [Edge(f"{a}", f"{b}", "path", is_directed, "", 0.4) for a, b, is_directed in edges[:_MOST_EDGES]]
+        blocks.append(Block(replace(node, hint=f"{title}: {', '.join(names)}")))
+    called = [names[0] if len(names) == size == 1 else f"{k + 1}" for k, (names, size) in enumerate(zip(items, sizes))]
+    paths = [
+        Edge(
+            f"{a}", f"{b}", "path", is_directed, "", 0.4, hint=f"{called[a]} {'→' if is_directed else '–'} {called[b]}"
+        )
+        for a, b, is_directed in edges[:_MOST_EDGES]
+    ]
     picture = layout(blocks, loose, paths, flow="right")
     return {"model": view_data(picture) | {"least": 0.0, "total": len(paths), "all": None}}
 
@@ -49,4 +56,4 @@ def _lines(names: Sequence[str], wide: int = 20) -> list[str]:
             lines[-1] += f", {name}"
         else:
             lines.append(name)
-    return lines
+    return [f"{line}," for line in lines[:-1]] + lines[-1:]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -70,12 +70,16 @@ class Dataset:
         Where the data are from, and what one should know before using them.
     models : mapping of str to PublishedModel
         Published models by name.
+    labels : mapping of str to str
+        What variables measure or ask, in words, where their names do not say so.
 
     Examples
     --------
     >>> data = load("holzinger_swineford")
     >>> data.n_samples, data.names[:3]
     (301, ('x1', 'x2', 'x3'))
+    >>> data.labels["x1"]
+    'Visual perception'
     >>> print(data.models["holzinger_swineford_three_factor"].text)
     visual =~ x1 + x2 + x3
     textual =~ x4 + x5 + x6
@@ -90,20 +94,26 @@ class Dataset:
     source: str
     remarks: str
     models: Mapping[str, PublishedModel]
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         corr = np.array(self.corr, dtype=np.float64)
         corr.setflags(write=False)
         object.__setattr__(self, "corr", corr)
         object.__setattr__(self, "models", MappingProxyType(dict(self.models)))
+        object.__setattr__(self, "labels", MappingProxyType(dict(self.labels)))
 
     def frame(self) -> pd.DataFrame:
         """Return the correlations as a new data frame with the variables' names on both sides.
 
+        Labels are in its ``attrs["labels"]``, as those of a file read by :func:`unmeasured.read` are.
+
         >>> load("multitasking").frame().loc["Speed_Number", "Speed_Letter"].round(3).item()
         0.771
         """
-        return pd.DataFrame(self.corr.copy(), index=list(self.names), columns=list(self.names))
+        frame = pd.DataFrame(self.corr.copy(), index=list(self.names), columns=list(self.names))
+        frame.attrs["labels"] = dict(self.labels)
+        return frame
 
     def __repr__(self) -> str:
         models = ", ".join(self.models) or "none"
@@ -111,8 +121,8 @@ class Dataset:
 
     def __reduce__(self) -> tuple[type[Dataset], tuple[Any, ...]]:
         # A read-only view of a mapping cannot be pickled, and workers of a parallel run may need the data.
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Dataset, tuple({**values, "models": dict(self.models)}.values())
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return Dataset, tuple({**values, "models": dict(self.models), "labels": dict(self.labels)}.values())
 
 
 def available() -> tuple[str, ...]:
@@ -162,6 +172,7 @@ def load(name: str) -> Dataset:
         source=stored["source"],
         remarks=stored["remarks"],
         models={model["name"]: PublishedModel(**model) for model in models},
+        labels=stored.get("labels", {}),
     )
 
 

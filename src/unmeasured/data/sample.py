@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -118,6 +118,15 @@ class Sample:
     # Of rows that were counted and not kept: how many there were, and which part of their values was missing.
     _counted: tuple[int, float] | None = None
 
+    # To another process goes what it was made of. Arrays arrive as ones that can be written, which compiled code takes
+    # for another type and would be compiled for again; so they are frozen anew.
+    def __getstate__(self) -> dict[str, Any]:
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        mean = state["mean"]
+        self.__dict__.update(state, cov=frozen(state["cov"]), mean=None if mean is None else frozen(mean))
+
     @classmethod
     def from_cov(
         cls,
@@ -167,6 +176,7 @@ class Sample:
             frozen(matrix),
             n,
             remarks=(*remarks, *asked),
+            labels=labels_of(cov, names),
             covariates=roles.covariates,
             outcomes=roles.outcomes,
         )
@@ -343,6 +353,7 @@ class Sample:
             if kind == "ordinal":
                 frame[name] = pd.Categorical(frame[name], ordered=True)
         frame.attrs["continuous"] = [name for name, kind in zip(self.names, self.kinds) if kind != "ordinal"]
+        frame.attrs["labels"] = dict(self.labels)
         return frame
 
     @property
@@ -479,7 +490,7 @@ _NOT_KEPT = (
 
 
 def labels_of(data: Any, names: Sequence[str]) -> dict[str, str]:
-    """The labels that :func:`unmeasured.read` found in an SPSS or Stata file, for some of its variables."""
+    """The labels of a data frame (``attrs["labels"]``, from an SPSS or Stata file), for some of its variables."""
     known = getattr(data, "attrs", {}).get("labels") or {}
     return {name: str(known[name]) for name in names if name in known and str(known[name]) != name}
 

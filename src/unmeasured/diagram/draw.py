@@ -139,6 +139,7 @@ def _draw_edge(axes: Axes, edge: Edge, flow: Flow, paint: Paint, scale: float) -
         axes.add_patch(Polygon(head.corners, closed=True, linewidth=0.0, **look))
     if edge.label:
         (x, y), (wide, tall) = edge.label_at, label_size(edge.label)
+        wide += 2.0
         # A little free space at both ends: a minus sign that touches a dashed line would pass as one of its dashes.
         patch = Rectangle((x - wide / 2, y - tall / 2), wide, tall, facecolor="white", linewidth=0.0, zorder=4)
         axes.add_patch(patch)
@@ -153,10 +154,10 @@ def _draw_key(axes: Axes, key: Key, style: Style, scale: float) -> None:
         node = Node(key.text, shape, (), 20.0, 11.0, x, y, shared=key.sample == "shared")
         _draw_node(axes, node, node_paint(node, style), scale)
     else:
-        width = 0.8 if key.sample != "strong" else 1.0
         kind: Any = "pair" if key.sample == "pair" else "path"
-        edge = Edge("", "", kind, key.sample in ("arrow", "strong"), "", width, key.sample == "negative")
-        edge = replace(edge, strength=0.9 if key.sample == "strong" else 0.25, points=((x - 10.0, y), (x + 10.0, y)))
+        strength = 0.9 if key.sample == "strong" else 0.25
+        edge = Edge("", "", kind, key.sample == "arrow", "", strength, key.sample == "negative")
+        edge = replace(edge, points=((x - 10.0, y), (x + 10.0, y)))
         _draw_edge(axes, edge, "right", edge_paint(edge, style), scale)
     _text(axes, key.x + 26.0, y, key.text, LABEL_FONT * scale, ha="left", zorder=4)
 

@@ -151,6 +151,8 @@ def _advance(c: str) -> float:
         return 0.38
     if c in "mwMW@%":
         return 0.98
+    if c in "−+=≠<>~":
+        return 0.85
     if _is_wide(c):
         return 1.1
     return 0.70 if c.isupper() else 0.63

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from importlib.resources import files
@@ -31,7 +31,6 @@ from unmeasured.answer.words import (
     direction_in_words,
     indices_in_words,
     node,
-    number,
     paths_heading,
     replicates_in_words,
     what_is_identified,
@@ -52,7 +51,7 @@ _MOST_STEPS = 400
 _MOST_CHANGES = 8
 # Effects of more groups, and modification indices of more variables, take longer than the rest of the page.
 _MOST_GROUPS, _MOST_VARIABLES = 10, 100
-_NARROW = 350.0  # points of a telephone's screen
+_NARROW = 290.0  # points: with letters of seven tenths of their size it fits the screen of a telephone
 _LOOKS: tuple[Look, ...] = ("colour", "print", "dark")
 _PAPER = (
     "Dong, X., Ng, I., Dai, H., Sun, J., Song, X., Spirtes, P., & Zhang, K. (2026). Score-based greedy search for "
@@ -289,7 +288,7 @@ def _effects(result: Result) -> dict[str, Any] | None:
     if not 1 < len(result.graph.groups) <= _MOST_GROUPS:
         return None
     try:
-        table = _table_of(result.effects().matrix)
+        table = _table_of(effects_in_print(result))
     except UnmeasuredError:  # a class too large to enumerate: the command says so where it is asked for effects
         return None
     words = (
@@ -299,6 +298,17 @@ def _effects(result: Result) -> dict[str, Any] | None:
     return None if table is None else {**table, "words": words}
 
 
+def effects_in_print(result: Result) -> pd.DataFrame:
+    """Total effects between latents, with the minus sign of print.
+
+    Raises
+    ------
+    UnmeasuredError
+        For a class too large to enumerate.
+    """
+    return result.effects().matrix.map(lambda cell: str(cell).replace("-", apa.MINUS))
+
+
 def _changes(result: Result) -> dict[str, Any] | None:
     """The largest modification indices, in words."""
     if len(result.graph.observed) > _MOST_VARIABLES:
@@ -306,9 +316,12 @@ def _changes(result: Result) -> dict[str, Any] | None:
     found = result.what_the_model_misses().head(_MOST_CHANGES)
     if not len(found):
         return None
-    latents = set(result.graph.latents)
+    latents = result.graph.latents
     rows = [
-        [_word(_change(row["lhs"], row["op"], row["rhs"], latents)), *(_number(row[key], 2) for key in _CHANGES)]
+        [
+            _word(change_in_words(row["lhs"], row["op"], row["rhs"], latents)),
+            *(_number(row[key], 2) for key in _CHANGES),
+        ]
         for row in found.to_dict(orient="records")
     ]
     return {"heads": ["if this were added", *_CHANGES.values()], "rows": rows, "left": [0]}
@@ -317,14 +330,14 @@ def _changes(result: Result) -> dict[str, Any] | None:
 _CHANGES = {"mi": "chi-square would fall by", "epc": "estimate", "sepc.all": "standardised"}
 
 
-def _change(a: str, op: str, b: str, latents: set[str]) -> str:
+def change_in_words(a: str, op: str, b: str, latents: Collection[str]) -> str:
     """What could be added to a model, in words.
 
-    >>> [_change(*row, {"L"}) for row in (("L", "=~", "x"), ("y", "~", "L"), ("x", "~~", "y"))]
+    >>> [change_in_words(*row, {"L"}) for row in (("L", "=~", "x"), ("y", "~", "L"), ("x", "~~", "y"))]
     ['loading L → x', 'path L → y', 'residual correlation x – y']
     """
     if op == "~~":
-        kind = "correlation" if {a, b} & latents else "residual correlation"
+        kind = "correlation" if a in latents or b in latents else "residual correlation"
         return f"{kind} {a} – {b}"
     return f"loading {a} → {b}" if op == "=~" else f"path {b} → {a}"
 
@@ -334,7 +347,7 @@ def _reliability(result: Result) -> dict[str, Any] | None:
     if not any(len(group) == 1 and result.indicators[group] for group in result.graph.groups):
         return None
     found = result.reliability()
-    table = _table_of(found.table)
+    table = _table_of(found.table.rename(columns={"ave": "AVE"}))
     return None if table is None else {**table, "sentences": list(found.sentences)}
 
 
@@ -397,7 +410,7 @@ def _word(text: str) -> Cell:
 
 def _number(value: float, digits: int = 3, mark: str = "") -> Cell:
     # A missing number sorts below all others.
-    return number(value, digits) + mark, -1e300 if math.isnan(value) else value
+    return apa.number(value, digits) + mark, -1e300 if math.isnan(value) else value
 
 
 def _probability(p: float) -> Cell:

@@ -9,12 +9,14 @@ import numpy as np
 
 from unmeasured.answer.result import Result
 from unmeasured.answer.words import node
-from unmeasured.diagram.picture import coefficient
+from unmeasured.diagram.picture import coefficient, cut
 from unmeasured.replicates.result import Stability
 from unmeasured.report.groups import Shared
 
-_FEW = 4
+_FEW, _LARGEST = 5, 3  # factors that are all named; the largest that are, where there are more
+_LONGEST_LABEL = 60
 _CLOSE = ((0.05, "closely"), (0.08, "acceptably"), (0.10, "only roughly"))
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 def lead(result: Result, n: str, stability: Stability | None = None, shared: Shared | None = None) -> list[str]:
@@ -33,48 +35,67 @@ def lead(result: Result, n: str, stability: Stability | None = None, shared: Sha
     >>> data = um.datasets.load("multitasking")
     >>> found = um.LGES().fit_cov(data.frame(), data.n_samples).result_.rename()
     >>> for sentence in lead(found, "202 observations"): print(sentence)
-    Behind 9 variables seen in 202 observations stand 3 latent variables that were not measured themselves: Speed, Error and AverageQus_Par.
-    All 3 pairs of them are linked, most strongly Speed and AverageQus_Par (.50, more of one with more of the other), but these data cannot show which is the cause.
-    The model reproduces the data acceptably (RMSEA .069); it was found by a search in these same data, so it should be confirmed with new ones.
+    How 9 measured variables go together in 202 observations can be explained by three hidden factors (latent variables): Speed, Error and AverageQus_Par.
+    All three pairs of factors are directly linked, most closely Speed and AverageQus_Par (.50, where 1 would be a perfect link): the higher the one, the higher the other, but the data cannot show which of them influences the other.
+    The model fits the data acceptably (RMSEA .069, where 0 is perfect), but it was found by searching these same data, so new data should confirm it.
     """  # noqa: E501
     return [_found(result, n), *_linked(result, shared), _trust(result, stability)]
 
 
 def _found(result: Result, n: str) -> str:
     graph = result.graph
-    start = f"{len(graph.variables.indicators)} variables seen in {n}"
+    n_observed = len(graph.variables.indicators)
     if not graph.latents:
-        return f"No latent variables were found behind the {start}."
-    if len(graph.latents) == 1:
-        name = _called(result, graph.groups[0])
-        return f"Behind {start} stands one latent variable that was not measured itself: {name}."
+        return f"No hidden factors (latent variables) were found behind the {n_observed} variables measured in {n}."
     above = [group for group in graph.groups if graph.levels[group[0]]]
     own = {group: items for group, items in result.indicators.items() if group not in above}
     largest = sorted(own, key=lambda group: -len(own[group]))
-    shown = largest if len(largest) <= _FEW else largest[: _FEW - 1]
-    names = [_called(result, group) for group in graph.groups if group in shown]
-    rest = f", among them {_and(names)}" if len(own) > len(shown) else f": {_and(names)}"
+    shown = largest if len(largest) <= _FEW else largest[:_LARGEST]
+    names = _called(result, [group for group in graph.groups if group in shown])
     n_own = sum(len(group) for group in own)
-    one = "stands one latent variable that was" if n_own == 1 else f"stand {n_own} latent variables that were"
-    return f"Behind {start} {one} not measured {'itself' if n_own == 1 else 'themselves'}{rest}{_above(result, above)}."
+    factors = f"{_counted(n_own)} hidden factor{'s' * (n_own != 1)} (latent variable{'s' * (n_own != 1)})"
+    rest = f", among them {_and(names)}" if len(own) > len(shown) else f": {_and(names)}"
+    start = f"How {n_observed} measured variables go together in {n} can be explained by {factors}"
+    return f"{start}{rest}{_above(result, above)}."
 
 
 def _above(result: Result, above: Sequence[tuple[str, ...]]) -> str:
     """The clause on latents above latents."""
     if not above:
         return ""
-    if len(above) > _FEW:
-        return f"; {len(above)} more stand above these as their common causes"
     facets = result.graph.facets
-    named = [f"{group[0]}, a common cause of {_and(facets[group[0]])}" for group in above]
-    return f"; above them stand{'s' * (len(above) == 1)} {'; and '.join(named)}"
+    if len(above) == 1:
+        return f"; one broader factor, {above[0][0]}, stands behind {_and(facets[above[0][0]])}"
+    if len(above) > _LARGEST:
+        return f"; {_counted(len(above))} broader factors stand behind these"
+    named = [f"{group[0]} behind {_and(facets[group[0]])}" for group in above]
+    return f"; {_counted(len(above))} broader factors stand behind these, {'; '.join(named)}"
 
 
-def _called(result: Result, group: tuple[str, ...]) -> str:
-    """A latent by its name; with its strongest indicators where nobody has given it one."""
-    if any(name in result.named for name in group):
-        return node(group)
-    return f"{node(group)} ({', '.join(result.indicators[group][:2])})"
+def _called(result: Result, groups: Sequence[tuple[str, ...]]) -> list[str]:
+    """Latents by their names, with what the variable says that shows each most clearly.
+
+    Where variables have no labels, those without a name get their two strongest indicators.
+    """
+    labels, loadings = result.sem.sample.labels, result.loadings
+    rows = list(zip(loadings["latent"], loadings["indicator"], loadings["std"], strict=True))
+    times = [item for items in result.indicators.values() for item in items]
+    shared = {item for item in times if times.count(item) > 1}
+    said, names = False, []
+    for group in groups:
+        # What points its way, and loads on nothing else where there is such.
+        own = {x: std for latent, x, std in rows if latent == group[0] and x in labels and std > 0.0}
+        label = labels[max(own, key=lambda x: (x not in shared, own[x]))] if len(group) == 1 and own else ""
+        if label:
+            names.append(
+                f"{node(group)} ({'' if said else 'seen most clearly '}in “{cut(label.rstrip('. '), _LONGEST_LABEL)}”)"
+            )
+            said = True
+        elif any(name in result.named for name in group):
+            names.append(node(group))
+        else:
+            names.append(f"{node(group)} ({', '.join(result.indicators[group][:2])})")
+    return names
 
 
 def _linked(result: Result, shared: Shared | None) -> Iterator[str]:
@@ -103,8 +124,10 @@ def _roles(result: Result) -> Iterator[str]:
     variables, paths = result.graph.variables, result.latent_paths
     given = paths[paths["source"].isin(variables.covariates) & ~paths["target"].isin(variables.outcomes)]
     ends = paths[paths["target"].isin(variables.outcomes)]
-    for rows, what in ((given, "of the covariates, {source} matters most, for {target} ({std})"),
-                       (ends, "of the outcomes, {target} depends most on {source} ({std})")):  # fmt: skip
+    only = len(variables.covariates) == 1, len(variables.outcomes) == 1
+    cause = "the covariate {source} matters most for" if only[0] else "of the covariates, {source} matters most, for"
+    effect = "the outcome {target} depends most on" if only[1] else "of the outcomes, {target} depends most on"
+    for rows, what in ((given, cause + " {target} ({std})"), (ends, effect + " {source} ({std})")):
         if len(rows):
             row = max(rows.to_dict(orient="records"), key=lambda entry: abs(entry["std"]))
             yield what.format(source=row["source"], target=row["target"], std=coefficient(row["std"]))
@@ -119,28 +142,30 @@ def _between_latents(result: Result) -> Iterator[str]:
     of = {name: group for group in groups for name in group}
     ends = [(of.get(a), of.get(b)) for a, b in zip(paths["source"], paths["target"])]
     pairs = {frozenset(pair) for pair in ends if None not in pair and pair[0] != pair[1]}
-    them = "latents at the top" if below else "them"
+    which = "factors that are not part of a broader one" if below else "factors"
     if not pairs:
-        yield f"{'the latents at the top' if below else 'they'} are not linked with one another"
+        yield f"the {which} are not directly linked with one another"
         return
     n_all = len(groups) * (len(groups) - 1) // 2
-    share = f"all {n_all}" if len(pairs) == n_all else f"{len(pairs)} of the {n_all}"
+    share = f"all {_counted(n_all)}" if len(pairs) == n_all else f"{_counted(len(pairs))} of the {_counted(n_all)}"
+    are = "is" if len(pairs) == 1 else "are"
     alone = [None not in pair and all(len(group or ()) == 1 for group in pair) for pair in ends]
     single = paths[np.array(alone, dtype=bool)]
     if not len(single):
-        yield "the two are linked" if n_all == 1 else f"{share} pairs of {them} are linked"
+        yield "the two are directly linked" if n_all == 1 else f"{share} pairs of {which} {are} directly linked"
         return
-    row = max(single.to_dict(orient="records"), key=lambda entry: abs(entry["std"]))
-    sense = "more of one with more of the other" if row["std"] > 0 else "more of one with less of the other"
-    strength = f"({coefficient(row['std'])}, {sense})"
-    if n_all == 1:
-        start = f"the latents {row['source']} and {row['target']} are linked {strength}"
-    else:
-        start = f"{share} pairs of {them} are linked, most strongly {row['source']} and {row['target']} {strength}"
-    if row["directed"]:
-        yield f"{start}, and in this model {row['source']} is the cause"
-    else:
-        yield f"{start}, but these data cannot show which is the cause"
+    # Beyond 1 several causes pull against each other, and no single path can be read.
+    row = max(single.to_dict(orient="records"), key=lambda entry: (abs(entry["std"]) <= 1.0, abs(entry["std"])))
+    sign = "−" * (row["std"] < 0)
+    scale = f", where {sign}1 would be a perfect link" if abs(row["std"]) <= 1.0 else ""
+    two = f"{row['source']} and {row['target']}"
+    start = f"{two} are directly linked" if n_all == 1 else f"{share} pairs of {which} {are} directly linked"
+    start += "" if n_all == 1 else f", {'namely' if len(pairs) == 1 else 'most closely'} {two}"
+    sense = f"the higher the one, the {'lower' if sign else 'higher'} the other"
+    cause = f"and in this model {row['source']} influences {row['target']}"
+    if not row["directed"]:
+        cause = "but the data cannot show which of them influences the other"
+    yield f"{start} ({coefficient(row['std'])}{scale}): {sense}, {cause}"
 
 
 def _trust(result: Result, stability: Stability | None) -> str:
@@ -148,17 +173,27 @@ def _trust(result: Result, stability: Stability | None) -> str:
     if not (fit.converged and fit.admissible):
         return f"Its figures are not to be relied on: {fit.status}."
     how = next((word for limit, word in _CLOSE if fit.rmsea <= limit), "badly")
-    start = f"The model reproduces the data {how} (RMSEA {fit.rmsea:.3f})".replace("0.", ".", 1)
+    start = f"The model fits the data {how} (RMSEA {fit.rmsea:.3f}, where 0 is perfect)".replace("0.", ".", 1)
     if math.isinf(fit.sample.n):
         return f"{start}."
     if stability is not None and len(stability.edges):
         edges = stability.edges[stability.edges["in_graph"]]
         often = int((edges["frequency"] >= 0.8).sum())
         return (
-            f"{start}; {often} of its {len(edges)} edges came back in at least 80% of {len(stability.outlines)} "
-            "replicates of the data, and new data should confirm it."
+            f"{start}, and {often} of its {len(edges)} connections came back in at least 80% of "
+            f"{len(stability.outlines)} searches in resampled data; new data should confirm it."
         )
-    return f"{start}; it was found by a search in these same data, so it should be confirmed with new ones."
+    but = "and" if how == "badly" else "but"
+    return f"{start}, {but} it was found by searching these same data, so new data should confirm it."
+
+
+def _counted(n: int) -> str:
+    """A number as newspapers print it.
+
+    >>> _counted(3), _counted(1200)
+    ('three', '1,200')
+    """
+    return _NUMBERS[n] if n < len(_NUMBERS) else f"{n:,}"
 
 
 def _and(names: Sequence[str]) -> str:

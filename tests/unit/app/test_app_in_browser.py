@@ -74,6 +74,15 @@ def answers(tmp_path_factory):
     return path
 
 
+# Controls of the whole page that a screen reader could not name.
+UNNAMED = (
+    "[...document.querySelectorAll('button, input, select, textarea, iframe, [role=region], [role=img]')].filter((e) =>"
+    " (['SELECT', 'TEXTAREA'].includes(e.tagName) || !e.textContent.trim()) &&"
+    " !e.getAttribute('aria-label') && !e.title && !(e.labels && e.labels.length))"
+    ".map((e) => e.outerHTML.slice(0, 80))"
+)
+
+
 def shown(browser, step):
     return browser.run(f"!document.getElementById('{step}').hidden")
 
@@ -158,6 +167,7 @@ def test_the_whole_way_from_a_file_to_an_edited_model_and_back(browser, served, 
     # Knowledge: two items dragged into a group, a third put there from its list; the group dragged into a tier.
     browser.click('[data-go="known"]')
     wait_for(lambda: count(browser, "#loose .chip") == 8)
+    assert "Question q0" in text(browser, '#loose .chip[data-item="q0"]')
     browser.click("#new-group")
     for item in ("q0", "q1"):
         dragged(browser, f'.chip[data-item="{item}"] span', ".box.drop-target")
@@ -169,10 +179,14 @@ def test_the_whole_way_from_a_file_to_an_edited_model_and_back(browser, served, 
     choose(browser, '[data-member="days"] .row select', "2")
     wait_for(lambda: project.knowledge.get("tiers") == [["group 1"], ["days"]])
     searched(browser)
-    wait_for(lambda: "2 latent variables" in text(browser, "#lead"))
+    wait_for(lambda: "two hidden factors" in text(browser, "#lead"))
     assert "group 1" in text(browser, "#lead")
     # Each part of the result.
     wait_for(lambda: count(browser, "#diagram ellipse") >= 2)
+    browser.click('#views [data-view="labels"]')
+    assert "Question" in text(browser, "#diagram")
+    assert count(browser, "img") == 0
+    browser.click('#views [data-view="full"]')
     for part, words in (("loadings", "q7"), ("levels", "group 1"), ("effects", "an outcome"), ("fit", "RMSEA"),
                         ("groups", "What the groups share")):  # fmt: skip
         browser.click(f"#tab-{part}")
@@ -185,7 +199,7 @@ def test_the_whole_way_from_a_file_to_an_edited_model_and_back(browser, served, 
     wait_for(lambda: in_report(browser, "String(document.querySelectorAll('img').length)") == "0")
     # Edit: a name, an edge, undo, redo; the fit stands beside the one found.
     browser.click('[data-step="edit"]')
-    wait_for(lambda: count(browser, "#beside tbody tr") == 9 and count(browser, "#canvas canvas"))
+    wait_for(lambda: count(browser, "#beside tbody td") == 27 and count(browser, "#canvas canvas"))
     choose(browser, "#edge-source", "group 1")
     browser.run("document.getElementById('latent-name').value = 'Tired'")
     browser.click("#rename")
@@ -194,12 +208,25 @@ def test_the_whole_way_from_a_file_to_an_edited_model_and_back(browser, served, 
     choose(browser, "#edge-target", "q7")
     browser.click("#add-edge")
     wait_for(lambda: "added: Tired → q7" in text(browser, "#changes"))
-    chi2 = "[...document.querySelectorAll('#beside [data-index=chi2] td')].map((c) => c.textContent)"
-    assert browser.run(chi2)[1] != browser.run(chi2)[2]
+    found, now, change = browser.run(
+        "[...document.querySelectorAll('#beside td[data-index=chi2]')].map((c) => c.textContent.replace('−', '-'))"
+    )
+    assert float(change) == pytest.approx(float(now) - float(found), abs=0.011)
+    assert float(change) < 0
+    assert text(browser, "#fit-status").startswith("Fitted in ")
+    zoom = "document.querySelector('#canvas')._cyreg.cy.zoom()"
+    before = browser.run(zoom)
+    browser.click("#edit-in")
+    assert browser.run(zoom) == pytest.approx(1.25 * before)
+    browser.key("z", 90, modifiers=2)
+    wait_for(lambda: "added" not in text(browser, "#changes"))
+    browser.key("Z", 90, modifiers=10)
+    wait_for(lambda: "added" in text(browser, "#changes"))
     browser.click("#undo")
     wait_for(lambda: "added" not in text(browser, "#changes"))
     browser.click("#redo")
     wait_for(lambda: "added" in text(browser, "#changes"))
+    assert browser.run(UNNAMED) == []
     # A reload keeps all of it.
     browser.reload()
     assert shown(browser, "edit")
@@ -266,7 +293,9 @@ def test_a_matrix_by_the_keyboard_alone_on_a_narrow_dark_screen(browser, served)
     go_to(browser, "start")
     browser.key("Enter", 13, "\r")
     wait_for(lambda: shown(browser, "result"), 120)
+    wait_for(lambda: count(browser, "#diagram .node") == 3)  # latents alone, which fit
     assert browser.run("document.documentElement.scrollWidth") <= 390
+    assert browser.run("document.getElementById('stage').scrollWidth <= document.getElementById('stage').clientWidth")
     ink, sheet = browser.run("[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]")
     assert sum(map(int, sheet[4:-1].split(","))) < 120 < sum(map(int, ink[4:-1].split(",")))
     # Stability goes on in the background of the result.
@@ -280,7 +309,7 @@ def test_a_matrix_by_the_keyboard_alone_on_a_narrow_dark_screen(browser, served)
     wait_for(lambda: "3 replicates" in text(browser, "#part-tables"), 120)
     go_to(browser, "", "document.activeElement.dataset.step === 'edit'")
     browser.key("Enter", 13, "\r")
-    wait_for(lambda: count(browser, "#beside tbody tr") == 9)
+    wait_for(lambda: count(browser, "#beside tbody td") == 27)
     assert browser.run("document.documentElement.scrollWidth") <= 390
 
 

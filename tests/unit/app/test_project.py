@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import zipfile
 import zlib
 from shutil import which
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -82,6 +84,18 @@ def test_a_wrong_file_leaves_what_is_there(project):
     assert project.state() == before
 
 
+@pytest.mark.parametrize("name", ["political_democracy", "big_five"])
+def test_remarks_speak_of_the_page_not_of_python(tmp_path, name):
+    made, sent = Project(tmp_path), []
+    made.open_dataset(name)
+    task = {"sample": made.sample(), "options": made.search_options(), "about": made.about()}
+    jobs._search(task, SimpleNamespace(send=sent.append), {})
+    made.found(sent[-1]["run"])
+    said = [*made.result.remarks, *(finding["text"] for finding in made.check()["findings"])]
+    assert any("(in Search)" in remark for remark in said)
+    assert not re.search(r"um\.|LGES|result_|=", " ".join(said).replace("N =", "").replace("p =", ""))
+
+
 def test_an_edit_is_fitted_and_can_be_undone(project):
     found = project.state()["edit"]["now"]["chi2"]
     project.edit({"kind": "add", "source": "Error", "target": "AverageQus_Par1"})
@@ -130,8 +144,23 @@ def test_a_project_comes_back_from_its_file(project, tmp_path):
     (tmp_path / "other").mkdir()
     other = Project(tmp_path / "other")
     other.open_file("work.unmeasured", saved)
-    assert other.state() == project.state()
+    states = [made.state() for made in (other, project)]
+    for state in states:
+        assert state["edit"].pop("milliseconds") > 0
+    assert states[0] == states[1]
     assert other.report() == project.report()
+
+
+def test_labels_of_a_bundled_data_set_stay_with_its_project(tmp_path):
+    made, other = Project(tmp_path), Project(tmp_path / "other")
+    other.folder.mkdir()
+    made.open_dataset("holzinger_swineford")
+    made.choose([{"name": "x9", "role": "omit"}, {"name": "x1", "is_reversed": True}], {})
+    other.open_file("work.unmeasured", made.save())
+    for one in (made, other):
+        assert one.columns[0].label == "Visual perception"
+        assert one.sample().labels["x8"] == "Speeded counting of dots"
+        assert "x9" not in one.sample().labels
 
 
 def test_every_export_is_what_its_name_says(project):

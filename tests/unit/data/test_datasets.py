@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from unmeasured.data.datasets import Dataset, available, load
+from unmeasured.data.sample import as_sample
 from unmeasured.errors import DataError
 from unmeasured.sem.lavaan import parse
 
@@ -132,7 +133,8 @@ def test_models_have_the_parameters_lavaan_had(record: dict) -> None:
 def test_no_rows_in_the_package() -> None:
     for name in available():
         stored = json.loads(files("unmeasured.data").joinpath("bundled", f"{name}.json").read_text("utf-8"))
-        assert set(stored) == {"name", "title", "source", "remarks", "n_samples", "names", "corr_lower", "models"}
+        parts = {"name", "title", "source", "remarks", "n_samples", "names", "corr_lower", "models"}
+        assert set(stored) in (parts, parts | {"labels"})
         assert [len(row) for row in stored["corr_lower"]] == list(range(1, len(stored["names"]) + 1))
 
 
@@ -164,3 +166,12 @@ def test_classic_correlations_are_unchanged(name: str) -> None:
     assert tuple(classic["names"]) == data.names
     assert classic["n"] == data.n_samples
     assert np.array_equal(data.corr, np.array(classic["corr"]))
+
+
+def test_variables_say_what_they_measure_where_their_names_do_not():
+    for name in available():
+        data = load(name)
+        assert set(data.labels) in (set(), set(data.names))
+        assert as_sample(cov=data.frame(), n_samples=data.n_samples).labels == dict(data.labels)
+        assert pickle.loads(pickle.dumps(data)).labels == data.labels
+    assert load("big_five").labels["E5"] == "I start conversations."

@@ -82,6 +82,24 @@ def test_a_sample_survives_a_pickle() -> None:
     assert repr(again) == "<Sample: 4 variables, n = 200>"
 
 
+def test_a_sample_in_another_process_needs_no_other_compiled_code() -> None:
+    """Compiled code takes arrays that can be written for another type than those that cannot."""
+    sample = as_sample(gaussian())
+    arrays = ("cov", "mean", "corr", "unexplained", "sd")
+    before = {name: getattr(sample, name).flags.writeable for name in arrays}
+    again = pickle.loads(pickle.dumps(sample))
+    assert {name: getattr(again, name).flags.writeable for name in arrays} == before
+    assert not before["corr"]
+
+
+def test_labels_stay_with_the_rows_and_their_groups() -> None:
+    rows = gaussian()
+    rows.attrs["labels"] = {name: f"Question {name}" for name in rows.columns}
+    sample = as_sample(rows, groups=["a", "b"] * (len(rows) // 2))
+    assert len(sample.labels) == rows.shape[1]
+    assert all(part.labels == sample.labels for part in sample.by_group().values())
+
+
 def test_nullable_columns_ordered_categories_and_truth_values_are_numbers() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(

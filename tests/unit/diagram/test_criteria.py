@@ -61,6 +61,29 @@ def test_a_drawing_can_be_read(case, view):
         assert criteria.crossings(criteria.routes(picture)) <= DOT[f"{name}:{view}"], name
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"view": "full", "labels": True, "pairs": True},
+        {"view": "latents", "labels": True},
+        {"view": "full", "width": 245.0},
+        {"view": "full", "width": 504.0, "r2": True},
+        {"view": "latents", "width": 290.0},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_labels_and_sheets_of_other_widths_can_be_read(options):
+    for name in ("teacher_burnout_traits", "big_five_pairs"):
+        picture = picture_of(MODELS[name](), min_loading=0.0, **options)
+        rectangles = [box for _, box in criteria.boxes(picture)] + [box for _, box in criteria.labels(picture)]
+        assert criteria.overlapping(rectangles) == [], name
+        assert criteria.under_nodes(picture) == [], name
+        assert criteria.strange_labels(picture) == [], name
+        shown = " ".join(line for node in picture.nodes for line in (*node.lines, *node.notes))
+        labels = MODELS[name]().sem.sample.labels.values()
+        assert any(label in shown for label in labels) == ("labels" in options)
+
+
 def test_places_by_sweeps_can_be_read_as_well(monkeypatch):
     """The places of very many cells, here of few: the same order and distances, and lines that are hardly longer."""
 

@@ -293,7 +293,7 @@ def test_text_has_contrast_aa_in_light_and_dark(browser, page, scheme):
 
 def test_the_diagram_says_its_finding_to_those_who_do_not_see_it(browser):
     words = browser.run("document.getElementById('diagram').getAttribute('aria-label')")
-    assert "stand 3 latent variables" in words
+    assert "three hidden factors" in words
     unnamed = "[...document.querySelectorAll('button, input, svg[role]')].filter((e) => !(e.textContent.trim() ||"
     unnamed += " e.getAttribute('aria-label') || e.closest('label'))).length"
     assert browser.run(unnamed) == 0

@@ -90,7 +90,7 @@ def test_the_page_says_what_was_asked_and_found(run):
         "acceptable, up to .08",
         "himi_three_factor",
         "What is identified, and what is not",
-        "Behind 9 variables seen in 202 observations stand 3 latent variables",
+        "How 9 measured variables go together in 202 observations can be explained by three hidden factors",
         "Relations are linear",
         "The direction is not identified for",
         "It was chosen with the same data",
@@ -212,10 +212,13 @@ def test_what_was_wrong_with_the_page_stays_away(run):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: models.hierarchy(2), "; above them stand"),
+        (lambda: models.hierarchy(2), "; three broader factors stand behind these, T1 behind F1, F2 and F3; T2"),
         (lambda: models.roles(1), "of the covariates, "),
-        (lambda: models.stored("teacher_burnout_traits"), "a common cause of L2, L5, L7, L8 and L9"),
-        (lambda: models.random(0), "are not linked with one another"),
+        (
+            lambda: models.stored("teacher_burnout_traits"),
+            "; one broader factor, L10, stands behind L2, L5, L7, L8 and L9",
+        ),
+        (lambda: models.random(0), "are not directly linked with one another"),
     ],
 )
 def test_the_lead_is_three_sentences_whatever_was_found(make, words):
@@ -225,7 +228,25 @@ def test_the_lead_is_three_sentences_whatever_was_found(make, words):
     assert all(re.fullmatch(r"[A-Z0-9].*[^.]\.", sentence) for sentence in sentences)
     assert words in " ".join(sentences)
     first = result.rename({result.graph.latents[0]: "burnout"})
-    assert "burnout (" not in " ".join(lead(first, "500 observations"))  # a name speaks for itself
+    has_labels = bool(result.sem.sample.labels)  # else a name speaks for itself
+    assert ("burnout (" in " ".join(lead(first, "500 observations"))) <= has_labels
+
+
+def test_the_lead_says_what_a_latent_is_seen_in():
+    """By the label of what points its way most clearly and loads on nothing else."""
+    result = models.stored("big_five_single").rename()
+    rows = result.loadings
+    first = lead(result, "19,718 observations")[0]
+    assert first.count("seen most clearly in “") == 1
+    for latent in result.graph.latents:
+        name = f"{latent} ("
+        if name not in first:
+            continue
+        label = first.split(name)[1].split("“")[1].split("”")[0]
+        item = next(x for x, text in result.sem.sample.labels.items() if text.startswith(label))
+        own = rows[(rows["latent"] == latent) & (rows["indicator"] == item)]
+        assert float(own["std"].iloc[0]) > 0
+    assert first.count("”") >= 3
 
 
 def test_the_lead_of_one_latent_says_what_shows_it():
@@ -267,7 +288,7 @@ def test_groups_of_people_have_a_section_that_is_kept():
 def test_rows_behind_a_smaller_n_are_named(search):
     page = html_page(Run(search.result_, About(rows=800)))
     assert "800 rows, which are worth 202 complete ones" in page
-    assert "seen in 800 observations" in page
+    assert "in 800 observations" in page
 
 
 def test_labels_of_a_file_stand_beside_its_items_and_propose_names(tmp_path):

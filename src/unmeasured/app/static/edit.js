@@ -1,5 +1,6 @@
 // The model to edit: cytoscape draws it, the server fits every change.
 const $ = (id) => document.getElementById(id);
+const FACE = "DejaVu Sans, Verdana, sans-serif";
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 let graph = null, state = null, act = null, moved = {}, place = "";
 
@@ -8,10 +9,10 @@ const colour = () => (dark.matches ? { ink: "#e4e4e4", sheet: "#16181d", latent:
 const style = () => {
   const c = colour();
   return [
-    { selector: "node", style: { label: "data(id)", "text-valign": "center", "text-wrap": "wrap", "text-max-width": 110, "font-size": 10, color: c.ink,
+    { selector: "node", style: { label: "data(id)", "text-valign": "center", "text-wrap": "wrap", "text-max-width": 110, "font-size": 10, "font-family": FACE, color: c.ink,
       "background-color": c.sheet, "border-color": c.ink, "border-width": 1, width: "data(wide)", height: "data(tall)", shape: "rectangle" } },
     { selector: "node.latent", style: { shape: "ellipse", "background-color": c.latent } },
-    { selector: "edge", style: { label: "data(label)", "font-size": 8.5, color: c.ink, "text-background-color": c.sheet, "text-background-opacity": 0.9,
+    { selector: "edge", style: { label: "data(label)", "font-size": 8.5, "font-family": FACE, color: c.ink, "text-background-color": c.sheet, "text-background-opacity": 1, "text-background-padding": 2,
       "curve-style": "bezier", "target-arrow-shape": "triangle", "arrow-scale": 0.7, width: "data(width)", "line-color": c.ink, "target-arrow-color": c.ink } },
     { selector: "edge.routed", style: { "curve-style": "round-segments", "edge-distances": "node-position", "segment-weights": "data(weights)",
       "segment-distances": "data(distances)", "segment-radii": "data(radii)" } },
@@ -75,9 +76,9 @@ const elements = (edit) => {
   return [...nodes, ...edges, ...pairs];
 };
 
-const fill = (id, names) => {
-  const select = $(id), old = select.value;
-  select.replaceChildren(...names.map((name) => new Option(name, name)));
+const fill = (id, names, labels) => {
+  const select = $(id), old = select.value, words = (name) => (labels[name] ? `${name}: ${labels[name]}` : name);
+  select.replaceChildren(...names.map((name) => new Option(words(name), name)));
   if (names.includes(old)) select.value = old;
 };
 
@@ -90,16 +91,29 @@ const picked = () => {
 
 const table = (edit) => {
   const words = { chi2: ["chi-square", 2], df: ["df", 0], pvalue: ["p", 3], rmsea: ["RMSEA", 3], cfi: ["CFI", 3], tli: ["TLI", 3], srmr: ["SRMR", 3], bic: ["BIC", 1], aic: ["AIC", 1] };
-  $("beside").tBodies[0].replaceChildren(...Object.entries(words).map(([key, [name, digits]]) => {
-    const row = document.createElement("tr"), a = edit.found[key], b = edit.now[key];
-    const p = (v) => (v < 0.001 ? "< .001" : v > 0.9995 ? "> .999" : v.toFixed(3).replace(/^0/, ""));
-    const show = (v) => (v === null ? "" : key === "pvalue" ? p(v) : v.toFixed(digits));
-    const cells = [name, show(a), show(b), a === null || b === null ? "" : `${b - a >= 0 ? "+" : "−"}${Math.abs(b - a).toFixed(digits)}`];
-    cells.forEach((text, k) => { const td = row.insertCell(); td.textContent = text; if (!k) td.className = "word"; });
-    row.dataset.index = key;
+  const p = (v) => (v < 0.001 ? "< .001" : v > 0.9995 ? "> .999" : v.toFixed(3).replace(/^0/, ""));
+  const show = (key, v, digits) => (v === null ? "" : key === "pvalue" ? p(v) : v.toFixed(digits).replace("-", "−"));
+  const signed = (v, digits) => (Math.abs(v) < 0.5 * 10 ** -digits ? "0" : `${v > 0 ? "+" : "−"}${Math.abs(v).toFixed(digits)}`);
+  const line = (title, cell, tag = "td") => {
+    const row = document.createElement("tr");
+    [title, ...Object.entries(words).map(([key, [, digits]]) => cell(key, digits))].forEach((text, k) => {
+      const element = document.createElement(k ? tag : "th");
+      element.textContent = text;
+      if (k) element.dataset.index = Object.keys(words)[k - 1];
+      else element.className = "word";
+      element.scope = tag === "th" ? "col" : "row";
+      row.append(element);
+    });
     return row;
-  }));
-  $("fit-status").textContent = edit.now.proper ? "" : `The fit is not a proper one: ${edit.status}.`;
+  };
+  const { found, now } = edit;
+  const change = line("change", (key, digits) => (found[key] === null || now[key] === null ? "" : signed(now[key] - found[key], digits)));
+  change.className = "change";
+  $("beside").tHead.replaceChildren(line("", (key) => words[key][0], "th"));
+  $("beside").tBodies[0].replaceChildren(
+    line("found", (key, digits) => show(key, found[key], digits)), line("now", (key, digits) => show(key, now[key], digits)), change);
+  const took = edit.milliseconds ? `Fitted in ${edit.milliseconds < 10 ? edit.milliseconds.toFixed(1) : Math.round(edit.milliseconds)} ms.` : "";
+  $("fit-status").textContent = edit.now.proper ? took : `${took} The fit is not a proper one: ${edit.status}.`;
   const changes = [...edit.added.map((text) => `added: ${text}`), ...edit.removed.map((text) => `removed: ${text}`), ...edit.renamed];
   if (!changes.length) changes.push("nothing yet");
   $("changes").replaceChildren(...changes.map((text) => { const item = document.createElement("li"); item.textContent = text; return item; }));
@@ -108,14 +122,20 @@ const table = (edit) => {
 // As much of the model in view as can be read, from its top; but only where the space for it has changed: an edit should not move what is looked at.
 let space = "";
 const fitted = () => {
-  const now = `${graph.width()} ${graph.height()}`;
+  const now = `${graph.width()} ${window.innerHeight}`;
   if (now !== space) {
+    // As tall as the model is where it fills the width, but no taller than the screen.
+    const { w, h } = graph.elements().boundingBox(), tall = (graph.width() * h) / Math.max(w, 1) + 40;
+    $("canvas").style.height = `${Math.round(Math.min(Math.max(tall, 320), 0.7 * window.innerHeight))}px`;
+    graph.resize();
     graph.fit(undefined, 14);
-    const least = graph.width() < 500 ? 0.62 : 0.8;
+    const least = 0.62;
     if (graph.zoom() < least) {
       const box = graph.elements().boundingBox();
       graph.zoom(least);
-      graph.pan({ x: graph.width() / 2 - (least / 2) * (box.x1 + box.x2), y: 14 - least * box.y1 });
+      // From its beginning where it is too wide or too tall.
+      const from = (room, low, high) => (least * (high - low) > room - 28 ? 14 - least * low : room / 2 - (least / 2) * (low + high));
+      graph.pan({ x: from(graph.width(), box.x1, box.x2), y: from(graph.height(), box.y1, box.y2) });
     }
   }
   space = now;
@@ -126,6 +146,10 @@ const named = async (done, name) => { if (await done) { $("latent-name").value =
 const wired = () => {
   $("undo").addEventListener("click", () => act("undo"));
   $("redo").addEventListener("click", () => act("redo"));
+  const zoom = (by) => graph.zoom({ level: by * graph.zoom(), renderedPosition: { x: graph.width() / 2, y: graph.height() / 2 } });
+  $("edit-in").addEventListener("click", () => zoom(1.25));
+  $("edit-out").addEventListener("click", () => zoom(0.8));
+  $("edit-fit").addEventListener("click", () => graph.fit(undefined, 14));
   $("add-edge").addEventListener("click", () => act("edit", { kind: "add", ...ends() }));
   $("remove-edge").addEventListener("click", () => act("edit", { kind: "remove", ...ends() }));
   $("reverse-edge").addEventListener("click", () => act("edit", { kind: "reverse", ...ends() }));
@@ -166,8 +190,8 @@ export const drawEdit = (now, acting, project) => {
   }
   const edit = state.edit;
   if (!isWired) { wired(); isWired = true; }
-  fill("edge-source", [...edit.latents, ...edit.observed]);
-  fill("edge-target", [...edit.observed, ...edit.latents]);
+  fill("edge-source", [...edit.latents, ...edit.observed], edit.labels);
+  fill("edge-target", [...edit.observed, ...edit.latents], edit.labels);
   for (const name of ["undo", "redo"]) {
     $(name).disabled = !edit[name];
     $(name).title = edit[name] ? `${name}: ${edit[name]}` : "";

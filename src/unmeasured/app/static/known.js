@@ -57,7 +57,8 @@ const draggable = (handle, element, targets, dropped) => handle.addEventListener
 
 const chip = (item) => {
   const name = make("span", { textContent: item }), select = make("select");
-  const element = make("span", { className: "chip", title: labels[item] ?? "" }, name, select);
+  if (labels[item]) name.append(make("small", { textContent: labels[item] }));
+  const element = make("span", { className: "chip" }, name, select);
   element.dataset.item = item;
   select.setAttribute("aria-label", `Group of ${item}`);
   select.add(new Option("no group", ""));

@@ -57,13 +57,16 @@ const drawTables = (record) => {
 };
 const drawDiagram = (data) => {
   $("views").hidden = Object.keys(data).length < 2;
+  document.querySelectorAll("#views [data-view]").forEach((button) => { button.hidden = !(button.dataset.view in data); });
   $("pairs-switch").hidden = !data.full?.pairs;
   $("frequency-label").hidden = !state.result.has_stability || state.result.is_edited;
-  if (diagram) diagram.show(data);
-  else {
-    diagram = unmeasuredDiagram($("diagram"), $("stage"), $("tip"), data);
-    unmeasuredTools(diagram, $("part-diagram"));
-  }
+  // As in the report, a narrow screen begins with what fits on it.
+  const isNarrow = window.innerWidth < 640 && data.latents;
+  if (isNarrow) data.latents = data.latents.narrow ?? data.latents;
+  if (diagram) { diagram.show(data); return; }
+  diagram = unmeasuredDiagram($("diagram"), $("stage"), $("tip"), data);
+  const tools = unmeasuredTools(diagram, $("part-diagram"));
+  if (isNarrow) tools.choose("view", "latents");
 };
 
 // Which result it is: what was made of another one is asked for again.
@@ -115,7 +118,7 @@ const drawLead = async () => {
   try {
     const { sentences } = await ask("part/lead");
     if (of !== version()) return;
-    $("lead").textContent = sentences.join(" ");
+    $("lead").replaceChildren(...sentences.flatMap((text) => [make("span", { textContent: text }), " "]));
     $("diagram").setAttribute("aria-label", `Path diagram. ${$("lead").textContent}`);
   } catch (error) {
     $("lead").textContent = error.message;

@@ -243,7 +243,7 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
     if (!edge.label) return;
     const [x, y] = edge.label_at, label = make("g", { class: "label", ...ends }, labels);
     // Free space at both ends: a minus sign that touches a dashed line would pass as one of its dashes.
-    const width = SMALL * [...edge.label].reduce((sum, c) => sum + (advance[c] || 0.64), 0) + 5;
+    const width = SMALL * [...edge.label].reduce((sum, c) => sum + (advance[c] || 0.64), 0) + 8;
     make("rect", { x: x - width / 2, y: y - SMALL * 0.65, width, height: SMALL * 1.3, fill: sheet() }, label);
     text(x, y, SMALL, edge.label, label).style.whiteSpace = "pre"; // by property: a strict policy forbids the attribute
     listen(label, edge);
@@ -253,7 +253,7 @@ const unmeasuredDiagram = (svg, stage, tip, given) => {
     if (["latent", "observed", "shared", "group"].includes(entry.sample)) {
       const kind = entry.sample === "shared" ? "observed" : entry.sample;
       shape({ kind, x, y, width: 20, height: 11 }, paint(looks), parent);
-    } else line([[x - 10, y], [x + 10, y]], false, looks, ["arrow", "strong"].includes(entry.sample), parent);
+    } else line([[x - 10, y], [x + 10, y]], false, looks, entry.sample === "arrow", parent);
     text(entry.x + 26, y, SMALL, entry.text, parent, "start");
   };
 
