@@ -149,8 +149,8 @@ def saturated_moments(rows: Rows, check: Callable[[], None] | None = None) -> Mo
         told = f"EM had not converged after {steps} steps: too much is missing to estimate the covariance well."
         remarks.append(data_problem(told))
     remarks.append(
-        f"The search counts {worth(counts):.1f} samples, not {len(z)}: the mean number of rows in which a pair of "
-        "variables was seen."
+        f"The search uses a sample size of {worth(counts):.1f} instead of {len(z)}: the mean number of rows in which "
+        "both variables of a pair were observed."
     )
     return Moments(mean * scale + centre, rescaled(cov, scale), counts, worth(counts), tuple(remarks))
 

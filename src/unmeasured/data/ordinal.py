@@ -135,11 +135,12 @@ def _finished(
     corr, changed = repaired(corr, names, "correlations, each estimated for its pair,")
     if told:
         remarks.append(
-            f"{told}: with ordinal items every correlation is from the rows that show both variables (pairwise)."
+            f"{told}: with ordinal items every correlation is from the rows in which both variables were observed "
+            "(pairwise)."
         )
     remarks.append(
-        f"The search counts {n:.1f} samples instead of {n_rows}: answers in categories carry less information on "
-        "correlations than continuous values do."
+        f"The search uses a sample size of {n:.1f} instead of {n_rows}: answers in categories contain less information "
+        "on correlations than continuous values."
     )
     return Moments(np.zeros(len(names)), corr, counts, n, (*remarks, *changed))
 

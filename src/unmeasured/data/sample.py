@@ -725,12 +725,15 @@ def _pairwise_moments(rows: Rows) -> Moments:
 
 def _pairwise_remark(told: str, n: float, n_rows: int) -> str:
     return (
-        f"{told}: each correlation is from the rows that show both variables (pairwise deletion). "
-        f"The search counts {n:.1f} samples, the mean over pairs, not {n_rows}."
+        f"{told}: each correlation is from the rows in which both variables were observed (pairwise deletion). "
+        f"The search uses a sample size of {n:.1f}, the mean over pairs, instead of {n_rows}."
     )
 
 
-_SCORED = "Continuous variables are taken as Gaussian scores of their ranks (van der Waerden)."
+_SCORED = (
+    "Continuous variables were replaced by normal scores of their ranks (van der Waerden), as suits skewed variables; "
+    "cor='pearson' uses the values as they are."
+)
 
 
 def _kind_remarks(names: Sequence[str], kinds: tuple[Kind, ...], is_coarse: Bools) -> tuple[str, ...]:

@@ -154,23 +154,24 @@ def remarks_on_leftover(leftover: Sequence[str]) -> list[str]:
 def remarks_on_fit(fit: Fit) -> list[str]:
     """What to tell of a model that says nothing, or not what the data say."""
     if fit.df == 0:
-        told = "The model found is saturated: it fits any data, so nothing speaks for it. Measure more indicators."
+        told = (
+            "The model found is saturated: it fits any data, so its fit is no evidence for it. Measure more indicators."
+        )
         return [distrust(told)]
     remarks: list[str] = []
     if math.isfinite(fit.sample.n) and fit.chi2 > fit.df * math.log(fit.sample.n):
         remarks.append(
             distrust(
-                "By BIC a model that explains nothing (every covariance free) describes the data better than the one "
-                "found: a few latents are not the whole story. Look at the largest residuals, or leave out variables "
-                "that load on everything."
+                "BIC prefers the saturated model, in which every covariance is free, to the model found: a few latents "
+                "do not explain the data. Look at the largest residuals, or leave out variables that load on all "
+                "latents."
             )
         )
     if fit.rmsea > BUDGET.bad_rmsea:
         remarks.append(
             distrust(
-                f"The model found describes the data badly (RMSEA {fit.rmsea:.3f}): these variables may not be the "
-                "pure or common indicators of a few latents. Look for variables that load on everything, or leave some "
-                "out."
+                f"The model found fits badly (RMSEA {fit.rmsea:.3f}): these variables may not be indicators of a few "
+                "latents. Look for variables that load on all latents, or leave some out."
             )
         )
     return remarks

@@ -53,9 +53,9 @@ def questioned(found: Discovery, sample: Sample, data: Sample, penalty: float) -
     better = f"better by {2.0 * lead:.0f} of extended BIC"
     if rejected and (fit.rmsea <= BUDGET.poor_rmsea or lead < BUDGET.margin_if_rejected):
         remark = (
-            f"A graph among the observed variables alone, without latents, describes the data {better}. That need not "
-            "mean that there are no latents: neither may be right, and with many rows every small misfit counts. "
-            "um.GES shows that graph."
+            f"A graph of the observed variables without latents describes the data {better}. This does not show that "
+            "there are no latents: both models may be wrong, and in a large sample every small misfit counts. um.GES "
+            "finds that graph."
         )
         return replace(found, remarks=(*found.remarks, distrust(remark)))
     cpdag = DAG.from_edges(rival.cpdag.member().edges, names=sample.names).cpdag()
@@ -63,7 +63,7 @@ def questioned(found: Discovery, sample: Sample, data: Sample, penalty: float) -
     how = f"describes the data badly (RMSEA {fit.rmsea:.3f})" if rejected else "describes the data"
     remark = (
         f"No latents are reported: the best factor model found {how}, {'and' if rejected else 'but'} a graph among the "
-        f"observed variables is {better}. Its edges are those told here."
+        f"observed variables is {better}. The edges reported are those of this graph."
     )
     return replace(found, cpdag=cpdag, fit=alone, remarks=(distrust(remark),), runners_up=())
 

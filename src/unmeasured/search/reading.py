@@ -90,7 +90,8 @@ def _named(level: Partition, data: Sample, own: Level) -> Level:
 
 def _in_words(own: Level) -> str:
     return (
-        f"Which items belong together is not stable: in replicates of the data the {own.n_latents} latents of the "
-        f"model come back with a mean adjusted Rand index of {own.agreement:.2f} (1 is always, 0 is chance). "
-        f"um.stability says which items move, LGES(tolerance={BUDGET.close_rmsea:g}) which latents come back."
+        f"Which items belong together is not stable: in replicates of the data, factor analysis with {own.n_latents} "
+        f"factors often groups them differently (mean adjusted Rand index {own.agreement:.2f}; 1 is always the same, 0 "
+        f"is chance). um.stability shows which items change, LGES(tolerance={BUDGET.close_rmsea:g}) finds latents that "
+        "are more stable."
     )

@@ -62,8 +62,8 @@ from unmeasured.sem.parameters import Model
 from unmeasured.sem.solve import Check, is_over, never
 
 _NOT_PARTITIONED = (
-    f"With more than {BUDGET.most_partitioned} variables a model that fits this closely is read as it is: whether its "
-    "latents, or fewer, come back in replicates was not looked at, which would take hundreds of factor analyses."
+    f"With more than {BUDGET.most_partitioned} variables and a close fit, whether the latents are found again in "
+    "replicates of the data was not checked: it would take hundreds of factor analyses."
 )
 
 

@@ -164,7 +164,7 @@ def test_two_even_categories_are_worth_two_over_pi_squared() -> None:
     z = np.random.default_rng(0).normal(size=(4000, 2))
     sample = as_sample(z > np.median(z, axis=0), cor="auto")
     assert sample.n == pytest.approx(4000 * (2 / np.pi) ** 2, rel=0.01)
-    assert f"The search counts {sample.n:.1f} samples instead of 4000" in sample.remarks[1]
+    assert f"The search uses a sample size of {sample.n:.1f} instead of 4000" in sample.remarks[1]
 
 
 def test_scores_of_ranks_ignore_monotone_changes() -> None:
@@ -230,7 +230,7 @@ def test_ml_says_what_it_did_and_what_the_rows_are_worth() -> None:
     seen = rows.notna().to_numpy().sum(axis=1)
     assert sample.n == pytest.approx((seen * (seen + 1)).sum() / 30)
     assert "mean and covariance by maximum likelihood from every value seen (EM)" in sample.remarks[0]
-    assert f"The search counts {sample.n:.1f} samples, not 400" in sample.remarks[1]
+    assert f"The search uses a sample size of {sample.n:.1f} instead of 400" in sample.remarks[1]
 
 
 def test_ml_is_a_maximum() -> None:
@@ -270,7 +270,7 @@ def test_ordinal_items_with_holes_are_taken_pair_by_pair() -> None:
     sample = as_sample(items, cor="auto")
     both = items[[0, 1]].dropna()
     assert sample.pairs["n"][0] == len(both)
-    assert any("every correlation is from the rows that show both variables" in r for r in sample.remarks)
+    assert any("every correlation is from the rows in which both variables were observed" in r for r in sample.remarks)
 
 
 def test_rows_without_a_value_are_left_out() -> None:

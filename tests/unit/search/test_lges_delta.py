@@ -119,7 +119,7 @@ def test_everything_loading_on_everything_is_said():
     rng = np.random.default_rng(1)
     A = rng.normal(size=(8, 8))
     model = um.LGES(criterion="delta", max_group_size=2).fit_cov(A @ A.T, math.inf)
-    assert any("describes the data badly (RMSEA" in remark for remark in model.remarks_)
+    assert any("fits badly (RMSEA" in remark for remark in model.remarks_)
     A = np.random.default_rng(2).normal(size=(8, 8))
     strict = um.LGES(criterion="delta", max_group_size=1).fit_cov(A @ A.T, math.inf)
     assert strict.groups_ == ()

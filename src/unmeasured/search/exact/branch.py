@@ -769,7 +769,8 @@ class ExactSearch(Search):
             yield distrust("No class fits this population; the one returned comes closest.")
         if self.sem_.df == 0:
             yield distrust(
-                "The class found is saturated: it fits any data, so nothing speaks for it. Measure more indicators."
+                "The class found is saturated: it fits any data, so its fit is no evidence for it. Measure more "
+                "indicators."
             )
 
     def _check_options(self) -> None:
