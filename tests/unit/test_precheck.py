@@ -92,6 +92,19 @@ def test_without_indicators_there_is_nothing_to_check() -> None:
         um.check(rows, covariates=["a", "b"], outcomes=["c"])
 
 
+def test_rows_without_any_value_are_a_sentence() -> None:
+    with pytest.raises(um.DataError, match="'a' hold no value at all"):
+        um.check(pd.DataFrame({"a": [math.nan, math.nan]}))
+
+
+def test_variances_of_any_size_overflow_nowhere() -> None:
+    cov = [[1.615953, 0.9036574, -0.0375783, -0.1761543], [0.9036574, 1.072891, 0.3473872, -0.6728356],
+           [-0.0375783, 0.3473872, 1.242135, -0.8147204], [-0.1761543, -0.6728356, -0.8147204, 2.759577]]  # fmt: skip
+    with np.errstate(all="raise"):
+        found = um.LGES().fit_cov(np.array(cov) * 1e154, 40.5)
+    assert found.sem_.converged
+
+
 def test_few_samples() -> None:
     check = um.check(factor_rows(60))
     assert not finding(check, "samples").ok

@@ -33,7 +33,8 @@ def refuse_useless(rows: Rows) -> None:
     """Refuse columns that are empty, constant or identical to another, by name."""
     names, values = rows.names, rows.values
     # fmin and fmax leave missing values out, and are themselves missing where there is no value.
-    refuse_constant(names, np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0))
+    least, most = (end.reduce(values, axis=0, initial=np.nan) for end in (np.fmin, np.fmax))
+    refuse_constant(names, least, most)
     seen: dict[bytes, str] = {}
     for name, column in zip(names, values.T):
         twin = seen.setdefault((column + 0.0).tobytes(), name)  # + 0.0: minus zero is zero

@@ -637,8 +637,10 @@ class Fit(Measures):
             return float(est * self._sd[p.source] / self._sd[p.target])
         if p.source == p.target:
             return float(est / self._sd[p.source] ** 2)
-        product = self._noise[p.source] * self._noise[p.target]
-        return float(est / math.sqrt(product)) if product > 0 else math.nan
+        one, other = self._noise[p.source], self._noise[p.target]
+        if not (one > 0 and other > 0):
+            return math.nan
+        return float(est / (math.sqrt(one) * math.sqrt(other)))  # their product may be beyond numbers
 
     @cached_property
     def r2(self) -> pd.Series:
