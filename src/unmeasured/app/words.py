@@ -10,7 +10,7 @@ _IN_THE_PAGE = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
         (r"LGES\(tolerance=0\) reports", "With 0 as the misfit that is tolerated (in Search) the answer has"),
-        (r"um\.stability says", "Stability (in Result) says"),
+        (r"um\.stability shows", "Stability (in Result) shows"),
         (r"LGES\(tolerance=([\d.]+)\)", r"a search that tolerates a misfit of \1 (in Search)"),
         (r"Other levels in result_\.levels:", "Other levels (in Levels):"),
         (r"\(result_\.local_dependence\)", "(in Fit)"),

@@ -49,4 +49,4 @@ def test_many_rows_reject_every_model_and_latents_stay_with_a_remark():
     found = um.LGES(max_group_size=1, tolerance=0).fit_cov(data.frame().loc[items, items], data.n_samples)
     assert found.sem_.rmsea <= 0.08
     assert found.graph_.latents
-    assert any(remark.startswith("A graph among the observed variables alone") for remark in found.remarks_)
+    assert any(remark.startswith("A graph of the observed variables without latents") for remark in found.remarks_)

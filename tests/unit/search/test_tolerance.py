@@ -347,7 +347,7 @@ def test_close_models_of_very_many_variables_are_read_as_they_are(monkeypatch: p
     rng = np.random.default_rng(2)
     dag = um.simulate.random_gnfm(n_latents=2, n_observed=10, rng=rng)
     rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng), 2000, rng=rng)
-    remark = "come back in replicates was not looked at"
+    remark = "replicates of the data was not checked"
     assert not any(remark in words for words in um.LGES().fit(rows).result_.remarks)
     monkeypatch.setattr("unmeasured.search.tolerance.BUDGET", replace(BUDGET, most_partitioned=5))
     search = um.LGES().fit(rows)
