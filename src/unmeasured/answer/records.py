@@ -115,7 +115,16 @@ def from_json(text: str) -> dict[str, Any]:
     except UnmeasuredError as error:
         raise UnmeasuredError(f"{_DAMAGED}: {error}") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise UnmeasuredError(f"{_DAMAGED} ({error!r}). Give the text that to_json wrote.") from None
+        raise UnmeasuredError(f"{_DAMAGED} ({fault_in_words(error)}). Give the text that to_json wrote.") from None
+
+
+def fault_in_words(error: Exception) -> str:
+    """What is wrong with a part of a file, as a reader of the file would say it.
+
+    >>> fault_in_words(KeyError("names")), fault_in_words(TypeError("5 is no dict"))
+    ("'names' is missing", '5 is no dict')
+    """
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
 
 
 def checked_type(kind: type[T], value: Any) -> T:

@@ -17,7 +17,7 @@ from typing import Any
 from sklearn.base import clone
 
 from unmeasured.answer.compare import ModelComparison, compare_models
-from unmeasured.answer.records import checked_type
+from unmeasured.answer.records import checked_type, fault_in_words
 from unmeasured.answer.result import Result
 from unmeasured.data.sample import Sample
 from unmeasured.errors import SearchStopped, UnmeasuredError
@@ -109,7 +109,7 @@ class Run:
             return cls(result, *_read(kept))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise UnmeasuredError(
-                f'The part "run" of this result is damaged ({error!r}). Give the file as it was written.'
+                f'The part "run" of this result is damaged ({fault_in_words(error)}). Give the file as it was written.'
             ) from None
 
 
