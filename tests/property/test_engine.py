@@ -144,7 +144,9 @@ def test_wild_scales_change_nothing_but_the_scale(seed):
     factor = 10.0 ** rng.uniform(-6, 6, rows.shape[1])
     plain, wild = um.fit(dag, rows), um.fit(dag, rows * factor)
     assert wild.chi2 == pytest.approx(plain.chi2, abs=1e-5)
-    np.testing.assert_allclose(wild.parameters["std"], plain.parameters["std"], atol=1e-3)
+    # Where a variance runs to zero, some directions are flat, and chi-square alone is determined.
+    if plain.admissible:
+        np.testing.assert_allclose(wild.parameters["std"], plain.parameters["std"], atol=1e-3)
 
 
 @given(seeds)

@@ -178,7 +178,7 @@ def checked_cov(matrix: Floats, names: tuple[str, ...], *, definite: bool = True
 def _refuse_permuted(matrix: Floats, names: tuple[str, ...]) -> None:
     """Refuse a matrix whose columns are in another order than its rows, which sorting would make symmetric."""
     n = len(matrix)
-    if n < 2 or np.allclose(matrix, matrix.T, rtol=1e-6, atol=0.0):
+    if n < 2 or _is_symmetric(matrix):
         return
     # A variable's largest entry, in units of the others of its column, is its variance.
     with np.errstate(all="ignore"):
@@ -187,16 +187,18 @@ def _refuse_permuted(matrix: Floats, names: tuple[str, ...]) -> None:
         return
     order = linear_sum_assignment(-sizes)[1]
     turned = matrix[:, order]
-    if (
-        (order != np.arange(n)).any()
-        and np.allclose(turned, turned.T, rtol=1e-6, atol=0.0)
-        and (np.diag(turned) > 0).all()
-    ):
+    if (order != np.arange(n)).any() and _is_symmetric(turned) and (np.diag(turned) > 0).all():
         i = int(np.flatnonzero(order != np.arange(n))[0])
         raise DataError(
             f"Rows and columns of the matrix are in different orders: the variance of {names[i]!r} (row {i + 1}) is "
             f"in column {int(order[i]) + 1}. Sort them alike."
         )
+
+
+def _is_symmetric(matrix: Floats) -> bool:
+    """Whether a matrix equals its transpose but for rounding; differences beyond arithmetic are none of rounding."""
+    with np.errstate(over="ignore"):
+        return bool(np.allclose(matrix, matrix.T, rtol=1e-6, atol=0.0))
 
 
 def check_positive_definite(corr: Floats, names: tuple[str, ...], *, from_rows: bool = False) -> None:

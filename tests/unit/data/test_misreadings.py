@@ -209,3 +209,9 @@ def test_names_alone_are_enough_in_a_matrix():
     cov = pd.DataFrame(R, index=["age", "a", "b"], columns=["age", "a", "b"])
     (remark,) = um.as_sample(cov=cov, n_samples=100).remarks
     assert "'age'" in remark
+
+
+def test_entries_beyond_arithmetic_are_refused_without_a_warning():
+    """Differences of such entries overflow; warnings are errors in tests."""
+    with pytest.raises(um.DataError, match="diagonal"):
+        um.as_sample(cov=[[0.0, 1e308], [-8e307, 0.0]], n_samples=100)
