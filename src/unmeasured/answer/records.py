@@ -6,6 +6,7 @@ for readers that are not this package.
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from dataclasses import asdict
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 
+from unmeasured.arrays import Floats
 from unmeasured.data import margins
 from unmeasured.data.matrices import checked_cov
 from unmeasured.data.rows import checked_names
@@ -181,14 +183,38 @@ def _robust_record(result: Result) -> dict[str, Any] | None:
     kept = {name: asdict(getattr(robust, name)) for name in _ROBUST_NUMBERS}
     words = {name: getattr(robust, name) for name in ("estimator", "correction", "reason")}
     indices = {name: getattr(result.reported, name) for name in _ROBUST_INDICES}
-    return {**words, **kept, **indices, "acov": robust.acov[:n_free, :n_free].tolist()}
+    return {**words, **kept, **indices, "acov": _packed(robust.acov[:n_free, :n_free])}
+
+
+# Up to so many parameters the covariance of estimates is written as numbers; 1,900 of them would take 80 MB.
+_MOST_AS_NUMBERS = 300
+
+
+def _packed(acov: Floats) -> list[list[float]] | str:
+    """A covariance of estimates as rows of numbers; a large one as its lower triangle in base64, which is exact."""
+    if len(acov) <= _MOST_AS_NUMBERS:
+        return [[float(x) for x in row] for row in acov]
+    return base64.b64encode(acov[np.tril_indices(len(acov))].astype("<f8").tobytes()).decode("ascii")
+
+
+def _unpacked(stored: Any, n_free: int) -> Floats:
+    """The covariance of estimates behind either form."""
+    if not isinstance(stored, str):
+        return np.array(stored, dtype=float)
+    triangle = np.frombuffer(base64.b64decode(stored, validate=True), dtype="<f8")
+    lower = np.tril_indices(n_free)
+    if len(triangle) != len(lower[0]):
+        raise ValueError(f'"acov" under "robust" is no matrix for {n_free} parameters')
+    acov = np.empty((n_free, n_free))
+    acov[lower] = acov.T[lower] = triangle
+    return acov
 
 
 def _robust(stored: Any, n_free: int) -> Robust | None:
     if stored is None:  # not needed, or unknown to earlier versions
         return None
     record = checked_type(dict, stored)
-    acov = np.array(record["acov"], dtype=float)
+    acov = _unpacked(record["acov"], n_free)
     if acov.shape != (n_free, n_free) or not np.isfinite(acov).all():
         raise ValueError(f'"acov" under "robust" is no matrix of numbers for {n_free} parameters')
     numbers = {name: {key: float(value) for key, value in record[name].items()} for name in _ROBUST_NUMBERS}
