@@ -34,15 +34,15 @@ def test_lemma_1_the_initial_state_can_generate_every_factor_model(seed):
 def test_lemma_2_phase_1_finds_the_measurement_model(seed):
     parameters = random_truth(np.random.default_rng(100 + seed), (4, 11))
     score = LikelihoodScore(population_sample(parameters))
-    phase, leftover = run_phase1(initial_state(parameters.observed), score, 1e-9)
+    found, leftover, _ = run_phase1(initial_state(parameters.observed), score, 1e-9)
     truth = parameters.dag
     # Every variable has the same siblings: the groups of indicators agree, and so do their sizes.
-    ours = {x: frozenset(phase.state.cpdag.member().parents(x)) for x in truth.observed}
+    ours = {x: frozenset(found.cpdag.member().parents(x)) for x in truth.observed}
     theirs = {x: frozenset(truth.parents(x)) for x in truth.observed}
     for a, b in itertools.combinations(truth.observed, 2):
         assert (ours[a] == ours[b]) == (theirs[a] == theirs[b])
         assert len(ours[a] & ours[b]) == len(theirs[a] & theirs[b])
-    assert len(phase.state.latents) == len(truth.latents)
+    assert len(found.latents) == len(truth.latents)
     assert set(leftover) <= {truth.observed.index(x) for x in truth.observed if len(theirs[x]) == len(truth.latents)}
 
 

@@ -233,17 +233,14 @@ class _Watch:
 
 def outline(model: Any) -> Message | None:
     """The groups of a model of the search, the items of each, and edges between them as far as there are some."""
-    if isinstance(model, Connected):
-        state = model.state
-        items = [[x for x, is_one in zip(state.observed, state.measures[group[0]]) if is_one] for group in state.groups]
-        return {"sizes": [len(group) for group in state.groups], "items": items, "edges": _edges(state.between)}
-    if isinstance(model, Fitted):
+    if isinstance(model, Connected | Fitted):
         factors = model.model
+        marks = factors.between if isinstance(model, Connected) else cpdag_of(model.arcs)
         items = [
             [name for name, mask in zip(factors.observed, factors.parents) if mask >> g & 1]
             for g in range(len(factors.sizes))
         ]
-        return {"sizes": list(factors.sizes), "items": items, "edges": _edges(cpdag_of(model.arcs))}
+        return {"sizes": list(factors.sizes), "items": items, "edges": _edges(marks)}
     return None
 
 

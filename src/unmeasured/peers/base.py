@@ -23,7 +23,7 @@ from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, UnmeasuredError
 from unmeasured.graphs import CPDAG, DAG, Variables, class_over_groups, consistent_extension
 from unmeasured.search.base import Search
-from unmeasured.search.paper.state import latent_names
+from unmeasured.search.model import latent_names
 from unmeasured.search.trace import Trace
 from unmeasured.sem.fit import fit_many
 

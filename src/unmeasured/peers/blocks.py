@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from unmeasured.arrays import Floats, Marks
 from unmeasured.data.sample import Sample
-from unmeasured.graphs import CPDAG, cpdag_of
+from unmeasured.graphs import CPDAG
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.discovery import nothing_latent, with_isolated
 from unmeasured.search.latent_graph import climbed_graph
@@ -55,16 +55,16 @@ def graph_of_clusters(sample: Sample, clusters: Sequence[Cluster], *, edges: boo
 
 def graph_of_measurement(sample: Sample, part: Sample, model: FactorModel, *, edges: bool = True) -> CPDAG:
     """The same for a measurement model of the variables in ``part``, which may share indicators."""
-    between = np.zeros((len(model.sizes),) * 2, dtype=np.uint8)
+    arcs = np.zeros((len(model.sizes),) * 2, dtype=np.uint8)
     if edges and len(model.sizes) > 1:
-        between = cpdag_of(best_latent_graph(latent_cov(part, model), model.sizes, sample.n))
-    return with_isolated(replace(model.state, between=between).cpdag, sample.names)
+        arcs = best_latent_graph(latent_cov(part, model), model.sizes, sample.n)
+    return with_isolated(model.along(arcs).cpdag, sample.names)
 
 
 def latent_cov(part: Sample, model: FactorModel) -> Floats:
     """Covariance of the latents, in the order of the groups, where all groups are connected."""
     (fit,) = fit_many([model.member], part, n_threads=1)
-    order = [fit.causal_order.index(name) for name in model.state.latents]
+    order = [fit.causal_order.index(name) for name in model.latents]
     return np.asarray(fit.full_cov[np.ix_(order, order)])
 
 

@@ -153,7 +153,7 @@ def unrotated_loadings(sample: Sample, m: int) -> Floats:
     model = FactorModel(sample.names, (m,), (1,) * len(sample.names))
     (fit,) = fit_many([model.member], sample, n_threads=1)
     position = {name: i for i, name in enumerate(fit.causal_order)}
-    latents = [position[name] for name in model.state.latents]
+    latents = [position[name] for name in model.latents]
     items = [position[name] for name in sample.names]
     loadings = fit.F[np.ix_(latents, items)].T / sample.sd[:, None]
     # Principal axes: another start of the fit would be another rotation, and rotations end where they begin.

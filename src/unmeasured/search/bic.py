@@ -22,7 +22,6 @@ from unmeasured.search.last_fit import in_columns
 from unmeasured.search.latent_graph import LatentTest
 from unmeasured.search.latent_likelihood import LatentLikelihood
 from unmeasured.search.model import FactorModel, model_of_class
-from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
 from unmeasured.search.refine import Guidance, refine, refine_from
 from unmeasured.search.score import BicScore, Fitted, LikelihoodScore
@@ -35,7 +34,7 @@ from unmeasured.sem.solve import Check, never
 class Best:
     """The best class a search found, its extended BIC, the classes it visited, and a fit near it."""
 
-    state: State
+    model: FactorModel  # with the class of edges between its groups
     value: float
     visited: Visited
     near: Fitted  # the measurement model of the class, fitted with all groups connected
@@ -98,7 +97,7 @@ class BicSearch:
             steps += best.best.steps
             factors = best.factors
             fitted = None if factors is None else in_order(Placed(best.found.model, factors, best.value))
-            return Best(best.best.state, best.value, visited, best.found, fitted)
+            return Best(best.best.model, best.value, visited, best.found, fitted)
         if not clock.stopped or not tests or tests[0].best is not None:
             return None
         # Stopped before the first test: the predicted graph is the best there is.
@@ -137,7 +136,7 @@ def best_from_above(search: BicSearch, penalty: float, steps: Steps) -> Best | N
     if first is None or not is_asked:
         return first
     (fit,) = fit_many(
-        [with_isolated(first.state.cpdag, sample.names)], sample, n_threads=search.n_threads, check=clock.check
+        [with_isolated(first.model.cpdag, sample.names)], sample, n_threads=search.n_threads, check=clock.check
     )
     if not is_rejected(fit):
         return first
@@ -149,7 +148,7 @@ def best_from_above(search: BicSearch, penalty: float, steps: Steps) -> Best | N
             return first
         left = 1.0 - BUDGET.first_search
         clock.lap(*(BUDGET.first_search + left * part / len(stages) for part in (done, done + 1)))
-        start = model_of_class(with_isolated(best.state.cpdag, sample.names), sample.names)
+        start = model_of_class(with_isolated(best.model.cpdag, sample.names), sample.names)
         near, lap = replace(search, guidance=replace(search.guidance, starts=[start])), steps.lap()
         found = near.best(at, lap)
         if found is None or clock.measuring_is_over:
@@ -177,16 +176,16 @@ class Visited:
 
     def __init__(self, sample: Sample, n_runners: int, check: Check = never) -> None:
         self.sample, self.n_runners, self._check = sample, n_runners, check
-        self._found: list[tuple[float, int, State]] = []  # score, dimension, class
+        self._found: list[tuple[float, int, FactorModel]] = []  # score, dimension, class
 
     def add(self, score: BicScore, model: FactorModel, likelihood: LikelihoodScore | LatentLikelihood) -> None:
         """All latent graphs that were fitted with a measurement model."""
-        base, prior = score.dimension(model) - model.state.n_paths, score.prior(model)
-        for state, value in likelihood.visited if self.n_runners else ():
-            assert isinstance(state, State)
-            dimension = base + state.n_paths
+        base, prior = score.dimension(model) - model.n_paths, score.prior(model)
+        for connected, value in likelihood.visited.items() if self.n_runners else ():
+            assert isinstance(connected, FactorModel)
+            dimension = base + connected.n_paths
             value = self.sample.n * value - score.dimension_penalty * dimension - prior
-            self._found.append((value, dimension, state))
+            self._found.append((value, dimension, connected))
 
     def add_untested(self, score: BicScore, tested: Sequence[Fitted]) -> None:
         """Measurement models near the best whose latent graph was not searched: fitted with the one predicted."""
@@ -197,15 +196,15 @@ class Visited:
         near = sorted((found for found in near if found.model.key not in known), key=lambda found: -found.value)
         for found in near[: self.n_runners]:
             likelihood = LikelihoodScore(self.sample, n_threads=score.n_threads, near=found, check=self._check)
-            likelihood([found.model.state.along(found.arcs)])
+            likelihood([found.model.along(found.arcs)])
             self.add(score, found.model, likelihood)
 
-    def runners_up(self, chosen: State, names: Sequence[str]) -> tuple[RunnerUp, ...]:
+    def runners_up(self, chosen: FactorModel, names: Sequence[str]) -> tuple[RunnerUp, ...]:
         """The closest classes but the one chosen, the best first, over the variables in this order."""
-        best = next((value for value, _, state in self._found if state == chosen), math.nan)
+        best = next((value for value, _, model in self._found if model == chosen), math.nan)
         others = sorted((entry for entry in self._found if entry[2] != chosen), key=lambda entry: -entry[0])
         return tuple(
-            RunnerUp(in_columns(state, None, names).cpdag, value, best - value, dimension)
-            for value, dimension, state in others[: self.n_runners]
+            RunnerUp(in_columns(model, None, names).cpdag, value, best - value, dimension)
+            for value, dimension, model in others[: self.n_runners]
             if best - value < BUDGET.rival
         )

@@ -10,15 +10,11 @@ given back in the order of the columns, latents numbered by their first indicato
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import numpy as np
 
 from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.paper.state import State
 
 
 def canonical(sample: Sample) -> Sample:
@@ -45,14 +41,3 @@ def _rounded(sample: Sample) -> Floats:
     Rows whose correlations are so close to singular that this might matter are refused before.
     """
     return np.array(sample.corr) if sample.mean is None else np.asarray(sample.corr.round(BUDGET.digits))
-
-
-def in_order_of(state: State, names: Sequence[str]) -> tuple[State, tuple[int, ...]]:
-    """The same class with its variables in this order and its groups in that of their first indicators.
-
-    Variables that the state does not have are left out. Also where each latent was before.
-    """
-    position = {name: j for j, name in enumerate(state.observed)}
-    observed = tuple(name for name in names if name in position)
-    measures = state.measures[:, [position[name] for name in observed]]
-    return replace(state, observed=observed, measures=measures).by_indicators()

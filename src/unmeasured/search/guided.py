@@ -19,8 +19,7 @@ from unmeasured.knowledge.rules import Paths, Rules
 from unmeasured.knowledge.satisfy import models, nearest_model
 from unmeasured.knowledge.statements import Statement
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.model import FactorModel, model_of_class
-from unmeasured.search.paper.state import latent_names
+from unmeasured.search.model import FactorModel, latent_names, model_of_class
 from unmeasured.search.proposals import RankGains, assemble, find_clusters, proposals
 
 NOT_COMPARED = "What the knowledge costs was not computed; price_knowledge=True searches a second time to tell."

@@ -15,10 +15,9 @@ import numpy as np
 from unmeasured.arrays import Floats
 from unmeasured.graphs import CPDAG
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.canonical import in_order_of
 from unmeasured.search.discovery import with_isolated
 from unmeasured.search.hierarchy.model import RaisedClass
-from unmeasured.search.paper.state import State
+from unmeasured.search.model import FactorModel
 from unmeasured.search.score import Fitted
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.savings import effects_along
@@ -38,10 +37,10 @@ class InColumns(NamedTuple):
         return start_near(cpdag, near, dict(zip(cpdag.latents, self.positions, strict=True)))
 
 
-def in_columns(state: State, raised: RaisedClass | None, names: Sequence[str]) -> InColumns:
-    """The class of a state, or the one with latents above its latents, over columns in this order."""
+def in_columns(model: FactorModel, raised: RaisedClass | None, names: Sequence[str]) -> InColumns:
+    """The class of a model, or the one with latents above its latents, over columns in this order."""
     if raised is None:
-        ordered, positions = in_order_of(state, names)
+        ordered, positions = model.in_order_of(names)
         return InColumns(with_isolated(ordered.cpdag, names), positions)
     cpdag, positions = raised.cpdag(names)
     return InColumns(with_isolated(cpdag, names), positions)

@@ -25,14 +25,14 @@ from itertools import islice, permutations
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Marks
-from unmeasured.graphs import consistent_extension, cpdag_of
+from unmeasured.graphs import consistent_extension
 from unmeasured.graphs.bitsets import bits, mask_of, row_masks, topological_order
 from unmeasured.knowledge.rules import Paths
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Log, Proposal, climb
 from unmeasured.search.latent_likelihood import LatentLikelihood, fit_along
+from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
-from unmeasured.search.paper.state import State
 from unmeasured.search.score import BicScore, Fitted, GroupBic, LikelihoodScore
 from unmeasured.search.trace import Recorder, Step
 from unmeasured.sem.factors import Factors
@@ -55,37 +55,37 @@ class Arcs:
 class Closed:
     """A class over groups and its score in closed form."""
 
-    state: State
+    model: FactorModel
     value: float
 
 
-def latent_class(state: State, score: GroupBic, check: Check = never) -> State:
-    """The state with the class over its groups that is best by ``score``, forwards and backwards.
+def latent_class(model: FactorModel, score: GroupBic, check: Check = never) -> FactorModel:
+    """The model with the class over its groups that is best by ``score``, forwards and backwards.
 
     Where ``check`` says that the time is over, the best so far, or a graph from one look at each pair of groups.
     """
     arcs = climbed_graph(score, check=check)
     if is_over(check):
         rough = score.rough()[0]
-        return replace(state, between=cpdag_of(arcs if score.total(arcs) >= score.total(rough) else rough))
+        return model.along(arcs if score.total(arcs) >= score.total(rough) else rough)
 
     def deleted(here: Closed) -> Proposal[Closed] | None:
-        rises = _deletions(score, here.state)
+        rises = _deletions(score, here.model)
         best = max(rises, key=rises.__getitem__, default=None)
         if best is None:
             return None
-        return Proposal("delete an edge", Closed(best.apply(here.state), here.value + rises[best]))
+        return Proposal("delete an edge", Closed(best.apply(here.model), here.value + rises[best]))
 
-    start = Closed(replace(state, between=cpdag_of(arcs)), 0.0)
+    start = Closed(model.along(arcs), 0.0)
     least_rise = BUDGET.least_rise_in_closed_form
-    return climb(start, [deleted], least_rise=least_rise, check=check, keeps_when_stopped=True).state
+    return climb(start, [deleted], least_rise=least_rise, check=check, keeps_when_stopped=True).model
 
 
-def _deletions(score: GroupBic, state: State) -> dict[DeleteLL, float]:
+def _deletions(score: GroupBic, model: FactorModel) -> dict[DeleteLL, float]:
     """The deletions of Algorithm 2, with every set H, and by how much each raises the score."""
-    out, into = row_masks(state.between), row_masks(state.between.T)
+    out, into = row_masks(model.between), row_masks(model.between.T)
     rises = {}
-    for move in candidate_deletions(state):
+    for move in candidate_deletions(model):
         first, second = move.first, move.second
         # What separates the two afterwards (:meth:`DeleteLL.separating`), as bits.
         heads = into[second] & out[second] & (into[first] | out[first])
@@ -182,7 +182,7 @@ def _rises(score: GroupBic, arcs: Marks, child: int) -> Floats:
 class Connected:
     """A class over groups, fitted: its log-likelihood per sample, its extended BIC in total, and the steps to it."""
 
-    state: State
+    model: FactorModel
     likelihood: float
     value: float
     steps: tuple[Step, ...] = ()
@@ -216,47 +216,47 @@ class EdgeMoves:
         """Of a measurement model that was fitted."""
         penalty = score.dimension_penalty / score.sample.n
         edge_prior = score.edge_prior(len(near.model.sizes)) / score.sample.n
-        dimension = score.dimension(near.model) - near.model.state.n_paths
+        dimension = score.dimension(near.model) - near.model.n_paths
         base = penalty * dimension + score.prior(near.model) / score.sample.n
         gains = GroupBic(near.latent_cov, near.model.sizes, 1.0, penalty, edge_prior)
         return cls(likelihood, gains, paths, penalty, base, edge_prior)
 
-    def scored(self, states: Sequence[State]) -> list[Connected]:
+    def scored(self, models: Sequence[FactorModel]) -> list[Connected]:
         """Classes with their scores, fitted in one batch."""
         return [
-            self.connected(state, likelihood)
-            for state, likelihood in zip(states, self.likelihood(states).tolist(), strict=True)
+            self.connected(model, likelihood)
+            for model, likelihood in zip(models, self.likelihood(models).tolist(), strict=True)
         ]
 
-    def connected(self, state: State, likelihood: float) -> Connected:
+    def connected(self, model: FactorModel, likelihood: float) -> Connected:
         """A class with its score, given its log-likelihood per sample."""
-        cost = self._penalty * state.n_paths + self._base
-        return Connected(state, likelihood, self._n * (likelihood - cost) - self.prior(state))
+        cost = self._penalty * model.n_paths + self._base
+        return Connected(model, likelihood, self._n * (likelihood - cost) - self.prior(model))
 
-    def prior(self, state: State) -> float:
+    def prior(self, model: FactorModel) -> float:
         """What the edges of a class cost besides their paths."""
-        return self._n * self._edge_prior * int(np.triu(state.between | state.between.T).sum())
+        return self._n * self._edge_prior * model.n_edges
 
     def __call__(self, here: Connected) -> Proposal[Connected] | None:
         """The best of the likeliest moves; with many groups, all that improve together if that is better."""
-        state = here.state
+        model = here.model
         if (fewer := self._without_weak(here)) is not None:
             return fewer
-        moves = [*self._deletions(state), *self._neighbours(state)]
+        moves = [*self._deletions(model), *self._neighbours(model)]
         if not moves:
             return None
         fitted = self.scored([other for _, other in moves])
         rises = np.array([other.value - here.value for other in fitted])
         best = int(np.argmax(rises))
         what, chosen = moves[best][0], fitted[best]
-        if len(state.groups) > BUDGET.exact_groups and rises[best] > BUDGET.least_rise:
+        if model.n_groups > BUDGET.exact_groups and rises[best] > BUDGET.least_rise:
             # One edge at a time would take hundreds of rounds of slow fits.
-            (everything,) = self.scored([_all_that_improve(state, [other for _, other in moves], rises)])
-            if everything.value > chosen.value and self._paths.restricted(everything.state.between) is not None:
+            (everything,) = self.scored([_all_that_improve(model, [other for _, other in moves], rises)])
+            if everything.value > chosen.value and self._paths.restricted(everything.model.between) is not None:
                 what, chosen = "all edges that improve", everything
         reason = (
             f"log-likelihood {self._n * (chosen.likelihood - here.likelihood):+.2f}, "
-            f"{chosen.state.n_paths - state.n_paths:+d} paths at {self._n * self._penalty:.2f} each"
+            f"{chosen.model.n_paths - model.n_paths:+d} paths at {self._n * self._penalty:.2f} each"
         )
         return Proposal(what, chosen, reason)
 
@@ -266,10 +266,10 @@ class EdgeMoves:
         Graphs that closed forms predict take the covariance of the latents for known, and have hundreds of edges too
         many where there are hundreds of latents.
         """
-        state, sizes = here.state, np.array([len(group) for group in here.state.groups])
+        model, sizes = here.model, np.array(here.model.sizes)
         if not isinstance(self.likelihood, LatentLikelihood) or len(sizes) <= BUDGET.many_groups:
             return None
-        arcs = state.arcs
+        arcs = model.arcs
         saved = self._n * (self._penalty * np.outer(sizes, sizes) + self._edge_prior)
         gains = np.where(arcs > 0, saved - self.likelihood.losses(arcs), -np.inf)
         weakest = gains.argmax(axis=0)
@@ -278,38 +278,38 @@ class EdgeMoves:
         while order:
             fewer = arcs.copy()
             fewer[weakest[order], order] = 0
-            (there,) = self.scored([state.along(fewer)])
-            if there.value > here.value + BUDGET.least_rise and self._paths.restricted(there.state.between) is not None:
+            (there,) = self.scored([model.along(fewer)])
+            if there.value > here.value + BUDGET.least_rise and self._paths.restricted(there.model.between) is not None:
                 return Proposal(f"delete {len(order)} edges", there, "each is weaker than its penalty by Wald's test")
             order = order[: len(order) // 2]
         return None
 
-    def _deletions(self, state: State) -> list[tuple[str, State]]:
+    def _deletions(self, model: FactorModel) -> list[tuple[str, FactorModel]]:
         """The deletions with the best predicted gains."""
-        gains = _deletions(self._predicted, state)
-        moves = ((move.describe(state), move.apply(state)) for move in sorted(gains, key=lambda move: -gains[move]))
+        gains = _deletions(self._predicted, model)
+        moves = ((move.describe(model), move.apply(model)) for move in sorted(gains, key=lambda move: -gains[move]))
         possible = (move for move in moves if self._paths.restricted(move[1].between) is not None)
-        return list(islice(possible, _n_predicted(state)))
+        return list(islice(possible, _n_predicted(model)))
 
-    def _neighbours(self, state: State) -> Iterator[tuple[str, State]]:
+    def _neighbours(self, model: FactorModel) -> Iterator[tuple[str, FactorModel]]:
         """Classes of the graphs that differ from a member by an edge added or reversed: the best predicted gains.
 
         The member agrees with what is known, and so does a graph that has no forbidden arrow more.
         """
-        arcs = extension(self._paths.restricted(state.between))
+        arcs = extension(self._paths.restricted(model.between))
         forbidden = self._paths.forbidden
         open_pairs = [pair for pair in permutations(range(len(arcs)), 2) if not arcs[pair] and not forbidden[pair]]
         parents = row_masks(arcs.T)
-        seen = {state.between.tobytes()}
+        seen = {model.between.tobytes()}
         for i, j in sorted(open_pairs, key=lambda pair: -self._gain_of_arc(parents, *pair)):
             other = arcs.copy()
             other[i, j], other[j, i] = 1, 0
-            if len(seen) <= _n_predicted(state) and _is_acyclic(other):
-                neighbour = state.along(other)
+            if len(seen) <= _n_predicted(model) and _is_acyclic(other):
+                neighbour = model.along(other)
                 if neighbour.between.tobytes() not in seen:
                     seen.add(neighbour.between.tobytes())
                     did = "reverse" if arcs[j, i] else "add"
-                    yield f"{did} an edge: latents of {state.group_name(i)} → {state.group_name(j)}", neighbour
+                    yield f"{did} an edge: latents of {model.group_name(i)} → {model.group_name(j)}", neighbour
 
     def _gain_of_arc(self, parents: Sequence[int], i: int, j: int) -> float:
         """The rise if i → j is added to a graph with these parents, or j → i reversed."""
@@ -343,9 +343,9 @@ class LatentTest:
     @property
     def value(self) -> float:
         """BIC of the best class so far, in total, extended by who measures what."""
-        return -np.inf if self.best is None else self.best.value + self._moves.prior(self.best.state)
+        return -np.inf if self.best is None else self.best.value + self._moves.prior(self.best.model)
 
-    def polish(self, start: State) -> None:
+    def polish(self, start: FactorModel) -> None:
         """Climb from a start; the best of all is kept, also where the time is over on the way."""
         self.likelihood.check()
         is_raised = type(self.found) is not Fitted
@@ -353,15 +353,15 @@ class LatentTest:
         end, factors = climbed_class(self._moves, start, most), None
         if isinstance(self.likelihood, LatentLikelihood):
             factors, likelihood = fit_along(
-                self.likelihood.sample, self.found, end.state.arcs, self.likelihood.check
+                self.likelihood.sample, self.found, end.model.arcs, self.likelihood.check
             )  # fmt: skip
             likelihood = max(likelihood, end.likelihood)  # a bound, where the time was over during the fit
-            end = replace(self._moves.connected(end.state, likelihood), steps=end.steps)
+            end = replace(self._moves.connected(end.model, likelihood), steps=end.steps)
         if self.best is None or end.value > self.best.value:
             self.best, self.factors = end, factors
 
 
-def climbed_class(moves: EdgeMoves, start: State, most: int | None = None) -> Connected:
+def climbed_class(moves: EdgeMoves, start: FactorModel, most: int | None = None) -> Connected:
     """Where moves over the edges of a class lead, by fits, so many at most; the best so far where the time is over."""
     steps: list[Step] = []
     log = Log(Recorder(steps, moves.likelihood), "Edges between latents")
@@ -373,9 +373,9 @@ def climbed_class(moves: EdgeMoves, start: State, most: int | None = None) -> Co
     return replace(end, steps=tuple(steps))
 
 
-def latent_starts(found: Fitted, score: BicScore, paths: Paths, check: Check) -> list[State]:
+def latent_starts(found: Fitted, score: BicScore, paths: Paths, check: Check) -> list[FactorModel]:
     """Where the search for the latent graph begins: with few groups with all edges; and with the one predicted."""
-    connected, sizes = found.model.state, found.model.sizes
+    connected, sizes = found.model, found.model.sizes
     if len(sizes) <= BUDGET.exact_groups:
         predicted = connected.along(found.arcs)
     else:
@@ -392,13 +392,13 @@ def latent_starts(found: Fitted, score: BicScore, paths: Paths, check: Check) ->
 def extension(marks: Marks | None) -> Marks:
     """A graph of a class that is known to have one."""
     arcs = None if marks is None else consistent_extension(marks)
-    assert arcs is not None, "a state always has a consistent extension"
+    assert arcs is not None, "a class always has a member"
     return arcs
 
 
-def _all_that_improve(state: State, others: Sequence[State], rises: Floats) -> State:
-    """The state after all edges whose change improves the score by itself, as far as they go together."""
-    arcs = extension(state.between)
+def _all_that_improve(model: FactorModel, others: Sequence[FactorModel], rises: Floats) -> FactorModel:
+    """The model after all edges whose change improves the score by itself, as far as they go together."""
+    arcs = extension(model.between)
     changed = arcs.copy()
     for i in np.argsort(-rises):
         if rises[i] <= 0.0:
@@ -409,12 +409,12 @@ def _all_that_improve(state: State, others: Sequence[State], rises: Floats) -> S
         other[differs] = target[differs]
         if _is_acyclic(other):
             changed = other
-    return state.along(changed)
+    return model.along(changed)
 
 
-def _n_predicted(state: State) -> int:
+def _n_predicted(model: FactorModel) -> int:
     """How many deletions are fitted, and how many additions."""
-    return BUDGET.n_edges if len(state.groups) <= BUDGET.few_groups else BUDGET.n_edges_many
+    return BUDGET.n_edges if model.n_groups <= BUDGET.few_groups else BUDGET.n_edges_many
 
 
 def _is_acyclic(arcs: Marks) -> bool:

@@ -13,7 +13,7 @@ of observed ones. Its likelihood is a lower bound of the one with all parameters
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -53,8 +53,7 @@ class LatentLikelihood:
         self.sample, self.near, self.check, self._fit_gain = sample, near, check, fit_gain
         self.n_fitted = 0
         self.n_remembered = 0
-        self._memory: dict[Hashable, float] = {}
-        self._states: dict[Hashable, Scorable] = {}
+        self.visited: dict[Scorable, float] = {}  # all classes fitted so far, and their scores
         weights = near.loadings / near.noise
         precision = weights @ near.loadings.T
         precision[np.diag_indices_from(precision)] += _LEAST_SHARE * np.trace(precision) / len(precision)
@@ -67,23 +66,17 @@ class LatentLikelihood:
             - (precision * self._scores).sum()
         )
 
-    @property
-    def visited(self) -> list[tuple[Scorable, float]]:
-        """All classes fitted so far, and their scores."""
-        return [(state, self._memory[key]) for key, state in self._states.items()]
-
-    def __call__(self, states: Sequence[Scorable]) -> Floats:
+    def __call__(self, models: Sequence[Scorable]) -> Floats:
         """Scores (B,) of many classes; those visited before are remembered."""
-        new = {state.key: state for state in states if state.key not in self._memory}
-        self.n_remembered += len(states) - len(new)
+        new = list(dict.fromkeys(model for model in models if model not in self.visited))
+        self.n_remembered += len(models) - len(new)
         least = self.sample.log_det_corr + len(self.sample.names)
-        for key, state in new.items():
+        for model in new:
             self.check()
-            objective = self._constant + self._fitted(causes_of(self.near.model, state.arcs))
-            self._memory[key] = -0.5 * max(float(objective - least), 0.0)
-            self._states[key] = state
+            objective = self._constant + self._fitted(causes_of(self.near.model, model.arcs))
+            self.visited[model] = -0.5 * max(float(objective - least), 0.0)
             self.n_fitted += 1
-        return np.array([self._memory[state.key] for state in states])
+        return np.array([self.visited[model] for model in models])
 
     def _fitted(self, causes: Causes) -> float:
         """The least ``log det(Phi + E) + tr((Phi + E)^-1 Cov(y))``: by Fisher scoring, or by EM with many paths."""

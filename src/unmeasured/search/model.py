@@ -1,33 +1,45 @@
-"""The one type of model that searches pass around: groups of latents, their sizes, and who measures what.
+"""The one type of model that searches pass around: groups of latents, their sizes, who measures what, and edges.
 
-While the measurement model is searched the groups are all connected, so that only the measurement is judged; edges
-between groups come in where they are asked for (:meth:`FactorModel.pattern_along`, :meth:`FactorModel.dag`).
+While the measurement model is searched the groups are all connected, so that only the measurement is judged; the search
+for the latent graph goes on with the same model along one graph after another (:meth:`FactorModel.along`).
 Everything is a bit mask: ``parents[j]`` has bit g set if observed variable j is caused by group g.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
 
 from unmeasured.arrays import Bools, Ints, Marks
-from unmeasured.graphs import CPDAG, DAG, class_over_groups
+from unmeasured.graphs import CPDAG, DAG, Variables, consistent_extension, cpdag_of
 from unmeasured.graphs.bitsets import adjacency_of, row_masks, topological_order
-from unmeasured.search.paper.state import Group, State, latent_names
+from unmeasured.graphs.groups import ordered_partition
 from unmeasured.sem.parameters import Pattern, pattern_of_effects
+
+Group = tuple[int, ...]  # positions of its latents
 
 
 @dataclass(frozen=True)
 class FactorModel:
-    """Sizes of the groups and, for every observed variable, which groups cause it."""
+    """Sizes of the groups, for every observed variable which groups cause it, and the class of edges between groups.
+
+    Edges inside a group are left out: its indicators absorb any change of basis among its latents, so such edges change
+    neither likelihood nor dimension (``docs/departures.md``).
+
+    >>> chain = FactorModel(tuple("abcdef"), (1, 1, 1), (1, 1, 2, 2, 4, 4)).along(np.eye(3, k=1, dtype=np.uint8))
+    >>> chain.n_paths, chain.cpdag.undirected_edges
+    (2, (('L1', 'L2'), ('L2', 'L3')))
+    """
 
     observed: tuple[str, ...]
     sizes: tuple[int, ...]
     parents: tuple[int, ...]
+    #: The groups each group causes or may cause, as bits, in the class of the latent graph; None: all are connected.
+    edges: tuple[int, ...] | None = field(default=None, kw_only=True)
 
     def pure(self, g: int) -> tuple[int, ...]:
         """Observed variables caused by group g alone."""
@@ -40,7 +52,7 @@ class FactorModel:
 
     @cached_property
     def key(self) -> tuple[tuple[int, int], ...]:
-        """The same for models that differ only in the order of their groups."""
+        """The same for models that differ only in the order of their groups, or in edges between them."""
         children = [0] * len(self.sizes)
         for j, mask in enumerate(self.parents):
             while mask:
@@ -64,12 +76,19 @@ class FactorModel:
 
     @cached_property
     def mask(self) -> Bools:
-        """(m, m + n) which latents and observed variables each latent causes; groups connected in order."""
+        """(m, m + n) which latents and observed variables each latent causes, along ``arcs``."""
         group_of = self.group_of
         # As Python's own numbers where there are more groups than bits in a machine's.
         parents = np.array(self.parents, dtype=np.int64 if len(self.sizes) < 63 else object)
         causes = parents[None, :] >> group_of.astype(parents.dtype)[:, None] & 1
-        return np.concatenate([group_of[:, None] < group_of[None, :], causes.astype(bool)], axis=1)
+        in_order = group_of[:, None] < group_of
+        between = in_order if self.edges is None else self.arcs[group_of[:, None], group_of].astype(bool)
+        return np.concatenate([between, causes.astype(bool)], axis=1)
+
+    @property
+    def measures(self) -> Bools:
+        """(m, n) which observed variables each latent causes."""
+        return self.mask[:, len(self.mask) :]
 
     @cached_property
     def group_of(self) -> Ints:
@@ -79,10 +98,10 @@ class FactorModel:
     @cached_property
     def pattern(self) -> Pattern:
         """What the compiled core fits, as ``member`` says, but sooner; free effects in the order of ``mask``."""
-        return self._pattern(*self.mask.nonzero())
+        return self._pattern(*self.mask.nonzero()) if self.edges is None else self.pattern_along(self.arcs)
 
     def pattern_along(self, arcs: Marks) -> Pattern:
-        """The same with a graph over the groups (G, G) in place of all edges; effects of causes come first."""
+        """The same along a graph over the groups (G, G); effects of causes come first."""
         mask = self.mask.copy()
         mask[:, : len(mask)] = arcs[self.group_of[:, None], self.group_of]
         order = topological_order(row_masks(arcs.T), row_masks(arcs))
@@ -95,22 +114,100 @@ class FactorModel:
         items = np.arange(m, m + len(self.observed))
         return pattern_of_effects((*latent_names(self.observed, m), *self.observed), items, source, target, items)
 
-    @cached_property
-    def state(self) -> State:
-        """The state of the search with these groups, all connected."""
-        m = sum(self.sizes)
-        measures = np.zeros((m, len(self.observed)), dtype=bool)
-        for j, mask in enumerate(self.parents):
-            for g, group in enumerate(self.groups):
-                measures[list(group), j] = bool(mask >> g & 1)
-        between = np.ones((len(self.sizes),) * 2, dtype=np.uint8)
-        np.fill_diagonal(between, 0)
-        return State(self.observed, latent_names(self.observed, m), measures, self.groups, between)
+    # The latent graph -------------------------------------------------------------------------------------
+
+    def along(self, arcs: Marks) -> FactorModel:
+        """The same with the class of a graph (G, G) over the groups."""
+        marks = cpdag_of(arcs)
+        model = replace(self, edges=None if marks.sum() == marks.size - len(marks) else tuple(row_masks(marks)))
+        model.__dict__["arcs"] = arcs  # what the cached property would look for
+        return model
 
     @cached_property
+    def between(self) -> Marks:
+        """(G, G) the class of edges between groups."""
+        if self.edges is not None:
+            return adjacency_of(self.edges)
+        return np.ones((self.n_groups,) * 2, dtype=np.uint8) - np.eye(self.n_groups, dtype=np.uint8)
+
+    @cached_property
+    def arcs(self) -> Marks:
+        """(G, G) a graph over the groups that belongs to the class: where all are connected, in order."""
+        if self.edges is None:
+            return np.triu(np.ones((self.n_groups,) * 2, dtype=np.uint8), 1)
+        arcs = consistent_extension(self.between)
+        assert arcs is not None, "a class always has a member"
+        return arcs
+
+    @cached_property
+    def n_paths(self) -> int:
+        """How many paths the edges between groups stand for."""
+        sizes = np.array(self.sizes)
+        return int(sizes @ (self.between | self.between.T) @ sizes) // 2
+
+    @cached_property
+    def n_edges(self) -> int:
+        """How many pairs of groups are connected."""
+        return int(np.triu(self.between | self.between.T).sum())
+
+    @cached_property
+    def latents(self) -> tuple[str, ...]:
+        """Names for the latents of the groups."""
+        return latent_names(self.observed, len(self.group_of))
+
+    @cached_property
+    def cpdag(self) -> CPDAG:
+        """The class this model stands for."""
+        variables, latents = self._variables, self.latents
+        names = (tuple(latents[i] for i in group) for group in self.groups)
+        return CPDAG._trusted(variables, self._adjacency(self.between), ordered_partition(variables, names))
+
+    @property
     def member(self) -> DAG:
-        """A graph to fit: groups connected in order."""
-        return self.state.graph_along(np.triu(np.ones((self.n_groups,) * 2, dtype=np.uint8), 1))
+        """A graph of the class to fit."""
+        return self.graph_along(self.arcs)
+
+    def graph_along(self, arcs: Marks) -> DAG:
+        """The graph with these edges (G, G) between groups."""
+        return DAG._trusted(self._variables, self._adjacency(arcs))
+
+    @property
+    def _variables(self) -> Variables:
+        return graph_variables(self.latents, self.observed)
+
+    def _adjacency(self, marks: Marks) -> Marks:
+        m, n = self.measures.shape
+        A = np.zeros((m + n, m + n), dtype=np.uint8)
+        A[:m, :m] = marks[self.group_of[:, None], self.group_of]
+        A[:m, m:] = self.measures
+        return A
+
+    def group_name(self, g: int) -> str:
+        """A group by its indicators, which the reader knows; numbers of latents change on the way."""
+        own = [self.observed[j] for j in self.pure(g)]
+        return f"{{{', '.join(own[:2])}{', ...' if len(own) > 2 else ''}}}"
+
+    def in_order_of(self, names: Sequence[str]) -> tuple[FactorModel, tuple[int, ...]]:
+        """The same with its variables in this order and its groups in that of their first indicators, pure ones first.
+
+        Variables that the model does not have are left out. Also where each latent was before.
+        """
+        position = {name: j for j, name in enumerate(self.observed)}
+        observed = tuple(name for name in names if name in position)
+        masks = [self.parents[position[name]] for name in observed]
+
+        def indicators(g: int) -> list[int]:
+            pure = [j for j, mask in enumerate(masks) if mask == 1 << g]
+            return pure or [j for j, mask in enumerate(masks) if mask >> g & 1]
+
+        order = sorted(range(self.n_groups), key=indicators)
+        parents = tuple(sum(1 << new for new, g in enumerate(order) if mask >> g & 1) for mask in masks)
+        between = self.between[np.ix_(order, order)]
+        edges = None if self.edges is None else tuple(row_masks(between))
+        model = FactorModel(observed, tuple(self.sizes[g] for g in order), parents, edges=edges)
+        return model, tuple(latent for g in order for latent in self.groups[g])
+
+    # What a score asks, and what a move changes -------------------------------------------------------------
 
     @property
     def n_parameters(self) -> int:
@@ -137,15 +234,6 @@ class FactorModel:
         """How many groups there are."""
         return len(self.sizes)
 
-    def dag(self, children: Sequence[int]) -> DAG:
-        """The DAG with these edges between groups; ``children[g]`` are the groups that g causes, as bits."""
-        return self.state.graph_along(adjacency_of(children))
-
-    def cpdag(self, children: Sequence[int]) -> CPDAG:
-        """The class over groups of :meth:`dag`."""
-        dag = self.dag(children)
-        return class_over_groups(dag, dag.groups)
-
     def with_parents(self, j: int, mask: int) -> FactorModel:
         """The same with other parents for one variable."""
         return FactorModel(self.observed, self.sizes, (*self.parents[:j], mask, *self.parents[j + 1 :]))
@@ -166,10 +254,30 @@ def model_of_class(graph: CPDAG, observed: Sequence[str]) -> FactorModel:
 
     >>> dag = DAG.from_edges([("L", "a"), ("L", "b")], latents=["L"], names=["L", "a", "b", "c"])
     >>> model_of_class(dag.cpdag(), ["c", "b", "a"])
-    FactorModel(observed=('c', 'b', 'a'), sizes=(1,), parents=(0, 1, 1))
+    FactorModel(observed=('c', 'b', 'a'), sizes=(1,), parents=(0, 1, 1), edges=None)
     """
     groups = [group for group in graph.groups if not graph.levels[group[0]]]
     first = [graph.variables.index(group[0]) for group in groups]  # members of a group have the same children
     causes = graph.adjacency[np.ix_(first, [graph.variables.index(name) for name in observed])].astype(bool)
     parents = tuple(sum(1 << g for g in np.flatnonzero(column).tolist()) for column in causes.T)
     return FactorModel(tuple(observed), tuple(map(len, groups)), parents)
+
+
+@lru_cache(maxsize=64)
+def graph_variables(latents: tuple[str, ...], observed: tuple[str, ...]) -> Variables:
+    """Checked once for the thousands of models over the same names."""
+    return Variables.of((*latents, *observed), latents)
+
+
+def latent_names(observed: Sequence[str], count: int) -> tuple[str, ...]:
+    """Names for latents that no observed variable has.
+
+    >>> latent_names(["x", "L1"], 2)
+    ('latent 1', 'latent 2')
+    """
+    taken = set(observed)
+    for prefix in ("L", "latent ", "latent cause "):
+        names = tuple(f"{prefix}{i + 1}" for i in range(count))
+        if not taken.intersection(names):
+            return names
+    return tuple(f"latent cause {i + 1} of {len(taken)}" for i in range(count))

@@ -258,10 +258,10 @@ class Pieces:
                 n_more = len(model.sizes) - len(like.sizes)
                 start = np.pad(self._arcs[like.key], (0, n_more))
             arcs = self._arcs[key] = climbed_graph(gains, start, check=self.check)
-            state = model.state.along(arcs)
+            connected = model.along(arcs)
             graphs = LatentLikelihood(score.sample, near, self.check, BUDGET.least_rise_by_em)
-            (likelihood,) = graphs([state])
-            saved = score.dimension_penalty * (model.state.n_paths - state.n_paths)
+            (likelihood,) = graphs([connected])
+            saved = score.dimension_penalty * (model.n_paths - connected.n_paths)
             lost = placed.value_of_fit - score.sample.n * float(likelihood)
             self._connected[key] = placed.value + saved - lost - per_edge * int(arcs.sum())
         return self._connected[key]

@@ -52,12 +52,12 @@ from unmeasured.search.discovery import Discovery, independent_variables, nothin
 from unmeasured.search.guided import NOT_COMPARED, agreeing, cost_in_words, informed, paths_of
 from unmeasured.search.hierarchy import RaisedClass, raise_levels, raise_population, raised_as_known
 from unmeasured.search.last_fit import in_columns
-from unmeasured.search.model import model_of_class
+from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.observed import questioned
 from unmeasured.search.options import Options
 from unmeasured.search.paper.phase1 import run_phase1
 from unmeasured.search.paper.phase2 import run_phase2
-from unmeasured.search.paper.state import State, initial_state
+from unmeasured.search.paper.state import initial_state
 from unmeasured.search.refine import Guidance
 from unmeasured.search.roles.covariates import discover_with_roles
 from unmeasured.search.roles.groups import GroupsSearch
@@ -158,7 +158,7 @@ def discover_exactly(sample: Sample, options: Options, clock: Clock, measured: M
 class Structure:
     """What a criterion comes to, before it is put into the order of the columns and fitted a last time."""
 
-    state: State  # who measures what, and the class of edges between latents
+    model: FactorModel  # who measures what, and the class of edges between latents
     raised: RaisedClass | None = None  # with latents above latents, where there are some
     near: Fitted | None = None  # a fit near it
     visited: Visited | None = None  # classes that were fitted on the way
@@ -181,14 +181,14 @@ def by_criterion(sample: Sample, options: Options, clock: Clock, measured: Measu
             if known and rules:  # refuses to find nothing where something is known
                 informed(empty.cpdag, known, rules_of(known, sample.names))
             return empty
-        columns = in_columns(found.state, found.raised, sample.names)
+        columns = in_columns(found.model, found.raised, sample.names)
         cpdag, named = columns.cpdag, tuple[str, ...]()
         if known and rules:
             cpdag, named = informed(cpdag, known, rules_of(known, sample.names, options.max_group_size))
         start = columns.start(found.near, found.raised, cpdag)
         (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=options.n_threads, check=clock.check_last_fit)
     stopped, remarks = remarks_in_all(cpdag, fit, clock, found.unplaced)
-    runners = found.visited.runners_up(found.state, sample.names) if found.visited else ()
+    runners = found.visited.runners_up(found.model, sample.names) if found.visited else ()
     answer = Discovery(cpdag, fit, Trace(steps), remarks, runners, named, stopped, clock.is_interrupted)
     # The paper's rule is left as it is, whoever gives knowledge of latents knows that there are some, and the best
     # factor model may not have been found yet where the search was stopped.
@@ -211,7 +211,7 @@ def _by_bic(
     if best is None:
         return None
     raised = _latents_above(data, best, options, rules, steps, clock) if options.hierarchy else None
-    return Structure(best.state, raised, best.fitted or best.near, best.visited)
+    return Structure(best.model, raised, best.fitted or best.near, best.visited)
 
 
 def _latents_above(
@@ -225,7 +225,7 @@ def _latents_above(
     raised = raised_as_known(best.near, known, score, paths) if known else None
     most = rules.max_levels if rules else None
     with clock.ending_a_stage():
-        raised = raise_levels(best.near, best.state, best.value, score, paths, steps, clock.check, raised, most)
+        raised = raise_levels(best.near, best.model, best.value, score, paths, steps, clock.check, raised, most)
     return raised
 
 
@@ -242,20 +242,20 @@ def _by_paper(data: Sample, options: Options, rules: Rules | None, steps: Steps,
         return None
     score = LikelihoodScore(data.select(linked), n_threads=options.n_threads, check=clock.check)
     start = initial_state(linked)  # S_init, Definition 3
-    measured, leftover = run_phase1(
+    measured, leftover, way = run_phase1(
         start, score, delta, max_group_size=options.largest_group(data), prune=options.prune
     )  # Algorithm 1
-    steps += measured.trace
-    if not measured.state.groups:
+    steps += way
+    if not measured.sizes:
         return None
     unplaced = tuple(linked[i] for i in leftover)
     if options.hierarchy and options.criterion == "bic" and rules is None and not unplaced:
-        raised = raise_population(data, options.n_threads, steps, clock.check, measured.state)
+        raised = raise_population(data, options.n_threads, steps, clock.check, measured)
         if raised is not None:
-            return Structure(measured.state, raised)
-    final = run_phase2(measured.state, score, delta, prune=options.prune)  # Algorithm 2
-    steps += final.trace
-    return Structure(final.state, unplaced=unplaced)
+            return Structure(measured, raised)
+    final, way = run_phase2(measured, score, delta, prune=options.prune)  # Algorithm 2
+    steps += way
+    return Structure(final, unplaced=unplaced)
 
 
 def _refuse_levels_that_are_not_looked_for(options: Options) -> None:

@@ -218,11 +218,11 @@ def assemble(gains: RankGains, clusters: Sequence[Cluster], known: dict[int, int
             parents[j] = 1 << g
     for j in range(gains.n):
         if not parents[j]:
-            parents[j] = known[j] if known is not None and j in known else best_parents(gains, j, clusters)
+            parents[j] = known[j] if known is not None and j in known else parents_by_rank(gains, j, clusters)
     return FactorModel(gains.names, tuple(k for k, _ in clusters), tuple(parents))
 
 
-def best_parents(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> int:
+def parents_by_rank(gains: RankGains, j: int, clusters: Sequence[Cluster]) -> int:
     """The union of clusters whose rank constraint gains most when variable j joins it; 0 where there is none."""
     best, parents = -np.inf, 0
     for r in range(1, min(BUDGET.max_parents, len(clusters)) + 1):

@@ -25,13 +25,8 @@ from unmeasured.sem.savings import best_graph, covariance_along, effects_along, 
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve
 
 
-class Scorable(Protocol):
-    """Whatever stands for a class of graphs: a key to remember it by and a member to fit."""
-
-    @property
-    def key(self) -> Hashable:
-        """Equal for equal classes."""
-        ...
+class Scorable(Hashable, Protocol):
+    """Whatever stands for a class of graphs, equal for equal classes: a factor model, or a state of Algorithm 1."""
 
     @property
     def member(self) -> DAG:
@@ -109,27 +104,21 @@ class LikelihoodScore:
     def __init__(
         self, sample: Sample, *, n_threads: int | None = None, near: Near | None = None, check: Check = never
     ) -> None:
-        """``near``: the fit of a measurement model with all groups connected, to start from if states keep to it."""
+        """``near``: the fit of a measurement model with all groups connected, to start from if models keep to it."""
         self.check = check
         self.sample = sample
         self.n_threads = n_threads
         self.near = near
         self.n_fitted = 0
         self.n_remembered = 0
-        self._memory: dict[Hashable, float] = {}
-        self._states: dict[Hashable, Scorable] = {}
+        self.visited: dict[Scorable, float] = {}  # all classes fitted so far, and their scores
 
-    @property
-    def visited(self) -> list[tuple[Scorable, float]]:
-        """All classes fitted so far, and their scores."""
-        return [(state, self._memory[key]) for key, state in self._states.items()]
-
-    def __call__(self, states: Sequence[Scorable]) -> Floats:
+    def __call__(self, models: Sequence[Scorable]) -> Floats:
         """Scores (B,) of many classes, fitted in one batch; those visited before are remembered."""
-        new = {s.key: s for s in states if s.key not in self._memory}
+        new = list(dict.fromkeys(model for model in models if model not in self.visited))
         self.n_fitted += len(new)
-        self.n_remembered += len(states) - len(new)
-        problems, starts = self._problems(new.values())
+        self.n_remembered += len(models) - len(new)
+        problems, starts = self._problems(new)
         if math.isinf(self.sample.n):
             solutions = self._insist(problems, solve(problems, starts, n_threads=self.n_threads, check=self.check))
         else:
@@ -139,18 +128,17 @@ class LikelihoodScore:
             solutions = solve(
                 problems, starts, gain=BUDGET.fit_gain, max_steps=max_steps, n_threads=self.n_threads, check=self.check
             )
-        for key, solution in zip(new, solutions, strict=True):
+        for model, solution in zip(new, solutions, strict=True):
             # Rounding may put a perfect fit a hair above the saturated model.
-            self._memory[key] = -0.5 * max(solution.discrepancy, 0.0)
-        self._states |= new
-        return np.array([self._memory[state.key] for state in states])
+            self.visited[model] = -0.5 * max(solution.discrepancy, 0.0)
+        return np.array([self.visited[model] for model in models])
 
-    def _problems(self, states: Iterable[Scorable]) -> tuple[list[Problem], list[Floats]]:
+    def _problems(self, models: Iterable[Scorable]) -> tuple[list[Problem], list[Floats]]:
         """What to fit, and where to start."""
         if self.near is None:
-            problems = [Problem.of(pattern_of(state.member), self.sample) for state in states]
+            problems = [Problem.of(pattern_of(model.member), self.sample) for model in models]
             return problems, [problem.unknown for problem in problems]
-        begun = [self.near.start_along(state.arcs) for state in states]
+        begun = [self.near.start_along(model.arcs) for model in models]
         return [Problem(pattern, self.sample) for pattern, _ in begun], [start for _, start in begun]
 
     def _insist(self, problems: list[Problem], solutions: list[Solution]) -> list[Solution]:

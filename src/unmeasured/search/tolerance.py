@@ -48,7 +48,6 @@ from unmeasured.search.last_fit import in_columns
 from unmeasured.search.latent_graph import LatentTest
 from unmeasured.search.local_dependence import cost_of_a_pair, pairs_in_words, with_residual_pairs, without_edges
 from unmeasured.search.model import FactorModel
-from unmeasured.search.paper.state import State
 from unmeasured.search.pieces import Pieces, Placed, in_order
 from unmeasured.search.reading import with_reading
 from unmeasured.search.refine import Guidance
@@ -152,10 +151,10 @@ class Tolerant:
                 return None
             if lead not in levels:
                 levels = [*levels, lead]
-            state, near, raised = self.refined(data, lead, steps)
+            model, near, raised = self.refined(data, lead, steps)
             steps.close()
             finest_first = sorted(levels, key=lambda level: -level.n_factors)
-            return self._answer(data, state, near, raised, finest_first, lead, Trace(steps))
+            return self._answer(data, model, near, raised, finest_first, lead, Trace(steps))
 
     def fewer_would_do(self, n_latents: int) -> bool:
         """Whether one latent less, without restrictions, describes the data within the tolerance."""
@@ -213,7 +212,7 @@ class Tolerant:
             return None
         with self.clock.ending_a_stage():
             model = _pure_model(data, lead)
-            (fit,) = fit_many([model.state.cpdag], self.sample, n_threads=self.n_threads, check=self.clock.check)
+            (fit,) = fit_many([model.cpdag], self.sample, n_threads=self.n_threads, check=self.clock.check)
             if exactly._criterion(exactly._with_pairs(fit)) < goal:
                 steps = Steps(False, self.clock)
                 refined = exactly.refined(data, lead, steps)
@@ -268,7 +267,7 @@ class Tolerant:
         )
         chi2 = data.n * float(discrepancy)
         df = p * (p + 1) // 2 - model.n_parameters
-        if p_value(mean_factor(p, data.n) * chi2, df + model.state.n_paths) >= BUDGET.rejected:
+        if p_value(mean_factor(p, data.n) * chi2, df + model.n_paths) >= BUDGET.rejected:
             return False
         lead = self._fewer(data, [(len(model.pure(g)), size) for g, size in enumerate(model.sizes)])
         goal = chi2 + self.penalty * math.log(data.n) * model.n_parameters
@@ -361,7 +360,7 @@ class Tolerant:
             return None
         return one if both[0] == max(both) else None
 
-    def refined(self, data: Sample, lead: Partition, steps: Steps) -> tuple[State, Fitted, RaisedClass | None]:
+    def refined(self, data: Sample, lead: Partition, steps: Steps) -> tuple[FactorModel, Fitted, RaisedClass | None]:
         """The model whose latents are the sets of a partition: second latents for items, paths, latents above."""
         clock, sample = self.clock, replace(data, n=self.n_effective)
         score: BicScore = BicScore(sample, penalty=self.penalty, n_threads=self.n_threads, check=clock.check_measuring)
@@ -372,27 +371,27 @@ class Tolerant:
             pair_cost = cost_of_a_pair(len(sample.names), sample.n, self.penalty) if self.residual_pairs else math.inf
             with_cross_loadings(pieces, pieces.fitted(model), pair_cost)
         near = in_order(pieces.best or pieces.fitted(model))
-        state = near.model.state
+        graph = near.model
         with clock.ending_a_stage():
             steps.say("Paths between latents")
             test = LatentTest(near, score, paths_of(near.model, None), clock.check)
-            state = test.starts[-1]
-            test.polish(state)
+            graph = test.starts[-1]
+            test.polish(graph)
             if test.best is not None:
-                state = test.best.state
+                graph = test.best.model
                 steps += test.best.steps
         raised = None
         if self.hierarchy and test.best is not None:
             with clock.ending_a_stage():
                 steps.say("Latents above latents")
                 free = paths_of(near.model, None)
-                raised = raise_levels(near, state, test.value, score, free, steps, clock.check)
-        return state, near, raised
+                raised = raise_levels(near, graph, test.value, score, free, steps, clock.check)
+        return graph, near, raised
 
     def _answer(
         self,
         data: Sample,
-        state: State,
+        model: FactorModel,
         near: Fitted,
         raised: RaisedClass | None,
         levels: list[Partition],
@@ -400,7 +399,7 @@ class Tolerant:
         trace: Trace,
     ) -> Discovery:
         sample, clock = self.sample, self.clock
-        columns = in_columns(state, raised, sample.names)
+        columns = in_columns(model, raised, sample.names)
         cpdag, start = columns.cpdag, columns.start(near, raised, columns.cpdag)
         (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=self.n_threads, check=clock.check_last_fit)
         while (cross := _improper_cross_loadings(fit)) and not is_over(clock.check):

@@ -37,7 +37,7 @@ def test_it_leaves_a_local_optimum_that_the_search_at_one_penalty_ends_at():
     first, best = search_of(sample).best(1.0, Steps()), best_from_above(search_of(sample), 1.0, steps)
     assert best.value - first.value > 5  # in units of log-likelihood
     # And by BIC as users know it, without what our prior adds.
-    bic = [um.fit(found.state.cpdag.member(), sample).bic for found in (first, best)]
+    bic = [um.fit(found.model.cpdag.member(), sample).bic for found in (first, best)]
     assert bic[1] < bic[0] - 10
     phases = {step.phase.split(":")[0] for step in steps if step.phase.startswith("At penalty")}
     assert phases == {"At penalty 13.8", "At penalty 3.71", "At penalty 1"}
@@ -58,7 +58,7 @@ def test_it_stays_where_nothing_calls_for_it(monkeypatch):
     few = um.Sample(sample.names, sample.cov, 1000)
     found = best_from_above(search_of(few), 1.0, Steps())  # BIC's own penalty is that of few rows
     best_from_above(search_of(sample), 4.0, Steps())  # near the top already
-    start = model_of_class(found.state.cpdag, sample.names)
+    start = model_of_class(found.model.cpdag, sample.names)
     best_from_above(search_of(sample, starts=[start]), 1.0, Steps())  # near an answer already
     truth = um.simulate.random_gnfm(n_latents=2, n_observed=8, rng=3)
     right = um.simulate.sample(um.simulate.realistic_parameters(truth, 3), 20_000, rng=3)

@@ -11,6 +11,7 @@ import pytest
 import unmeasured as um
 from small_graphs import all_dags, classes
 from unmeasured.graphs import generic_rank
+from unmeasured.graphs.bitsets import adjacency_of
 from unmeasured.search.exact import branch as exact
 from unmeasured.search.exact.branch import Criterion, ExactSearch, RankTable, class_bounds, cut_sizes
 from unmeasured.search.exact.enumerate import (
@@ -119,7 +120,7 @@ def test_counts_refuse_what_they_do_not_know():
 def test_dimension_of_every_class(n):
     for measurement in all_measurements(n):
         graphs = latent_classes(measurement.n_groups).children.tolist()
-        expected = [um.dimension(measurement.dag(graph)) for graph in graphs]
+        expected = [um.dimension(measurement.graph_along(adjacency_of(graph))) for graph in graphs]
         assert dimensions(measurement).tolist() == expected, measurement
 
 
@@ -129,12 +130,12 @@ def test_dimension_of_some_classes_with_more_variables():
         table = measurement_table(n, m, n // 2, names(n))
         for row in rng.integers(len(table), size=5).tolist():
             c = int(rng.integers(len(latent_classes(m))))
-            dag = table[row].dag(latent_classes(m).children[c].tolist())
+            dag = table[row].graph_along(adjacency_of(latent_classes(m).children[c].tolist()))
             assert dimensions(table[row])[c] == um.dimension(dag)
 
 
 def test_latents_are_not_called_like_observed_variables():
-    cpdag = FactorModel(("L1", "L2", "a", "b"), (1, 1), (1, 1, 2, 2)).cpdag([0b10, 0])
+    cpdag = FactorModel(("L1", "L2", "a", "b"), (1, 1), (1, 1, 2, 2)).cpdag
     assert cpdag.latents == ("latent 1", "latent 2")
     assert cpdag.observed == ("L1", "L2", "a", "b")
 
@@ -165,7 +166,7 @@ def test_ranks_are_those_of_trek_separation(n, m):
     table = measurement_table(n, m, 2, names(n))
     for row in rng.integers(len(table), size=3).tolist():
         c = int(rng.integers(len(latent_classes(m))))
-        dag = table[row].dag(latent_classes(m).children[c].tolist())
+        dag = table[row].graph_along(adjacency_of(latent_classes(m).children[c].tolist()))
         ranks = ranks_of(table[row], c)
         for k in rng.integers(len(ranks), size=40):
             A, B = list(ranks)[k]
@@ -208,7 +209,7 @@ def bounds_and_shortfalls(sample):
             np.array(measurement.parents), np.array(measurement.sizes), listed.children, listed.orders,
             listed.first_super, listed.supers, table.code, table.loss, np.full(len(listed), np.inf),
         ).tolist()  # fmt: skip
-        dags += [measurement.dag(graph) for graph in listed.children.tolist()]
+        dags += [measurement.graph_along(adjacency_of(graph)) for graph in listed.children.tolist()]
     fits = um.fit_many(dags, sample, n_threads=1)
     return np.array(bounds), np.array([0.5 * fit.solution.discrepancy for fit in fits])
 

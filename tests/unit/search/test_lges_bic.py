@@ -252,9 +252,8 @@ def test_the_latent_graph_starts_near_the_connected_fit():
     truth, rows = truth_and_rows(5, sizes=(1, 2, 1), n_observed=12)
     sample = Sample.from_rows(rows)
     (found,) = BicScore(sample)([model_of_class(truth)])
-    state = found.model.state
     near, cold = LikelihoodScore(sample, near=found), LikelihoodScore(sample)
-    assert float(near([state])[0]) == pytest.approx(float(cold([state])[0]), abs=1e-5)
+    assert float(near([found.model])[0]) == pytest.approx(float(cold([found.model])[0]), abs=1e-5)
 
 
 def test_the_key_ignores_the_order_of_groups():

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
+from unmeasured.search.model import latent_names
 from unmeasured.search.paper.operators import DeleteLX
 from unmeasured.search.paper.phase1 import disjoint_sets
-from unmeasured.search.paper.state import initial_state, latent_names
+from unmeasured.search.paper.state import initial_state
 from unmeasured.search.score import default_delta
 
 
@@ -68,7 +69,8 @@ def test_initial_state_is_definition_3():
     state = initial_state([f"x{i}" for i in range(7)])
     assert len(state.latents) == 3
     assert state.measures.all()
-    cpdag = state.cpdag
+    assert state.spare == (0, 1, 2)
+    cpdag = state.claim((0,)).claim((1,)).claim((2,)).without_spare().cpdag  # all connected, all causing all
     assert len(cpdag.undirected_edges) == 3
     assert len(cpdag.directed_edges) == 21
 

@@ -136,8 +136,8 @@ def test_a_latent_graph_of_a_population_is_the_true_class(seed: int) -> None:
     position = [dag.names.index(x) for group in dag.groups for x in group]
     full = np.linalg.inv(np.eye(len(dag.names)) - parameters.F)
     Phi = (full.T @ parameters.Omega @ full)[np.ix_(position, position)]
-    state = model_of_class(dag).state
-    found = latent_class(state, GroupBic(Phi, tuple(map(len, dag.groups)), 1.0, 1e-7))
+    model = model_of_class(dag)
+    found = latent_class(model, GroupBic(Phi, tuple(map(len, dag.groups)), 1.0, 1e-7))
     assert um.metrics.compare(dag, found.cpdag).shd == 0
 
 
@@ -200,11 +200,11 @@ def test_graphs_with_the_measurement_fixed_score_as_full_fits_do(monkeypatch: py
     model = model_of_class(dag)
     (near,) = BicScore(sample)([model])
     arcs = near.arcs
-    graphs = [model.state, model.state.along(arcs)]
+    graphs = [model, model.along(arcs)]
     for i, j in np.argwhere(arcs)[:3].tolist():
         fewer = arcs.copy()
         fewer[i, j] = 0
-        graphs.append(model.state.along(fewer))
+        graphs.append(model.along(fewer))
     dense = sample.n * LikelihoodScore(sample, near=near)(graphs)
     fixed = sample.n * LatentLikelihood(sample, near)(graphs)
     full = [sample.n * fit_along(sample, near, graph.arcs)[1] for graph in graphs]
@@ -222,7 +222,7 @@ def test_what_an_edge_is_worth_is_told_by_one_fit(monkeypatch: pytest.MonkeyPatc
     (near,) = BicScore(sample)([model])
     arcs = np.triu(np.ones((5, 5), dtype=np.uint8), 1)
     graphs = LatentLikelihood(sample, near)
-    (now,) = graphs([model.state.along(arcs)])
+    (now,) = graphs([model.along(arcs)])
     losses = graphs.losses(arcs)
     assert ((losses > 0) == (arcs > 0)).all()
     weak = [pair for pair in np.argwhere(arcs).tolist() if losses[tuple(pair)] < 10.0]
@@ -230,7 +230,7 @@ def test_what_an_edge_is_worth_is_told_by_one_fit(monkeypatch: pytest.MonkeyPatc
     for i, j in weak:
         fewer = arcs.copy()
         fewer[i, j] = 0
-        (without,) = graphs([model.state.along(fewer)])
+        (without,) = graphs([model.along(fewer)])
         assert sample.n * (now - without) == pytest.approx(losses[i, j], rel=0.3, abs=0.1)
     monkeypatch.setattr("unmeasured.search.latent_likelihood._MOST_AT_ONCE", 0)
     np.testing.assert_allclose(graphs.losses(arcs), losses, rtol=0.02, atol=0.1)

@@ -51,6 +51,7 @@ from unmeasured.arrays import Floats, Ints
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import DataError, SearchStopped, Stopped, UnmeasuredError, UnmeasuredWarning
+from unmeasured.graphs.bitsets import adjacency_of
 from unmeasured.remarks import distrust
 from unmeasured.search import options
 from unmeasured.search.base import Search
@@ -365,7 +366,6 @@ class Candidate:
     """A class that was fitted, with its score."""
 
     model: FactorModel
-    latent_graph: tuple[int, ...]
     dimension: int
     score: float
     fit: Fit
@@ -552,14 +552,14 @@ class BranchAndBound:
         )  # fmt: skip
 
     def _fit(self, batch: list[_Entry]) -> None:
-        dags = [entry.measurement.dag(entry.latent_graph) for entry in batch]
-        fits = fit_many(dags, self.sample, n_threads=self.n_threads)
+        models = [entry.connected for entry in batch]
+        fits = fit_many([model.member for model in models], self.sample, n_threads=self.n_threads)
         self.n_fitted += len(batch)
-        for entry, fit in zip(batch, fits, strict=True):
+        for entry, model, fit in zip(batch, models, fits, strict=True):
             discrepancy = fit.solution.discrepancy
             shortfall = 0.5 * max(discrepancy, 0.0) if math.isfinite(discrepancy) else math.inf
             score = float(self.criterion.scores(shortfall, entry.dimension))
-            self.best.append(Candidate(entry.measurement, entry.latent_graph, entry.dimension, score, fit))
+            self.best.append(Candidate(model, entry.dimension, score, fit))
         # Equal scores: the class listed first, so that runs repeat.
         self.best = sorted(self.best, key=lambda c: -c.score)[: self.n_best]
 
@@ -579,8 +579,9 @@ class _Entry:
         return -self.minus_bound
 
     @property
-    def latent_graph(self) -> tuple[int, ...]:
-        return tuple(latent_classes(self.measurement.n_groups).children[self.number].tolist())
+    def connected(self) -> FactorModel:
+        children = latent_classes(self.measurement.n_groups).children[self.number]
+        return self.measurement.along(adjacency_of(children.tolist()))
 
 
 # ------------------------------------------------------------------------------------------------- the estimator
@@ -737,11 +738,11 @@ class ExactSearch(Search):
     def _keep(self, search: BranchAndBound, trace: list[ExactStep], why: str) -> None:
         """Make attributes of what was found."""
         best = search.best[0]
-        self.graph_ = best.model.cpdag(best.latent_graph)
+        self.graph_ = best.model.cpdag
         self.sem_ = best.fit
         self.score_ = best.score
         self.runners_up_ = [
-            RunnerUp(c.model.cpdag(c.latent_graph), c.score, best.score - c.score, c.dimension) for c in search.best[1:]
+            RunnerUp(c.model.cpdag, c.score, best.score - c.score, c.dimension) for c in search.best[1:]
         ]
         self.proven_ = not why
         self.n_fitted_ = search.n_fitted

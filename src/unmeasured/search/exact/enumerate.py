@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from unmeasured.arrays import Bools, Ints
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG
-from unmeasured.graphs.bitsets import bits, topological_order
+from unmeasured.graphs.bitsets import adjacency_of, bits, topological_order
 from unmeasured.search.model import FactorModel
 
 # Markov classes of DAGs on 1, 2, ... labelled nodes (OEIS A007984; Gillispie and Perlman 2002, Steinsky 2013).
@@ -442,4 +442,4 @@ def gnfm_classes(observed: Sequence[str], max_group_size: int | None = None) -> 
         table = measurement_table(n, m, checked_group_size(max_group_size, n), observed)
         for row in range(len(table)):
             for children in latent_classes(m).children.tolist():
-                yield table[row].cpdag(children)
+                yield table[row].along(adjacency_of(children)).cpdag

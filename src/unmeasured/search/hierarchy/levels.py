@@ -30,8 +30,7 @@ from unmeasured.search.hierarchy.blocks import (
 )
 from unmeasured.search.hierarchy.model import Raised, RaisedClass, RaisedModel, extended, raised_fit
 from unmeasured.search.latent_graph import LatentTest
-from unmeasured.search.model import model_of_class
-from unmeasured.search.paper.state import State
+from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.score import BicScore, Fitted, GroupBic
 from unmeasured.search.trace import Recorder, Steps
 from unmeasured.sem.solve import Check, Problem, is_over, never, solve
@@ -46,13 +45,13 @@ def raised_as_known(near: Fitted, blocks: Blocks, score: BicScore, paths: Paths)
     test = LatentTest(raised, score, _paths_above(raised.model, paths), never)
     test.polish(test.starts[-1])
     assert test.best is not None  # polished above
-    value = test.value - score.penalty * _choices(raised.model, test.best.state)
-    return RaisedClass(raised, test.best.state, value)
+    value = test.value - score.penalty * _choices(raised.model, test.best.model)
+    return RaisedClass(raised, test.best.model, value)
 
 
 def raise_levels(
     near: Fitted,
-    state: State,
+    graph: FactorModel,
     value: float,
     score: BicScore,
     paths: Paths,
@@ -67,8 +66,8 @@ def raise_levels(
     ----------
     near : Fitted
         The measurement model, fitted with all groups connected.
-    state : State
-        The best graph with edges only.
+    graph : FactorModel
+        The same with the best class of edges between groups.
     value : float
         Its extended BIC.
     score : BicScore
@@ -82,7 +81,7 @@ def raise_levels(
         Levels of latents there are at most.
     """
     recorder = Recorder(steps, score)
-    value -= score.penalty * choice_of_edges(len(state.between), _n_edges(state))
+    value -= score.penalty * choice_of_edges(graph.n_groups, graph.n_edges)
     known = paths.required | (paths.forbidden ^ paths.forbidden.T)
     bound = np.asarray((known | known.T).any(axis=0))
     if best is not None:
@@ -114,9 +113,9 @@ def _next_level(near: Fitted, score: BicScore, paths: Paths, bound: Bools, check
         raised = _fitted(near, predicted, latent_score, score, check)
         test = _polished(raised, score, _paths_above(raised.model, paths), check)
         if test.best is not None:
-            value = test.value - score.penalty * _choices(raised.model, test.best.state)
+            value = test.value - score.penalty * _choices(raised.model, test.best.model)
             if best is None or value > best.value:
-                best = RaisedClass(raised, test.best.state, value)
+                best = RaisedClass(raised, test.best.model, value)
     return best
 
 
@@ -128,9 +127,9 @@ def _polished(near: Fitted, score: BicScore, paths: Paths, check: Check) -> Late
     return test
 
 
-def _choices(model: RaisedModel, state: State) -> float:
+def _choices(model: RaisedModel, graph: FactorModel) -> float:
     """What is charged for having chosen the latents above, level by level, and the graph over the top nodes."""
-    cost = choice_of_edges(len(state.between), _n_edges(state))
+    cost = choice_of_edges(graph.n_groups, graph.n_edges)
     left = set(range(len(model.lower.sizes)))
     waiting = list(enumerate(model.above, start=len(left)))
     while waiting:
@@ -140,10 +139,6 @@ def _choices(model: RaisedModel, state: State) -> float:
         left |= {node for node, _ in level}
         waiting = [entry for entry in waiting if entry not in level]
     return cost
-
-
-def _n_edges(state: State) -> int:
-    return int(np.triu(state.between | state.between.T).sum())
 
 
 def _paths_above(model: RaisedModel, paths: Paths) -> Paths:
@@ -160,7 +155,7 @@ def _paths_above(model: RaisedModel, paths: Paths) -> Paths:
 def _fitted(near: Fitted, predicted: Predicted, latents: LatentScore, score: BicScore, check: Check) -> Raised:
     """The whole model with all top nodes connected, fitted from what was predicted."""
     model = extended(near.model, predicted.blocks)
-    pattern, x = _start(near, model, predicted, latents).start_along(model.connected)
+    pattern, x = _start(near, model, predicted, latents).start_along(model.arcs)
     problem = Problem(pattern, score.sample)
     (solution,) = solve(
         [problem], [x], gain=BUDGET.fit_gain, max_steps=BUDGET.most_steps, n_threads=score.n_threads, check=check
@@ -200,13 +195,13 @@ def _start(near: Fitted, model: RaisedModel, predicted: Predicted, latents: Late
     cov[m:, :m] = cov[:m, m:].T
     effects = np.zeros((M, M + n))
     effects[:m, M:] = near.loadings
-    return Raised(model, near.value, effects, near.noise, False, 0.0, model.connected, cov)
+    return Raised(model, near.value, effects, near.noise, False, 0.0, model.arcs, cov)
 
 
 def _in_words(model: RaisedModel, nodes: Sequence[int]) -> str:
     """Latents by their first indicators."""
-    lower: State = model.lower.state
-    n_groups = len(lower.groups)
+    lower = model.lower
+    n_groups = lower.n_groups
 
     def first(node: int) -> int:
         return node if node < n_groups else first(model.above[node - n_groups][0])
@@ -215,15 +210,14 @@ def _in_words(model: RaisedModel, nodes: Sequence[int]) -> str:
 
 
 def raise_population(
-    sample: Sample, n_threads: int | None, steps: Steps, check: Check, state: State
+    sample: Sample, n_threads: int | None, steps: Steps, check: Check, measured: FactorModel
 ) -> RaisedClass | None:
-    """The same for a population: as for a sample so large that chance is none. ``state``: its latents, connected."""
+    """The same for a population: as for a sample so large that chance is none. ``measured``: its latents, connected."""
     large = replace(sample, n=BUDGET.rows_of_population)
     score = BicScore(large, n_threads=n_threads, check=check)
-    cpdag = state.cpdag
-    (near,) = score([model_of_class(cpdag, [name for name in sample.names if name in cpdag.observed])])
+    (near,) = score([model_of_class(measured.cpdag, [name for name in sample.names if name in measured.observed])])
     free = Paths.free(len(near.model.sizes))
     test = _polished(near, score, free, check)
     if test.best is None:  # matrices at the edge of arithmetic, where no fit has a likelihood
         return None
-    return raise_levels(near, test.best.state, test.value, score, free, steps, check)
+    return raise_levels(near, test.best.model, test.value, score, free, steps, check)

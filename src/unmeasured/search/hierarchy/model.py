@@ -27,9 +27,7 @@ from unmeasured.graphs import CPDAG, DAG, Variables, class_over_groups, consiste
 from unmeasured.graphs.bitsets import bits, row_masks, topological_order
 from unmeasured.graphs.levels import LEAST_FACETS, measuring_pairs
 from unmeasured.graphs.orientation import restricted
-from unmeasured.search.canonical import in_order_of
-from unmeasured.search.model import FactorModel
-from unmeasured.search.paper.state import State, latent_names
+from unmeasured.search.model import FactorModel, latent_names
 from unmeasured.search.score import Fitted
 from unmeasured.sem.parameters import Pattern
 from unmeasured.sem.savings import effects_along
@@ -124,15 +122,10 @@ class RaisedModel(FactorModel):
                 out[np.ix_(self.latents_of[len(self.lower.sizes) + t], self.latents_of[node])] = 1
         return out
 
-    @property
-    def connected(self) -> Marks:
-        """(G, G) all edges between top nodes, in order."""
-        return np.triu(np.ones((len(self.sizes),) * 2, dtype=np.uint8), 1)
-
     @cached_property
     def pattern(self) -> Pattern:
-        """What the compiled core fits: all top nodes connected."""
-        return self.pattern_along(self.connected)
+        """What the compiled core fits."""
+        return self.pattern_along(self.arcs)
 
     def pattern_along(self, arcs: Marks) -> Pattern:
         """The same with these edges (G, G) between top nodes; effects of causes come first."""
@@ -196,7 +189,7 @@ class RaisedClass:
     """A model with latents above latents, the class of graphs over its top nodes, and its extended BIC."""
 
     near: Raised
-    state: State  # over the top nodes
+    graph: FactorModel  # the top nodes with the class of edges between them
     value: float
 
     def cpdag(self, names: Sequence[str]) -> tuple[CPDAG, tuple[int, ...]]:
@@ -205,7 +198,7 @@ class RaisedClass:
         Latents come in the order of their first indicators, each level after the one below it.
         """
         model = self.near.model
-        ordered, positions = in_order_of(model.lower.state, names)
+        ordered, positions = model.lower.in_order_of(names)
         n_groups, m = len(model.lower.sizes), sum(model.lower.sizes)
         rank = {position: k for k, position in enumerate(positions)}
         first = [min(rank[latent] for latent in model.latents_of[g]) for g in range(n_groups)]
@@ -228,7 +221,7 @@ class RaisedClass:
     def _arcs(self) -> Marks:
         """(G, G) a graph over the top nodes in which what measures a latent is below it."""
         model = self.near.model
-        whole = model.causes(self.state.between)
+        whole = model.causes(self.graph.between)
         m = sum(model.lower.sizes)
         # Items stand for all that is below a group: which latents have indicators is all that matters here.
         with_items = np.zeros((model.n_latents + m,) * 2, dtype=np.uint8)
@@ -236,7 +229,7 @@ class RaisedClass:
         with_items[np.arange(m), model.n_latents + np.arange(m)] = 1
         latent = np.arange(len(with_items)) < model.n_latents
         place = {latent: k for k, node in enumerate(model.top) for latent in model.latents_of[node]}
-        between = self.state.between
+        between = self.graph.between
         down = [
             (place[a], place[b])
             for a, b in measuring_pairs(with_items, latent)

@@ -1,4 +1,4 @@
-"""The paper's two operators: a value, whether it is valid, and the state it leads to.
+"""The paper's two operators: a value, whether it is valid, and the state or model it leads to.
 
 Which operators to try is the business of the phases, what they are worth that of the score.
 """
@@ -13,7 +13,8 @@ import numpy as np
 
 from unmeasured.arrays import Marks
 from unmeasured.graphs import consistent_extension
-from unmeasured.search.paper.state import Group, State
+from unmeasured.search.model import FactorModel, Group
+from unmeasured.search.paper.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class DeleteLX:
 class DeleteLL:
     """``O_LL(S, L1, L2, H)`` of Definition 5: delete the edges between two groups.
 
-    Groups and the members of H are positions in ``state.groups``. The undirected edges of both groups to H are
+    Groups and the members of H are positions in ``model.groups``. The undirected edges of both groups to H are
     directed towards H.
     """
 
@@ -60,21 +61,21 @@ class DeleteLL:
     second: int
     H: tuple[int, ...] = ()
 
-    def is_valid(self, state: State) -> bool:
+    def is_valid(self, model: FactorModel) -> bool:
         """Chickering's condition, which the paper leaves out: what is left of the candidates for H is a clique.
 
         Without it the result need not have a consistent extension (``docs/departures.md``).
         """
-        marks = state.between
+        marks = model.between
         if not marks[self.first, self.second]:
             return False
         candidates = candidate_heads(marks, self.first, self.second)
         left = [h for h in candidates if h not in self.H]
         return set(self.H) <= set(candidates) and all(marks[a, b] or marks[b, a] for a, b in combinations(left, 2))
 
-    def apply(self, state: State) -> State:
+    def apply(self, model: FactorModel) -> FactorModel:
         """The class without this edge: delete, direct, extend to a DAG, complete again."""
-        marks = state.between.copy()
+        marks = model.between.copy()
         marks[self.first, self.second] = marks[self.second, self.first] = 0
         for h in self.H:
             marks[h, self.second] = 0
@@ -83,20 +84,20 @@ class DeleteLL:
         arcs = consistent_extension(marks)
         if arcs is None:
             raise ValueError(f"{self} has no consistent extension: it is not valid here")
-        return state.along(arcs)
+        return model.along(arcs)
 
-    def separating(self, state: State) -> tuple[int, ...]:
+    def separating(self, model: FactorModel) -> tuple[int, ...]:
         """The groups given which the two are independent afterwards: rest of H's candidates, parents of second."""
-        marks = state.between
+        marks = model.between
         left = [h for h in candidate_heads(marks, self.first, self.second) if h not in self.H]
         parents = [
             g for g in range(len(marks)) if marks[g, self.second] and not marks[self.second, g] and g != self.first
         ]
         return tuple(sorted({*left, *parents}))
 
-    def describe(self, state: State) -> str:
+    def describe(self, model: FactorModel) -> str:
         """Read it aloud."""
-        name = state.group_name
+        name = model.group_name
         text = f"no edge between the latents of {name(self.first)} and {name(self.second)}"
         return text + (f", both into {', '.join(map(name, self.H))}" if self.H else "")
 
@@ -110,9 +111,9 @@ def candidate_heads(marks: Marks, first: int, second: int) -> tuple[int, ...]:
     )
 
 
-def candidate_deletions(state: State) -> Iterator[DeleteLL]:
+def candidate_deletions(model: FactorModel) -> Iterator[DeleteLL]:
     """Every valid deletion: both readings of an undirected edge, every subset of H."""
-    marks = state.between
+    marks = model.between
     for i in range(len(marks)):
         for j in range(len(marks)):
             if i == j or not marks[i, j]:
@@ -120,5 +121,5 @@ def candidate_deletions(state: State) -> Iterator[DeleteLL]:
             heads = candidate_heads(marks, i, j)
             for H in chain.from_iterable(combinations(heads, r) for r in range(len(heads) + 1)):
                 move = DeleteLL(i, j, H)
-                if move.is_valid(state):
+                if move.is_valid(model):
                     yield move

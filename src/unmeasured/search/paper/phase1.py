@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from unmeasured.arrays import Floats
 from unmeasured.errors import Stopped
+from unmeasured.search.model import FactorModel, Group
 from unmeasured.search.paper.operators import DeleteLX
-from unmeasured.search.paper.state import Group, State
+from unmeasured.search.paper.state import State
 from unmeasured.search.score import LikelihoodScore
 from unmeasured.search.trace import Recorder, Step, Trace
 from unmeasured.sem.rank import least_drop, rank_shortfall, rank_shortfalls
@@ -23,11 +25,14 @@ from unmeasured.sem.rank import least_drop, rank_shortfall, rank_shortfalls
 _BATCH = 8
 
 
+S = TypeVar("S", State, FactorModel)
+
+
 @dataclass
-class Phase:
+class Phase(Generic[S]):
     """A state on its way through a phase, and the steps that brought it there."""
 
-    state: State
+    state: S
     score: LikelihoodScore
     delta: float
     prune: bool = True
@@ -56,10 +61,10 @@ class Phase:
 
 def run_phase1(
     start: State, score: LikelihoodScore, delta: float, *, max_group_size: int | None = None, prune: bool = True
-) -> tuple[Phase, tuple[int, ...]]:
-    """S_phase1 of Algorithm 1, and the variables still open at its end.
+) -> tuple[FactorModel, tuple[int, ...], Trace]:
+    """S_phase1 of Algorithm 1, the variables still open at its end, and the steps.
 
-    These keep every latent found as a parent, as the algorithm leaves them: common children of all groups.
+    Open variables keep every latent found as a parent, as the algorithm leaves them: common children of all groups.
     """
     phase = Phase(start, score, delta, prune)  # line 3
     open_items = list(range(len(start.observed)))  # X_t
@@ -76,8 +81,7 @@ def run_phase1(
         # The time is over: what was not looked at to the end has no parents yet.
         phase.state = phase.state.without_parents(open_items)
         open_items = []
-    phase.state = phase.state.without_spare()
-    return phase, tuple(open_items)
+    return phase.state.without_spare(), tuple(open_items), phase.trace
 
 
 def n_claimed(state: State) -> int:
@@ -97,7 +101,7 @@ def candidate_parents(state: State, k: int) -> Iterator[Group]:
                 yield tuple(latent for group in groups for latent in group)
 
 
-def place_common_children(phase: Phase, open_items: list[int], k: int) -> None:
+def place_common_children(phase: Phase[State], open_items: list[int], k: int) -> None:
     """Lines 5 to 11: give variables k latents already found as their only parents."""
     state, before = phase.state, phase.value()
     phase.score.check()
@@ -119,7 +123,7 @@ def place_common_children(phase: Phase, open_items: list[int], k: int) -> None:
         _record(phase, f"common children, k = {k}", moves[best], before, float(drops[best]), bounds, False)
 
 
-def find_groups(phase: Phase, open_items: list[int], k: int) -> None:
+def find_groups(phase: Phase[State], open_items: list[int], k: int) -> None:
     """Lines 12 to 21: subsets of k + 1 variables that k latents explain, joined where they overlap."""
     state, before = phase.state, phase.value()
     # Line 12 takes any k spare latents; fewer than k are no group of k, so there is nothing to test.
@@ -147,7 +151,7 @@ def find_groups(phase: Phase, open_items: list[int], k: int) -> None:
 
 
 def _explained(
-    phase: Phase, moves: Sequence[DeleteLX], bounds: Floats, before: float, kept: Group
+    phase: Phase[State], moves: Sequence[DeleteLX], bounds: Floats, before: float, kept: Group
 ) -> tuple[list[set[int]], Floats]:
     """The subsets that pass, smallest bounds first, and what each costs.
 
@@ -188,18 +192,18 @@ def disjoint_sets(subsets: Iterable[set[int]]) -> list[set[int]]:
     return sorted(joined, key=min)
 
 
-def _corr(phase: Phase) -> Floats:
+def _corr(phase: Phase[State]) -> Floats:
     return phase.score.sample.corr
 
 
-def _common_child_bound(phase: Phase, parents: Group, x: int, before: float) -> float:
+def _common_child_bound(phase: Phase[State], parents: Group, x: int, before: float) -> float:
     """The variable and all pure children of its parents have rank at most |parents| with the rest."""
     groups = [group for group in phase.state.groups if set(group) <= set(parents)]
     subset = [x, *(child for group in groups for child in phase.state.pure_children(group))]
     return least_drop(rank_shortfall(_corr(phase), subset, len(parents)), -before)
 
 
-def _drops(phase: Phase, moves: Sequence[DeleteLX], bounds: Floats, before: float) -> Floats:
+def _drops(phase: Phase[State], moves: Sequence[DeleteLX], bounds: Floats, before: float) -> Floats:
     """What each move costs; where the bound already exceeds the tolerance, the bound."""
     drops = np.array(bounds, dtype=float)
     tried = [i for i in range(len(moves)) if not phase.prune or bounds[i] <= phase.delta]
@@ -209,7 +213,7 @@ def _drops(phase: Phase, moves: Sequence[DeleteLX], bounds: Floats, before: floa
 
 
 def _record(
-    phase: Phase, where: str, move: DeleteLX, before: float, drop: float, bounds: Floats, accepted: bool
+    phase: Phase[State], where: str, move: DeleteLX, before: float, drop: float, bounds: Floats, accepted: bool
 ) -> None:
     bounded = int((bounds > phase.delta).sum()) if phase.prune else 0
     phase.record(f"Phase 1, {where}", move.describe(phase.state), bounded, before, drop, accepted)

@@ -7,25 +7,28 @@ from contextlib import suppress
 import numpy as np
 
 from unmeasured.errors import Stopped
+from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
 from unmeasured.search.paper.phase1 import Phase
-from unmeasured.search.paper.state import State
 from unmeasured.search.score import LikelihoodScore
+from unmeasured.search.trace import Trace
 from unmeasured.sem.rank import least_drop, rank_shortfall
 
 
-def run_phase2(start: State, score: LikelihoodScore, delta: float, *, prune: bool = True) -> Phase:
-    """S_final of Algorithm 2.
+def run_phase2(
+    start: FactorModel, score: LikelihoodScore, delta: float, *, prune: bool = True
+) -> tuple[FactorModel, Trace]:
+    """S_final of Algorithm 2, and the steps.
 
-    Its last lines delete the edges inside groups; our states have none (see :class:`State`).
+    Its last lines delete the edges inside groups; our models have none (see :class:`FactorModel`).
     """
     phase = Phase(start, score, delta, prune)
     with suppress(Stopped):  # where the time is over, the state so far
         _delete(phase)
-    return phase
+    return phase.state, phase.trace
 
 
-def _delete(phase: Phase) -> None:
+def _delete(phase: Phase[FactorModel]) -> None:
     score, delta, prune = phase.score, phase.delta, phase.prune
     while True:
         score.check()
@@ -48,23 +51,22 @@ def _delete(phase: Phase) -> None:
         phase.state = moves[best].apply(phase.state)  # line 13
 
 
-def _bound(phase: Phase, move: DeleteLL, before: float) -> float:
+def _bound(phase: Phase[FactorModel], move: DeleteLL, before: float) -> float:
     """After the deletion the two groups are independent given some others: a rank constraint on their children.
 
     With A the pure children of the first group and half of those of the separating groups, B those of the second
     and the other halves, rank(Sigma_AB) is at most the number of separating latents (the paper's proof of
     Theorem 2). The constraint concerns A and B alone, so the likelihood of these variables bounds that of all.
     """
-    state = phase.state
-    separating = move.separating(state)
-    A = list(state.pure_children(state.groups[move.first]))
-    B = list(state.pure_children(state.groups[move.second]))
+    model = phase.state
+    separating = move.separating(model)
+    A, B = list(model.pure(move.first)), list(model.pure(move.second))
     for g in separating:
-        children = state.pure_children(state.groups[g])
+        children = model.pure(g)
         half = len(children) // 2
         A += children[:half]
         B += children[half:]
-    rank = sum(len(state.groups[g]) for g in separating)
+    rank = sum(model.sizes[g] for g in separating)
     variables = [*A, *B]
     S = phase.score.sample.corr[np.ix_(variables, variables)]
     return least_drop(rank_shortfall(S, list(range(len(A))), rank), -before)

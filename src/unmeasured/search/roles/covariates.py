@@ -45,9 +45,8 @@ from unmeasured.search.climb import Log, Proposal, climb
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import Discovery, RunnerUp, remarks_on, remarks_on_fit, stopped_in_words
 from unmeasured.search.latent_graph import Connected, EdgeMoves, climbed_class, extension
-from unmeasured.search.model import model_of_class
+from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.options import Options
-from unmeasured.search.paper.state import State
 from unmeasured.search.replicability import effective_n
 from unmeasured.search.roles.structural import StructuralFit, StructuralModel, SummedBic, SummedLikelihood, best_allowed
 from unmeasured.search.score import GroupBic, LikelihoodScore
@@ -248,7 +247,7 @@ class StructuralSearch:
         direct = self._with_direct_effects(first)
         nears, self.found = direct.nears, direct.found
         self.model = nears[0].model
-        rate, state = self.path_penalty / self.n, self.model.state
+        rate = self.path_penalty / self.n
         gains = SummedBic(nears, rate) if len(nears) > 1 else GroupBic(nears[0].latent_cov, self.model.sizes, 1.0, rate)
         self.arcs = best_allowed(self.model, gains, self.paths)
         self.clock.check()
@@ -257,12 +256,13 @@ class StructuralSearch:
         else:
             sample, near = self.samples[0], nears[0]
             self.likelihood = LikelihoodScore(sample, n_threads=self.n_threads, near=near, check=self.clock.check)
-        self.best = climbed_class(EdgeMoves(self.likelihood, gains, self.paths, rate), state.along(self.arcs))
+        start = self.model.over_nodes.along(self.arcs)
+        self.best = climbed_class(EdgeMoves(self.likelihood, gains, self.paths, rate), start)
         self.steps += self.best.steps
-        self.arcs = self._member(self.best.state)
+        self.arcs = self._member(self.best.model)
 
-    def _member(self, state: State) -> Marks:
-        return extension(self.paths.restricted(state.between))
+    def _member(self, model: FactorModel) -> Marks:
+        return extension(self.paths.restricted(model.between))
 
     # Direct effects ---------------------------------------------------------------------------------------
 
@@ -340,17 +340,17 @@ class StructuralSearch:
         """The graphs over the nodes that came closest, with the measurement model that was found."""
         if not n_runners or self.likelihood is None or self.best is None:
             return ()
-        n, chosen = self.n, self.best.state
+        n, chosen = self.n, self.best.model
         entries = [
-            (self.best.value - n * value + self.path_penalty * state.n_paths, state)
-            for state, value in self.likelihood.visited
-            if isinstance(state, State) and state != chosen
+            (self.best.value - n * value + self.path_penalty * model.n_paths, model)
+            for model, value in self.likelihood.visited.items()
+            if isinstance(model, FactorModel) and model != chosen
         ]
         runners = []
-        for difference, state in sorted(entries, key=lambda entry: entry[0])[:n_runners]:
-            marks = self.paths.restricted(state.between)
+        for difference, model in sorted(entries, key=lambda entry: entry[0])[:n_runners]:
+            marks = self.paths.restricted(model.between)
             if marks is not None and difference < BUDGET.rival:
                 graph = self.class_of(extension(marks), measured, names, decided)
-                more = state.n_paths - chosen.n_paths
+                more = model.n_paths - chosen.n_paths
                 runners.append(RunnerUp(graph, self.best.value - difference, difference, dimension + more))
         return tuple(runners)

@@ -255,7 +255,7 @@ class GroupsSearch:
 
     def _named(self, best: JointFit, rules: Rules | None) -> CPDAG:
         """The class of a measurement model, latents numbered by their first indicators, or named as they are known."""
-        cpdag = in_columns(best.model.state.along(best.arcs), None, self.items).cpdag
+        cpdag = in_columns(best.model.along(best.arcs), None, self.items).cpdag
         if self.options.knowledge and rules:
             cpdag, _ = informed(cpdag, self.options.knowledge.about_groups, rules)
         return cpdag

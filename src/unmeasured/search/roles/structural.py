@@ -22,8 +22,7 @@ from unmeasured.knowledge.rules import Paths
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Proposal, climb
 from unmeasured.search.latent_graph import Arcs, legal_changes, reaches_of
-from unmeasured.search.model import FactorModel
-from unmeasured.search.paper.state import Group, State, latent_names
+from unmeasured.search.model import FactorModel, Group, latent_names
 from unmeasured.search.score import GroupBic, LikelihoodScore, Scorable
 from unmeasured.sem.parameters import Pattern, pattern_of_effects
 from unmeasured.sem.solve import Check, Problem, never, solve, solve_with_restarts
@@ -85,15 +84,10 @@ class StructuralModel:
         return (*self.measurement.groups, *((k,) for k in others))
 
     @cached_property
-    def state(self) -> State:
-        """Of the search over graphs, without edges: a covariate or an outcome is a group that one variable measures."""
-        m, n, more = self.n_latents, len(self.measurement.observed), len(self.covariates) + len(self.outcomes)
-        measures = np.zeros((m + more, n + more), dtype=bool)
-        measures[:m, :n] = self.measurement.state.measures
-        measures[range(m, m + more), range(n, n + more)] = True
-        groups = (*self.measurement.groups, *((m + k,) for k in range(more)))
-        names = latent_names(self.observed, m + more)
-        return State(self.observed, names, measures, groups, np.zeros((self.n_nodes,) * 2, dtype=np.uint8))
+    def over_nodes(self) -> FactorModel:
+        """For the search over graphs: a covariate or an outcome is a group that one variable measures."""
+        others = range(self.n_groups, self.n_nodes)
+        return FactorModel(self.observed, self.sizes, (*self.measurement.parents, *(1 << node for node in others)))
 
     @cached_property
     def by_roles(self) -> Paths:
@@ -121,7 +115,7 @@ class StructuralModel:
         causes = np.zeros((d, d), dtype=bool)
         for a, b in np.argwhere(arcs):
             causes[np.ix_(self.variables_of[a], self.variables_of[b])] = True
-        causes[:m, m : m + n] = self.measurement.state.measures
+        causes[:m, m : m + n] = self.measurement.measures
         for covariate, item in (*self.direct, *more):
             causes[m + n + covariate, m + item] = True
         order = topological_order(row_masks(arcs.T), row_masks(arcs))
@@ -265,13 +259,12 @@ class SummedLikelihood(LikelihoodScore):
         super().__init__(total, n_threads=n_threads, check=check)
         self._scores = [LikelihoodScore(fit.problem.sample, n_threads=n_threads, near=fit, check=check) for fit in fits]
 
-    def __call__(self, states: Sequence[Scorable]) -> Floats:
+    def __call__(self, models: Sequence[Scorable]) -> Floats:
         """Scores (B,) of many classes."""
         shares = [score.sample.n / self.sample.n for score in self._scores]
-        values = np.sum([w * score(states) for w, score in zip(shares, self._scores, strict=True)], axis=0)
+        values = np.sum([w * score(models) for w, score in zip(shares, self._scores, strict=True)], axis=0)
         self.n_fitted, self.n_remembered = self._scores[0].n_fitted, self._scores[0].n_remembered
-        for state, value in zip(states, values.tolist(), strict=True):
-            self._memory[state.key], self._states[state.key] = value, state
+        self.visited |= zip(models, values.tolist(), strict=True)
         return np.asarray(values)
 
 
