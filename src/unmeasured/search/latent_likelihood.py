@@ -13,6 +13,7 @@ of observed ones. Its likelihood is a lower bound of the one with all parameters
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,6 +34,8 @@ Causes = list[tuple[int, list[int]]]
 _FIRST_DAMPING, _LARGEST_DAMPING, _FACTOR = 1e-6, 1e6, 10.0
 # What the variables say of a latent is more than this part of what they say of all on average.
 _LEAST_SHARE = 1e-9
+# Others leave a latent and its error of measurement more than this part of their variance.
+_ROUNDING = 1e-12
 
 
 # With more free parameters EM, whose rounds do not depend on their number, is faster than steps that do by its cube:
@@ -97,8 +100,7 @@ class LatentLikelihood:
         else:
             x = _regressions(self._by_em(causes)[1], causes)
             H = self._slopes(*_ends(causes), x)[2]
-        H[np.diag_indices_from(H)] *= 1.0 + _FIRST_DAMPING
-        spread = cho_solve(cho_factor(H, check_finite=False), np.eye(len(H)), check_finite=False)
+        spread = cho_solve(_damped(H, _FIRST_DAMPING)[0], np.eye(len(H)), check_finite=False)
         slots: dict[tuple[int, int], list[int]] = {}
         for slot, (i, j) in enumerate(zip(*_ends(causes), strict=True)):
             slots.setdefault((int(model.group_of[i]), int(model.group_of[j])), []).append(slot)
@@ -136,9 +138,8 @@ class LatentLikelihood:
 
     def _expected(self, Phi: Floats) -> tuple[float, Floats]:
         """The objective, and second moments of the latents given the data (m, m); infinite where there are none."""
-        try:
-            factor = cho_factor(Phi + self._E, check_finite=False)
-        except np.linalg.LinAlgError:
+        factor = _factored(Phi + self._E)
+        if factor is None:
             return np.inf, Phi
         B = cho_solve(factor, Phi, check_finite=False)  # (Phi + E)^-1 Phi
         value = 2.0 * float(np.log(np.diag(factor[0])).sum())
@@ -150,15 +151,15 @@ class LatentLikelihood:
         Phi = self.near.latent_cov + _LEAST_SHARE * np.diag(np.diag(self.near.latent_cov))
         source, target = _ends(causes)
         x = _regressions(Phi, causes)
+        if math.isinf(self._value(source, target, x)):
+            return np.inf, x, np.eye(len(x))
         value, gradient, H = self._slopes(source, target, x)
         damping = _FIRST_DAMPING
         for _ in range(BUDGET.most_steps):
-            diagonal = np.diag(H).copy()
             other = None
             while other is None and damping < _LARGEST_DAMPING:
-                A = H.copy()
-                A[np.diag_indices_from(A)] += damping * diagonal + 1e-12
-                step = -cho_solve(cho_factor(A, check_finite=False), gradient, check_finite=False)
+                factor, damping = _damped(H, damping)
+                step = -cho_solve(factor, gradient, check_finite=False)
                 predicted = -float(gradient @ step) - 0.5 * float(step @ H @ step)
                 if 0.5 * self.sample.n * predicted < self._fit_gain:
                     return value, x, H
@@ -184,8 +185,11 @@ class LatentLikelihood:
         return T, variances, (T.T * variances) @ T
 
     def _value(self, source: Ints, target: Ints, x: Floats) -> float:
+        """The objective; infinite where a latent is a function of others but for rounding."""
         _, _, Phi = self._covariance(source, target, x)
-        factor = cho_factor(Phi + self._E, check_finite=False)
+        factor = _factored(Phi + self._E)
+        if factor is None:
+            return np.inf
         log_det = 2.0 * float(np.log(np.diag(factor[0])).sum())
         return log_det + float(np.trace(cho_solve(factor, self._scores, check_finite=False)))
 
@@ -207,6 +211,29 @@ class LatentLikelihood:
         UPU, VPV, UPV = U @ P @ U.T, V @ PV, U @ PV
         gradient = 2.0 * (U * (V @ (P - PS @ P))).sum(axis=1)
         return value, gradient, 2.0 * (UPU * VPV + UPV * UPV.T)
+
+
+def _factored(A: Floats) -> tuple[Floats, bool] | None:
+    """The Cholesky factor of a covariance; None where the others leave a variable no more than rounding."""
+    try:
+        factor: tuple[Floats, bool] = cho_factor(A, check_finite=False)
+    except np.linalg.LinAlgError:
+        return None
+    return factor if (np.diag(factor[0]) ** 2 > _ROUNDING * np.diag(A)).all() else None
+
+
+def _damped(H: Floats, damping: float) -> tuple[tuple[Floats, bool], float]:
+    """The Cholesky factor of a Hessian with so much of its diagonal added, or more where rounding asks for it."""
+    diagonal = np.diag(H)
+    while True:
+        A = H.copy()
+        A[np.diag_indices_from(A)] += damping * diagonal + 1e-12
+        try:
+            return cho_factor(A, check_finite=False), damping
+        except np.linalg.LinAlgError:
+            if damping >= _LARGEST_DAMPING:
+                raise
+            damping *= _FACTOR
 
 
 def _extrapolated(first: Floats, second: Floats, third: Floats) -> Floats | None:

@@ -262,13 +262,13 @@ class BicScore:
         return np.asarray(self.penalty * ((n_parents > 0) * first + np.maximum(n_parents - 1, 0) * further))
 
     def edge_prior(self, n_groups: int) -> float:
-        """What an edge between latents costs besides its paths, where there are many variables and many groups.
+        """What an edge between latents costs besides its paths, where there are many groups.
 
         Of all pairs of latents some seem connected by chance, however many rows there are: of 60 latents a dozen pairs
         at BIC's penalty, of 200 more than a hundred. So an edge is charged for being one of ``G (G - 1) / 2``, of which
         about G are there (extended BIC; Foygel and Drton 2010).
         """
-        if len(self.sample.names) <= BUDGET.most_at_once or n_groups <= BUDGET.exact_groups:
+        if n_groups <= BUDGET.exact_groups:
             return 0.0
         return self.penalty * math.log(0.5 * (n_groups - 1))
 

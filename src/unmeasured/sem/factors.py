@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import lu_factor, lu_solve
 from scipy.sparse import csr_array
 
 from unmeasured.arrays import Bools, Floats, Ints
@@ -165,11 +166,10 @@ def _e_step(S: Floats, now: Factors, entries: _Entries | None) -> tuple[float, F
     if entries is not None:
         return _sparse_e_step(S, now, entries)
     M = now.loadings / now.noise
-    W = np.linalg.inv(now.Phi) + M @ now.loadings.T
-    rest = np.linalg.inv(W)
+    rest, log_det = _given_data(now.Phi, M @ now.loadings.T)
     B = rest @ M
     BS = B @ S
-    value = np.log(now.noise).sum() + np.linalg.slogdet(now.Phi)[1] + np.linalg.slogdet(W)[1]
+    value = np.log(now.noise).sum() + log_det
     value += (np.diag(S) / now.noise).sum() - (M * BS).sum()
     return float(value), BS, BS @ B.T + rest
 
@@ -179,12 +179,21 @@ def _sparse_e_step(S: Floats, now: Factors, entries: _Entries) -> tuple[float, F
     at = entries.rows, entries.columns
     weights = now.loadings[at] / now.noise[entries.columns]
     M = entries.matrix(weights)
-    W = np.linalg.inv(now.Phi) + M @ now.loadings.T
-    rest = np.linalg.inv(W)
+    rest, log_det = _given_data(now.Phi, np.asarray(M @ now.loadings.T))
     BS = rest @ (M @ S)
-    value = np.log(now.noise).sum() + np.linalg.slogdet(now.Phi)[1] + np.linalg.slogdet(W)[1]
+    value = np.log(now.noise).sum() + log_det
     value += (np.diag(S) / now.noise).sum() - weights @ BS[at]
     return float(value), BS, (M @ BS.T).T @ rest + rest
+
+
+def _given_data(Phi: Floats, information: Floats) -> tuple[Floats, float]:
+    """The covariance of latents given the data, ``(Phi^-1 + information)^-1``, and ``log det(I + Phi information)``.
+
+    Without the inverse of Phi: a latent may be a function of others but for rounding.
+    """
+    factor, pivots = lu_factor(np.eye(len(Phi)) + Phi @ information, overwrite_a=True, check_finite=False)
+    rest = lu_solve((factor, pivots), Phi, check_finite=False)
+    return 0.5 * (rest + rest.T), float(np.log(np.abs(np.diag(factor))).sum())
 
 
 def _regressed(S: Floats, BS: Floats, C: Floats, members: Iterable[tuple[Ints, Ints]]) -> Factors:

@@ -317,3 +317,14 @@ def test_fifty_variables_come_out_right() -> None:
     assert um.metrics.compare(dag, found.graph_).f1 > 0.95
     assert um.is_gnfm(found.graph_.member())
     assert all_best_parents.signatures  # type: ignore[attr-defined]  # the way of many variables was taken
+
+
+def test_steps_that_rounding_would_spoil_are_not_taken() -> None:
+    """Latents of the paper's parameters may be nearly functions of others: a search of these 70 variables broke off."""
+    rng = np.random.default_rng(9304)
+    sizes = tuple(int(k) for k in rng.choice([1, 1, 1, 2], size=rng.integers(10, 14)))
+    n_observed, density = int(rng.integers(55, 80)), float(rng.uniform(0.3, 0.7))
+    dag = um.simulate.random_gnfm(group_sizes=sizes, n_observed=n_observed, density=density, rng=rng)
+    rows = um.simulate.sample(um.simulate.paper_parameters(dag, rng), 300, rng=rng)
+    found = um.LGES(tolerance=0, hierarchy=False).fit(rows)
+    assert um.metrics.compare(dag, found.graph_).f1 > 0.85
