@@ -35,8 +35,8 @@ class Budget:
     many_variables: int = 34
     #: Up to so many variables what was found in pieces is then worked on as a whole, which corrects one of six models
     #: of 40 variables; at 50 it took 20 of 27 seconds (docs/search-notes.md). Beyond, graphs over latents are compared
-    #: with the measurement fixed, and tests of rank are corrected for few rows: with 36 to 44 variables and 300 rows the
-    #: correction made proposals worse (F1 .912 against .927, 30 simulated models).
+    #: with the measurement fixed, and tests of rank are corrected for few rows, which made proposals worse for 36 to 44
+    #: variables with 300 rows (F1 .912 against .927, 30 simulated models).
     most_at_once: int = 44
     #: With more variables groups that no cluster proposed are offered after a first round of pieces, and together, not
     #: one by one: graphs over 230 latents of clusters that tear groups of two apart have 3,000 arcs, and take 10 s.

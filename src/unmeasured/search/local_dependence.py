@@ -24,6 +24,7 @@ from unmeasured.graphs import CPDAG
 from unmeasured.search.budget import BUDGET
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.local_fit import indices_of_pairs
+from unmeasured.sem.parameters import Pattern, pattern_of
 from unmeasured.sem.solve import Check, never
 
 Pair = tuple[str, str]
@@ -82,7 +83,7 @@ def _without_superfluous(fit: Fit, least: float, n_threads: int | None, check: C
         check()
         gone = {weak["lhs"].iloc[0], weak["rhs"].iloc[0]}
         left = graph.with_pairs([pair for pair in graph.pairs if set(pair) != gone])
-        start = _start(fit.solution.x, graph, left)
+        start = start_from(fit, left)
         (less,) = fit_many([left], fit.sample, starts=[start], n_restarts=0, n_threads=n_threads, check=check)
         if not less.converged:  # what the pair held together is no start without it
             (less,) = fit_many([left], fit.sample, n_threads=n_threads, check=check)
@@ -126,7 +127,7 @@ def _fitted(fit: Fit, more: Sequence[Pair], n_threads: int | None, check: Check)
     graph = fit.graph
     assert isinstance(graph, CPDAG)
     wider = graph.with_pairs([*graph.pairs, *more])
-    start = _start(fit.solution.x, graph, wider)
+    start = start_from(fit, wider)
     (found,) = fit_many([wider], fit.sample, starts=[start], n_restarts=0, n_threads=n_threads, check=check)
     return found
 
@@ -139,8 +140,14 @@ def without_edges(cpdag: CPDAG, edges: Sequence[Pair]) -> CPDAG:
     return CPDAG(cpdag.variables, A, cpdag.groups, cpdag.known)
 
 
-def _start(x: Floats, graph: CPDAG, wider: CPDAG) -> Floats:
-    """Estimates of the fit, new pairs at zero; pairs come last among the parameters."""
-    n_before = len(x) - len(graph.pairs)
-    known = dict(zip(graph.pairs, x[n_before:], strict=True))
-    return np.concatenate([x[:n_before], [known.get(pair, 0.0) for pair in wider.pairs]])
+def start_from(fit: Fit, other: CPDAG) -> Floats:
+    """Where the fit of another class over the same variables begins: at the estimates of a fit, what is new at zero."""
+    assert isinstance(fit.graph, CPDAG)
+    known = dict(zip(_parameters(pattern_of(fit.graph)), fit.solution.x.tolist(), strict=True))
+    return np.array([known.get(parameter, 0.0) for parameter in _parameters(pattern_of(other))])
+
+
+def _parameters(pattern: Pattern) -> list[Pair | frozenset[str]]:
+    """Free parameters by name: an effect is a pair, a variance or a covariance a set."""
+    ends = [(pattern.names[a], pattern.names[b]) for a, b in pattern.ends.tolist()]
+    return [pair if is_path else frozenset(pair) for pair, is_path in zip(ends, pattern.is_path.tolist(), strict=True)]

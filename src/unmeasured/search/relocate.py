@@ -16,7 +16,7 @@ parents it has with one group more, one less or one exchanged (:func:`stepwise_r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -378,6 +378,20 @@ def all_best_parents(
         )
 
 
+@cache
+def _load_in_order() -> None:
+    """Load the compiled code of :func:`relocated` and :func:`predicted_rise`, where that was not done before.
+
+    They and :func:`stepwise_relocations` have copies of what they share, which differ by rounding, and the copy that a
+    process loads first serves all: so that is the same one in searches of few variables, of many, and in workers.
+    """
+    S, masks = np.eye(2), np.array([0, 1])
+    S.flags.writeable = False  # as correlations are: another type would be compiled for
+    fit, allowed = (np.full((1, 2), 0.5), np.ones((1, 1)), np.ones(2)), latents_of(masks, (1,))
+    relocated(S, *fit, masks, allowed)
+    predicted_rise(S, *fit, allowed, np.zeros(2), np.array([1, 1]), 100.0)
+
+
 def stepwise_relocations(
     S: Floats,
     Loading: Floats,
@@ -394,6 +408,7 @@ def stepwise_relocations(
     Group g has the latents from ``first[g]`` on; ``current`` (n, G) are the parents now. ``penalties``: of a latent as
     a parent, of a first group, and of each further one. Latents have unit variance.
     """
+    _load_in_order()
     best, rise = np.empty_like(current), np.empty(len(S))
     predicted = predictions(S, Loading, Phi, noise)
     for begin in range(0, len(S), BUDGET.n_between_checks):

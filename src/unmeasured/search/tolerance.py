@@ -46,7 +46,13 @@ from unmeasured.search.guided import paths_of
 from unmeasured.search.hierarchy import RaisedClass, raise_levels
 from unmeasured.search.last_fit import in_columns
 from unmeasured.search.latent_graph import LatentTest
-from unmeasured.search.local_dependence import cost_of_a_pair, pairs_in_words, with_residual_pairs, without_edges
+from unmeasured.search.local_dependence import (
+    cost_of_a_pair,
+    pairs_in_words,
+    start_from,
+    with_residual_pairs,
+    without_edges,
+)
 from unmeasured.search.model import FactorModel
 from unmeasured.search.pieces import Pieces, Placed, in_order
 from unmeasured.search.reading import with_reading
@@ -301,7 +307,8 @@ class Tolerant:
                 break
             self.clock.check()
             fewer = without_edges(fit.graph, [(weak["lhs"].iloc[0], weak["rhs"].iloc[0])])
-            (fit,) = fit_many([fewer], fit.sample, n_threads=self.n_threads, check=self.clock.check)
+            starts = [start_from(fit, fewer)]
+            (fit,) = fit_many([fewer], fit.sample, starts=starts, n_threads=self.n_threads, check=self.clock.check)
         return fit
 
     def with_pairs(self, found: Discovery, *, always: bool = False) -> Discovery:
