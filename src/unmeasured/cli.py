@@ -196,6 +196,15 @@ HeaderOption = Annotated[
         help="Whether the first line of a text file contains the names. By default it does, and numbers are refused.",
     ),
 ]
+
+
+def named_path(text: str) -> Path:
+    """A path to write to; an empty one, such as a variable of the shell that is not set, would mean this folder."""
+    if not text.strip():
+        raise typer.BadParameter("it is empty. Give a name, or . for this folder.")
+    return Path(text)
+
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print error messages only.")]
 PenaltyOption = Annotated[
@@ -260,7 +269,10 @@ def discover(
         float | None, typer.Option(help="Seconds after which the search stops with the best model so far.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of --confirm; the search itself uses no random numbers.")] = 0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the report and its files.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", parser=named_path, metavar="<path>", help="A folder for the report and its files."),
+    ] = None,
     title: Annotated[str, typer.Option(help="The heading of the report.")] = "",
     published: PublishedOption = None,
     plain_names: Annotated[bool, typer.Option("--plain-names", help="Call latents L1, L2, ...")] = False,
@@ -571,7 +583,9 @@ def demo(
     data: Annotated[
         str, typer.Argument(help="A bundled data set; `unmeasured datasets` lists them.")
     ] = "teacher_burnout",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the report.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", parser=named_path, metavar="<path>", help="A folder for the report.")
+    ] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for the search.")] = 60.0,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -608,7 +622,12 @@ def demo(
 @app.command("report", short_help="Write a report again, with other names or models to compare.")
 def remake_report(
     result: ResultArgument,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder; by default that of the result.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", parser=named_path, metavar="<path>", help="A folder; by default that of the result."
+        ),
+    ] = None,
     title: Annotated[str, typer.Option(help="Another heading.")] = "",
     name: Annotated[
         list[str] | None, typer.Option("--name", help="A latent's new name, as old=new; may be given again.")
@@ -865,6 +884,8 @@ def export_result(
         typer.Option(
             "--out",
             "-o",
+            parser=named_path,
+            metavar="<path>",
             help="A file. Without one, texts go to the screen and other formats to a file in this folder.",
         ),
     ] = None,

@@ -21,6 +21,7 @@ from unmeasured.cli import (
     ReverseOption,
     RowsArgument,
     SheetOption,
+    named_path,
 )
 from unmeasured.files import csv_text, write_csv
 
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
 def scores(
     model: ModelArgument,
     file: RowsArgument,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A CSV file; without one, the screen.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", parser=named_path, metavar="<path>", help="A CSV file; without one, the screen."),
+    ] = None,
     method: Annotated[str, typer.Option(help="regression or bartlett.")] = "regression",
     errors: Annotated[bool, typer.Option("--errors", help="Add standard errors.")] = False,
     keep: Annotated[
@@ -100,7 +104,9 @@ def effects(
     member: Annotated[
         bool, typer.Option("--member", help="Direct and indirect effects too, in the one graph that was fitted.")
     ] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A CSV file for the table.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", parser=named_path, metavar="<path>", help="A CSV file for the table.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Total effects between variables, in all graphs that fit equally well.

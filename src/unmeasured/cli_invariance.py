@@ -21,6 +21,7 @@ from unmeasured.cli import (
     ReverseOption,
     RowsArgument,
     SheetOption,
+    named_path,
 )
 from unmeasured.files import csv_text, write_folder
 
@@ -35,7 +36,10 @@ def invariance(
     groups: Annotated[str, typer.Option("--groups", "-g", help="The column with the group of each person.")],
     estimator: Annotated[str, typer.Option(help="ML; MLM or MLR for non-normal data.")] = "ML",
     first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the tables, as CSV files.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", parser=named_path, metavar="<path>", help="A folder for the tables, as CSV files."),
+    ] = None,
     columns: ColumnsOption = None,
     exclude: ExcludeOption = None,
     na: NaOption = None,

@@ -29,6 +29,7 @@ from unmeasured.cli import (
     SamplesOption,
     SheetOption,
     ToleranceOption,
+    named_path,
 )
 from unmeasured.files import check_folder
 
@@ -64,7 +65,9 @@ def stability(
         Path | None,
         typer.Option(help="A file to keep replicates in; the same command then continues where it stopped."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for the report.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", parser=named_path, metavar="<path>", help="A folder for the report.")
+    ] = None,
     title: Annotated[str, typer.Option(help="The heading of the report.")] = "",
     as_json: JsonOption = False,
 ) -> None:
@@ -158,7 +161,14 @@ def path(
     max_group_size: GroupSizeOption = 3,
     penalties: Annotated[str, typer.Option(help="Penalties of your own, such as '1,2,5,10'.")] = "",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A folder for the tables, the figure and a result for each step.")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            parser=named_path,
+            metavar="<path>",
+            help="A folder for the tables, the figure and a result for each step.",
+        ),
     ] = None,
 ) -> None:
     """Search with several penalties, from that of BIC to one that gives a very simple model, and suggest a step.

@@ -126,6 +126,17 @@ def test_discover_can_be_quiet(folder):
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize(
+    "command", [("demo",), ("discover", "x.csv"), ("report", "r.json"), ("scores", "r.json", "x.csv")]
+)
+def test_an_empty_name_for_output_is_refused(tmp_path, command):
+    """`--out "$FOLDER"` with a variable that is not set would write into the present folder."""
+    done = run(*command, "--out", "", cwd=tmp_path, ok=False)
+    assert done.returncode == 2
+    assert "'--out' / '-o': it is empty. Give a name, or . for this folder." in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_discover_without_out_says_that_nothing_was_written(folder):
     done = run("discover", "matrix.csv", "--n", 301, "-c", "x[1-6]", "--penalty", 1.5, "--seed", 3, cwd=folder)
     assert "LGES(penalty=1.5, random_state=3)" in done.stdout
