@@ -282,18 +282,19 @@ def fit_many(
         common = sample.select(patterns[members[0]].observed_names)
         problems = [Problem.of(patterns[b], common) for b in members]
         chosen = [starts[b] for b in members] if starts is not None else [None] * len(members)
-        # Thousands of parameters begin where a search has come to, and get no other starts.
-        near = [x if problem.pattern.n_free > LARGE else None for problem, x in zip(problems, chosen, strict=True)]
-        small = [k for k, x in enumerate(near) if x is None]
+        # Thousands of parameters of a graph begin where a search has come to, or at the data.
+        large = {
+            k: chosen[k] for k, b in enumerate(members)
+            if problems[k].pattern.n_free > LARGE and (chosen[k] is not None or not isinstance(models[b], Model))
+        }  # fmt: skip
+        small = [k for k in range(len(members)) if k not in large]
         rest = solve_with_restarts(
             [problems[k] for k in small], starts=[chosen[k] for k in small], n_restarts=n_restarts,
             n_threads=n_threads, check=check,
         )  # fmt: skip
         solved = dict(zip(small, rest, strict=True))
-        solutions = [
-            solved[k] if x is None else solve_large(problem, x, check)
-            for k, (problem, x) in enumerate(zip(problems, near, strict=True))
-        ]
+        solved |= {k: solve_large(problems[k], x, n_restarts, check) for k, x in large.items()}
+        solutions = [solved[k] for k in range(len(members))]
         for b, problem, solution in zip(members, problems, solutions, strict=True):
             fits[b] = Fit(models[b], common, problem, solution)
     return [fits[b] for b in range(len(models))]

@@ -19,8 +19,22 @@ _MAX_STEPS = 200
 _DAMPING, _DAMPING_LEAST, _DAMPING_MOST, _FACTOR = 1e-4, 1e-9, 1e6, 10.0
 
 
-def solve_large(problem: Problem, start: Floats, check: Check = never) -> Solution:
-    """The optimum from a start nearby; as far as it has come where ``check`` says that the time is over."""
+def solve_large(problem: Problem, start: Floats | None, n_restarts: int = 0, check: Check = never) -> Solution:
+    """The optimum from a start nearby; without one, from the data, and where that does not converge from others.
+
+    As far as it has come where ``check`` says that the time is over.
+    """
+    found = _solve(problem, problem.start if start is None else start, check)
+    rng = np.random.default_rng(problem.pattern.n_free)
+    for _ in range(n_restarts if start is None else 0):
+        if found.converged or is_over(check):
+            break
+        other = _solve(problem, problem.other_start(rng), check)
+        found = other if other.discrepancy < found.discrepancy else found
+    return found
+
+
+def _solve(problem: Problem, start: Floats, check: Check) -> Solution:
     pattern, sample = problem.pattern, problem.sample
     lower = np.where(pattern.is_variance, LEAST_NOISE, -np.inf)
     x = np.maximum(start, lower)
@@ -35,7 +49,12 @@ def solve_large(problem: Problem, start: Floats, check: Check = never) -> Soluti
             A = H[np.ix_(free, free)]
             A[np.diag_indices_from(A)] *= 1.0 + damping
             step = np.zeros_like(x)
-            step[free] = -cho_solve(cho_factor(A, overwrite_a=True, check_finite=False), gradient[free])
+            try:
+                factor = cho_factor(A, overwrite_a=True, check_finite=False)
+            except np.linalg.LinAlgError:  # but for rounding it is positive definite
+                damping *= _FACTOR
+                continue
+            step[free] = -cho_solve(factor, gradient[free])
             other = np.maximum(x + step, lower)
             moved = other - x
             predicted = -float(gradient @ moved) - 0.5 * float(moved @ H @ moved)

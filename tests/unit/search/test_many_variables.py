@@ -69,11 +69,12 @@ def test_fits_by_matrix_products_end_where_those_of_the_kernels_do(monkeypatch: 
     np.testing.assert_allclose(ours[2], H, atol=1e-9)
     monkeypatch.setattr("unmeasured.sem.fit.LARGE", 10)
     monkeypatch.setattr("unmeasured.sem.products.LARGE", 10)
-    (other,) = fit_many([dag.cpdag()], sample, starts=[1.05 * x])
-    assert other.converged
-    assert other.chi2 == pytest.approx(dense.chi2, abs=1e-6)
-    np.testing.assert_allclose(other.implied_cov, dense.implied_cov, atol=1e-6)
-    np.testing.assert_allclose(other.parameters["se"], dense.parameters["se"], atol=1e-5)
+    for start in (1.05 * x, None):  # near the optimum, as after a search; and from the data
+        (other,) = fit_many([dag.cpdag()], sample, starts=[start])
+        assert other.converged
+        assert other.chi2 == pytest.approx(dense.chi2, abs=1e-6)
+        np.testing.assert_allclose(other.implied_cov, dense.implied_cov, atol=1e-6)
+        np.testing.assert_allclose(other.parameters["se"], dense.parameters["se"], atol=1e-5)
     (stopped,) = fit_many([dag.cpdag()], sample, starts=[1.05 * x], check=_over)
     assert not stopped.converged
     assert stopped.n_steps == 0
