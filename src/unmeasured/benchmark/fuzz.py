@@ -22,6 +22,7 @@ import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -289,9 +290,9 @@ def _damaged_tree(rng: Rng, tree: Any) -> Any:
         if _one_in(rng, 4):
             del node[place[-1]]
         elif _one_in(rng, 4) and isinstance(node, list):
-            node.append(node[place[-1]])
+            node.append(deepcopy(node[place[-1]]))
         else:
-            node[place[-1]] = _of(rng, _VALUES)
+            node[place[-1]] = deepcopy(_of(rng, _VALUES))  # a list of its own, which later damage may change
     return tree
 
 
