@@ -40,6 +40,8 @@ _INK, _PAPER = "#222222", "#777777"
 _DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
 # Heights of labels are kept apart by this part of a panel's height.
 _GAP = 0.062
+# The longest label inside a panel, as a part of its width.
+_WIDTH = 0.25
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
     "font.family": "sans-serif",
@@ -279,10 +281,25 @@ def _name_lines(axes: Axes, lines: Sequence[Line]) -> None:
     ends = [(float(x), float(y)) for x, y in points]
     # Labels of lines that end in the last third would run into those outside.
     columns = [1.05 if x > 0.65 else x + 0.03 for x, _ in ends]
-    for column in set(columns):
-        here = [i for i, place in enumerate(columns) if place == column]
+    for here in _side_by_side(columns):
         for i, height in zip(here, spread([ends[i][1] for i in here], _GAP)):
-            _name(axes, lines[i], *ends[i], height, column)
+            _name(axes, lines[i], *ends[i], height, columns[i])
+
+
+def _side_by_side(columns: Sequence[float]) -> list[list[int]]:
+    """Labels that begin so close to each other, from left to right, that they have to differ in height.
+
+    >>> _side_by_side([0.4, 1.05, 0.55, 0.1])
+    [[3], [0, 2], [1]]
+    """
+    order = sorted(range(len(columns)), key=lambda i: columns[i])
+    sets = [order[:1]]
+    for before, i in pairwise(order):
+        if columns[i] - columns[before] < _WIDTH:
+            sets[-1].append(i)
+        else:
+            sets.append([i])
+    return sets
 
 
 def _name(axes: Axes, line: Line, x: float, y: float, height: float, place: float) -> None:
