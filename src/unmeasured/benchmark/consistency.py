@@ -12,8 +12,10 @@ import numpy as np
 from tqdm import tqdm
 
 from unmeasured import simulate
+from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.metrics import compare
+from unmeasured.sem.fit import fit_many
 
 SHAPES = ("random", "chain", "fork", "collider", "dense", "empty")
 
@@ -27,11 +29,13 @@ class Consistency:
     f1: float  # mean
     seconds: float  # median
     failures: tuple[str, ...]
+    n_preferred: int = 0  # samples of which BIC prefers another class to the true one, as it was found
 
     @property
     def figures(self) -> dict[str, float]:
         """What is worth keeping."""
-        return {"n_graphs": self.n_graphs, "n_right": int(self.n_right), "f1": self.f1}
+        kept = {"n_graphs": self.n_graphs, "n_right": int(self.n_right), "f1": self.f1}
+        return kept | ({"n_preferred": self.n_preferred} if self.n_preferred else {})
 
     def __str__(self) -> str:
         lines = [
@@ -39,6 +43,8 @@ class Consistency:
             f"median {self.seconds:.2f} s a graph",
             *self.failures,
         ]
+        if self.n_preferred:
+            lines.append(f"in {self.n_preferred} of the others BIC prefers the class found to the true one")
         return "\n".join(lines)
 
 
@@ -79,8 +85,23 @@ def random_hierarchical_truth(rng: np.random.Generator, n_observed: tuple[int, i
     return simulate.realistic_parameters(dag, rng)
 
 
+@dataclass(frozen=True)
+class Found:
+    """A class, and the sample it was found in, if it was one."""
+
+    graph: CPDAG
+    sample: Sample | None = None
+
+    def lead_over(self, truth: DAG) -> float:
+        """By how much the BIC of the class is better than that of the truth; NaN in a population."""
+        if self.sample is None:
+            return math.nan
+        true, found = fit_many([truth, self.graph], self.sample)
+        return float(true.bic - found.bic)
+
+
 def consistency(
-    search: Callable[[simulate.Parameters, np.random.Generator], CPDAG],
+    search: Callable[[simulate.Parameters, np.random.Generator], Found],
     n_graphs: int,
     seed: int = 0,
     n_observed: tuple[int, int] = (4, 20),
@@ -88,30 +109,33 @@ def consistency(
 ) -> Consistency:
     """Run a search on random truths and count how often it returns their class."""
     rng = np.random.default_rng(seed)
-    right, f1, seconds, failures = 0, [], [], []
+    right, preferred, f1, seconds, failures = 0, 0, [], [], []
     for index in tqdm(range(n_graphs), desc="graphs"):
         parameters = truth(rng, n_observed)
         began = time.perf_counter()
         found = search(parameters, rng)
         seconds.append(time.perf_counter() - began)
-        result = compare(parameters.dag, found)
+        result = compare(parameters.dag, found.graph)
         right += result.shd == 0
         f1.append(result.f1)
         if result.shd:
-            failures.append(f"graph {index}: {_describe(parameters.dag)}: shd {result.shd}, F1 {result.f1:.2f}")
-    return Consistency(n_graphs, right, float(np.mean(f1)), float(np.median(seconds)), tuple(failures))
+            lead = found.lead_over(parameters.dag)
+            preferred += lead > 0.0
+            by_bic = "" if math.isnan(lead) else f", BIC {'better' if lead > 0 else 'worse'} by {abs(lead):.1f}"
+            what = f"graph {index}: {_describe(parameters.dag)}: shd {result.shd}, F1 {result.f1:.2f}"
+            failures.append(what + by_bic)
+    return Consistency(n_graphs, right, float(np.mean(f1)), float(np.median(seconds)), tuple(failures), preferred)
 
 
-def population(estimator: Any, parameters: simulate.Parameters) -> CPDAG:
+def population(estimator: Any, parameters: simulate.Parameters) -> Found:
     """What an estimator makes of the population covariance."""
-    graph: CPDAG = estimator.fit_cov(parameters.cov(), math.inf, names=parameters.observed).graph_
-    return graph
+    return Found(estimator.fit_cov(parameters.cov(), math.inf, names=parameters.observed).graph_)
 
 
-def large_sample(estimator: Any, parameters: simulate.Parameters, n: int, rng: np.random.Generator) -> CPDAG:
+def large_sample(estimator: Any, parameters: simulate.Parameters, n: int, rng: np.random.Generator) -> Found:
     """What an estimator makes of a large Gaussian sample."""
-    graph: CPDAG = estimator.fit(simulate.sample(parameters, n, rng=rng)).graph_
-    return graph
+    estimator.fit(simulate.sample(parameters, n, rng=rng))
+    return Found(estimator.graph_, estimator.sample_)
 
 
 def _describe(dag: DAG) -> str:

@@ -85,8 +85,9 @@ class BicSearch:
                 test.polish(test.starts[-1])
             leading = max((test.value for test in tests), default=0.0) - BUDGET.leading
             for test in tests:
-                if len(test.starts) > 1 and test.value >= leading:
-                    test.polish(test.starts[0])
+                if test.value >= leading or sample.n >= BUDGET.very_many_rows:
+                    for start in test.starts[:-1]:
+                        test.polish(start)
         visited = Visited(sample, self.n_runners, clock.check)
         for test in tests:
             visited.add(score, test.found.model, test.likelihood)

@@ -17,6 +17,8 @@ class Effort:
     n_climbs: int  #: Proposals that are climbed from.
     n_refined: int  #: Restructured models that are refined before one is chosen.
     n_close: int  #: Models whose latent graph is searched, at most.
+    #: Where so many climbs end at the same local optimum, and none is higher, the rest are left out.
+    n_agreeing: int = 3
     #: Near an answer already: fewer models are refined because of their prediction, and groups are rebuilt only once,
     #: at the end.
     is_near: bool = False
@@ -41,6 +43,8 @@ class Budget:
     #: With more variables groups that no cluster proposed are offered after a first round of pieces, and together, not
     #: one by one: graphs over 230 latents of clusters that tear groups of two apart have 3,000 arcs, and take 10 s.
     most_one_by_one: int = 300
+    #: With so many rows, more is tried: at N = 100,000 (docs/search-notes.md).
+    very_many_rows: float = 10_000
     #: Observed variables in a piece, about.
     piece: int = 20
     #: With more groups the way back from all edges between latents is long and not taken, three groups are not
@@ -93,6 +97,8 @@ class Budget:
     least_reach: float = 2.0
     #: A fit that ends this far below what another start reaches was trapped.
     trapped: float = 0.5
+    #: Other starts for each of the models whose latent graph is searched: groups of three latents have local optima.
+    n_other_starts: int = 3
     #: Other starts that a fit to a population gets before its misfit is believed.
     n_population_starts: int = 12
     #: Other starts for the fit that those of other paths from covariates begin from, where it looks trapped.
@@ -119,6 +125,9 @@ class Budget:
     chance_rates: tuple[float, ...] = (2.5, 6.0, 15.0, 40.0, 100.0)
     #: With many variables: where the model found by strict tests has an RMSEA below this, lenient ones are left out.
     strict_rmsea: float = 0.02
+    #: Where clusters have to be pure: more than this part of the sets of a new variable with k old ones has to satisfy
+    #: their rank constraint.
+    passing: float = 0.5
     #: A variable may be proposed as an indicator of up to so many groups.
     max_parents: int = 3
     #: With more subsets than this only those of a variable and its nearest ones are looked at, so many of them.
@@ -130,16 +139,16 @@ class Budget:
     n_bare: int = 4
 
     # Climbs ---------------------------------------------------------------------------------------------------
-    #: How much a search tries (:class:`Effort`): usually; with many variables, where a climb takes seconds; from
+    #: How much a search tries (:class:`Effort`): usually; with many variables, where a climb takes seconds; with very
+    #: many rows, where the likelihood is steep and more climbs end at local optima; from
     #: answers to similar data, where the best of its own proposals is climbed from too; on the whole of what was found
     #: in pieces; and where the best model misfits, so that all other proposals are climbed from as well.
     usual: Effort = Effort(n_climbs=4, n_refined=2, n_close=4)
     with_many_variables: Effort = Effort(n_climbs=2, n_refined=2, n_close=4)
+    with_very_many_rows: Effort = Effort(n_climbs=8, n_refined=2, n_close=4, n_agreeing=5)
     near_an_answer: Effort = Effort(n_climbs=1, n_refined=1, n_close=2, is_near=True)
     after_pieces: Effort = Effort(n_climbs=1, n_refined=1, n_close=2)
     where_it_misfits: Effort = Effort(n_climbs=4, n_refined=4, n_close=4)
-    #: Where so many climbs end at the same local optimum, and none is higher, the rest are left out.
-    n_agreeing: int = 3
     #: A model misfits if it is rejected with an RMSEA above this. Real questionnaires with good models stay below.
     misfit_rmsea: float = 0.04
     #: Rebuilt models that are refined before one is chosen.
@@ -173,8 +182,10 @@ class Budget:
     n_rebuilds: int = 18
 
     # Latent graphs --------------------------------------------------------------------------------------------
-    #: Models whose latent graph is searched are this close to the best.
+    #: Models whose latent graph is searched are this close to the best; with very many rows those with groups of other
+    #: sizes this close.
     close: float = 5.0
+    close_of_other_sizes: float = 50.0
     #: The search for the latent graph begins a second time, from all edges, for models this close to the best.
     leading: float = 0.5
     #: Moves over edges of each kind that are fitted, with few groups and with many: with few, of 3,682 that improved
@@ -247,6 +258,10 @@ class Budget:
     doubtful: float = 0.05
     #: Up to so many latents may have two indicators each; where there are more, three.
     few_latents: int = 12
+    #: Where as many unrestricted factors as could be of use begin before they count as rejected, in parts of the
+    #: residual variances; with many variables at the first only. Of 300 true models with N = 100,000 local minima
+    #: rejected five from one start.
+    shares: tuple[float, ...] = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)
 
     # Levels that come back ------------------------------------------------------------------------------------
     #: Items a latent has on average, at the least: with three indicators a latent is identified by itself.
@@ -306,15 +321,17 @@ class Budget:
     #: Statements of knowledge that are named in one remark.
     n_statements_named: int = 6
 
-    def effort(self, n_variables: int, *, has_starts: bool) -> Effort:
-        """The preset for a search of so many variables.
+    def effort(self, n_variables: int, n_rows: float, *, has_starts: bool) -> Effort:
+        """The preset for a search of so many variables and rows.
 
-        >>> BUDGET.effort(20, has_starts=False).n_climbs, BUDGET.effort(40, has_starts=False).n_climbs
-        (4, 2)
+        >>> [BUDGET.effort(*size, has_starts=False).n_climbs for size in ((20, 1000), (20, 1e5), (40, 1000))]
+        [4, 8, 2]
         """
         if has_starts:
             return self.near_an_answer
-        return self.usual if n_variables <= self.many_variables else self.with_many_variables
+        if n_variables > self.many_variables:
+            return self.with_many_variables
+        return self.usual if n_rows < self.very_many_rows else self.with_very_many_rows
 
 
 BUDGET = Budget()

@@ -20,7 +20,7 @@ from unmeasured.knowledge.satisfy import models, nearest_model
 from unmeasured.knowledge.statements import Statement
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel, latent_names, model_of_class
-from unmeasured.search.proposals import RankGains, assemble, find_clusters, proposals
+from unmeasured.search.proposals import Clustering, RankGains, assemble, find_clusters, proposals
 
 NOT_COMPARED = "What the knowledge costs was not computed; price_knowledge=True searches a second time to tell."
 
@@ -63,7 +63,7 @@ def _around_groups(gains: RankGains, max_group_size: int, rules: Rules) -> Itera
         return
     known = [(rules.size_of(g).low, own) for g, own in enumerate(rules.own)]
     free = [j for j in range(gains.n) if j not in rules.listed]
-    found = {tuple(find_clusters(gains, free, rate, max_group_size)[0]) for rate in BUDGET.rates}
+    found = {tuple(find_clusters(gains, free, Clustering(rate), max_group_size)[0]) for rate in BUDGET.rates}
     for new in sorted(found):
         yield assemble(gains, [*known, *new], dict(rules.listed))
 

@@ -374,7 +374,11 @@ def climbed_class(moves: EdgeMoves, start: FactorModel, most: int | None = None)
 
 
 def latent_starts(found: Fitted, score: BicScore, paths: Paths, check: Check) -> list[FactorModel]:
-    """Where the search for the latent graph begins: with few groups with all edges; and with the one predicted."""
+    """Where the search for the latent graph begins: with few groups with all edges; and with the one predicted.
+
+    With very many rows also without any: closed forms take the covariance of the latents for known, and the more rows,
+    the more edges they see in what measurement leaves unknown.
+    """
     connected, sizes = found.model, found.model.sizes
     if len(sizes) <= BUDGET.exact_groups:
         predicted = connected.along(found.arcs)
@@ -384,6 +388,8 @@ def latent_starts(found: Fitted, score: BicScore, paths: Paths, check: Check) ->
         )  # fmt: skip
         predicted = latent_class(connected, gains, check)
     starts = [connected, predicted] if len(sizes) <= BUDGET.few_groups else [predicted]
+    if BUDGET.very_many_rows <= score.sample.n and len(sizes) <= BUDGET.exact_groups:
+        starts.insert(0, connected.along(np.zeros((len(sizes),) * 2, dtype=np.uint8)))
     if not paths.binds:
         return starts
     return [s.along(paths.nearest(extension(s.between))) for s in starts]

@@ -31,7 +31,15 @@ from unmeasured.search.clock import Clock
 from unmeasured.search.latent_graph import climbed_graph
 from unmeasured.search.latent_likelihood import LatentLikelihood
 from unmeasured.search.model import FactorModel
-from unmeasured.search.proposals import ChanceGains, Cluster, RankGains, assemble, candidate_clusters, find_clusters
+from unmeasured.search.proposals import (
+    ChanceGains,
+    Cluster,
+    Clustering,
+    RankGains,
+    assemble,
+    candidate_clusters,
+    find_clusters,
+)
 from unmeasured.search.refine import Guidance, Refinement
 from unmeasured.search.relocate import stepwise_relocations
 from unmeasured.search.score import BicScore, Fitted, GroupBic, prior, priors
@@ -120,7 +128,9 @@ class Pieces:
         for rate in BUDGET.chance_rates:
             clusters: list[Cluster] = []
             try:
-                for cluster in candidate_clusters(gains, range(gains.n), rate, self.guidance.max_group_size):
+                for cluster in candidate_clusters(
+                    gains, range(gains.n), Clustering(rate), self.guidance.max_group_size
+                ):
                     clusters.append(cluster)  # noqa: PERF402 (those found before the time is over count)
             except Stopped:
                 # Before there is any other model, the clusters found so far are one.
@@ -148,7 +158,9 @@ class Pieces:
     def regrouped(self, found: Placed) -> Placed:
         """Variables that no group wants, or that seem to measure many, get groups of their own where that is better."""
         orphans = [j for j, mask in enumerate(found.model.parents) if not mask]
-        clusters, _ = find_clusters(self._gains, orphans, BUDGET.chance_rates[0], self.guidance.max_group_size)
+        clusters, _ = find_clusters(
+            self._gains, orphans, Clustering(BUDGET.chance_rates[0]), self.guidance.max_group_size
+        )
         found = self._with_groups(found, clusters) if clusters else found
         if self.is_credited:
             children = self._common_children(found.model)

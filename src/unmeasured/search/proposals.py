@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
+from typing import NamedTuple
 
 import numpy as np
 
-from unmeasured.arrays import Floats, Ints
+from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.sample import Sample
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel
@@ -22,6 +23,28 @@ from unmeasured.sem.rank import rank_codimension, rank_shortfalls
 from unmeasured.sem.solve import Check, never
 
 Cluster = tuple[int, tuple[int, ...]]  # number of latents, observed variables
+
+
+class Clustering(NamedTuple):
+    """How sets of variables become clusters."""
+
+    rate: float  # what part of the penalty of a dimension a rank constraint is credited with
+    #: A cluster of rank k grows only by variables that satisfy the constraint with k of it too. Without, the indicators
+    #: of a latent and of all latents behind it are one cluster: together they touch the rest by way of that latent.
+    is_pure: bool = False
+    #: The rank of the first clusters. Two indicators of a group of two whose loadings are nearly proportional pass as
+    #: those of one latent, and tear the group apart.
+    smallest: int = 1
+
+
+def clusterings(max_group_size: int) -> list[Clustering]:
+    """Ways to look for clusters: at every rate as they grow, pure ones, and pure ones of larger ranks alone."""
+    ranks = range(1, max_group_size + 1)
+    return [
+        Clustering(rate, is_pure, smallest)
+        for smallest, is_pure, rate in product(ranks, (False, True), BUDGET.rates)
+        if is_pure or smallest == 1
+    ]
 
 
 class RankGains:
@@ -35,7 +58,7 @@ class RankGains:
         self._S, self._N = sample.corr, sample.n
         self._weight = sample.n  # of the log-likelihood per row that a constraint costs
         self._P: Floats = np.asarray(np.linalg.inv(sample.corr), dtype=float)
-        self.clusters: dict[tuple[tuple[int, ...], float, int], tuple[list[Cluster], list[int]]] = {}
+        self.clusters: dict[tuple[tuple[int, ...], Clustering, int], tuple[list[Cluster], list[int]]] = {}
         self._costs: dict[tuple[tuple[int, ...], tuple[int, ...], int], Floats] = {}
         self._known: dict[tuple[tuple[int, ...], int], float] = {}
         self._seeds: dict[tuple[int, tuple[int, ...]], tuple[Ints, Floats]] = {}
@@ -152,51 +175,58 @@ def proposals(gains: RankGains, max_group_size: int) -> list[FactorModel]:
     for k in range(1, min(max_group_size, gains.n // 2) + 1):
         model = FactorModel(gains.names, (k,), (1,) * gains.n)
         found[model.key] = model
-    for rate in BUDGET.rates:
-        clusters, _ = find_clusters(gains, range(gains.n), rate, max_group_size)
-        if clusters:
-            model = assemble(gains, clusters)
+    for how in clusterings(1):
+        clusters, left = find_clusters(gains, range(gains.n), how, max_group_size)
+        # What is left over may be a group too, whose rank is no constraint where few variables are outside it.
+        rest = [[(k, tuple(left))] for k in range(1, min(max_group_size, len(left) // 2) + 1)]
+        for more in ([], *rest) if clusters else ():
+            model = assemble(gains, [*clusters, *more])
             if model.is_valid:
                 found.setdefault(model.key, model)
     return list(found.values())
 
 
 def find_clusters(
-    gains: RankGains, items: Sequence[int], rate: float, max_group_size: int
+    gains: RankGains, items: Sequence[int], how: Clustering, max_group_size: int
 ) -> tuple[list[Cluster], list[int]]:
     """Clusters among the items, smallest ranks first, and the items left over; remembered."""
-    key = tuple(items), rate, max_group_size
+    key = tuple(items), how, max_group_size
     if key not in gains.clusters:
-        found = list(candidate_clusters(gains, items, rate, max_group_size))
+        found = list(candidate_clusters(gains, items, how, max_group_size))
         taken = {j for _, cluster in found for j in cluster}
         gains.clusters[key] = found, [j for j in items if j not in taken]
     return gains.clusters[key]
 
 
-def candidate_clusters(gains: RankGains, items: Sequence[int], rate: float, max_group_size: int) -> Iterator[Cluster]:
+def candidate_clusters(
+    gains: RankGains, items: Sequence[int], how: Clustering, max_group_size: int
+) -> Iterator[Cluster]:
     """The same one by one, so that those found so far are there when the time is over."""
     left = list(items)
-    for k in range(1, min(max_group_size, len(left) // 2) + 1):
+    for k in range(how.smallest, min(max_group_size, len(left) // 2) + 1):
         while len(left) >= 2 * k:
-            cluster = _best_cluster(gains, tuple(left), k, rate)
+            cluster = _best_cluster(gains, tuple(left), k, how)
             if cluster is None:
                 break
             yield k, cluster
             left = [j for j in left if j not in cluster]
 
 
-def _best_cluster(gains: RankGains, left: tuple[int, ...], k: int, rate: float) -> tuple[int, ...] | None:
+def _best_cluster(gains: RankGains, left: tuple[int, ...], k: int, how: Clustering) -> tuple[int, ...] | None:
     subsets, costs = gains.seeds(left, k)
     if not len(costs):
         return None
     seed = int(np.argmin(costs))
-    gain = gains.worth(k + 1, k, rate) - float(costs[seed])
+    rate, worth = how.rate, gains.worth(k + 1, k, how.rate)
+    gain = worth - float(costs[seed])
     if gain <= 0:
         return None
     cluster = subsets[seed].tolist()
     while True:
         gains.check()
         others = gains.kin(cluster, [j for j in left if j not in cluster], k, rate)
+        if how.is_pure:
+            others = _pure(subsets, costs < worth, cluster, others)
         if not others:
             break
         grown = gains.worth(len(cluster) + 1, k, rate) - gains.costs(tuple(cluster), tuple(others), k)
@@ -208,6 +238,16 @@ def _best_cluster(gains: RankGains, left: tuple[int, ...], k: int, rate: float) 
         cluster.append(others[best])
         gain = float(grown[best])
     return tuple(sorted(cluster)) if len(cluster) >= 2 * k else None
+
+
+def _pure(subsets: Ints, passed: Bools, cluster: Sequence[int], others: Sequence[int]) -> list[int]:
+    """The variables of which most sets with k of a cluster satisfy the rank constraint k; (B, k + 1) subsets."""
+    outside = ~np.isin(subsets, cluster)
+    joined = outside.sum(axis=1) == 1  # one variable and k of the cluster
+    new, counts = subsets[joined][outside[joined]], passed[joined]
+    size = 1 + max(new.max(initial=0), max(others, default=0))
+    tried, good = np.bincount(new, minlength=size), np.bincount(new, counts, minlength=size)
+    return [j for j in others if good[j] > BUDGET.passing * tried[j]]
 
 
 def assemble(gains: RankGains, clusters: Sequence[Cluster], known: dict[int, int] | None = None) -> FactorModel:

@@ -29,6 +29,7 @@ from unmeasured.search.clock import Clock
 from unmeasured.search.guided import conformed, guided_proposals, is_allowed
 from unmeasured.search.model import FactorModel
 from unmeasured.search.moves import REBUILDING, RESTRUCTURING, ClosedForms, Move, OwnMove, Situation, other_parents
+from unmeasured.search.nested import start_within
 from unmeasured.search.proposals import RankGains
 from unmeasured.search.score import BicScore, Fitted
 from unmeasured.search.trace import Recorder, Step
@@ -140,14 +141,14 @@ class Refinement:
         moves = [*RESTRUCTURING, *map(Move.own, self.guidance.moves)]
         for is_late in (False, True):
             likely = self._likely([move for move in moves if move.is_late == is_late], found)
-            better = self._best_refined(likely, found.value, self.effort.n_refined)
+            better = self._best_refined(likely, found, self.effort.n_refined)
             if better is not None:
                 return better
         return None
 
     def rebuilt(self, found: Fitted) -> Proposal[Fitted] | None:
         """The best model with a few groups dissolved and their variables clustered anew."""
-        return self._best_refined(self._likely(REBUILDING, found), found.value, BUDGET.n_rebuilt)
+        return self._best_refined(self._likely(REBUILDING, found), found, BUDGET.n_rebuilt)
 
     # Choosing ---------------------------------------------------------------------------------------------
 
@@ -172,15 +173,16 @@ class Refinement:
         return sum(self.gains.of(model.pure(g), k) for g, k in enumerate(model.sizes))
 
     def _best_refined(
-        self, candidates: Sequence[tuple[str, FactorModel]], value: float, n_refined: int
+        self, candidates: Sequence[tuple[str, FactorModel]], found: Fitted, n_refined: int
     ) -> Proposal[Fitted] | None:
         """Of many models the best few, each refined; the best of them if it improves.
 
-        Started from the data, not from the present fit: near it, models this different end in its valleys.
+        Started from the data, not from the present fit: near it, models this different end in its valleys. But where
+        the present model is a part of another, whose fit from the data ends below it, that was a trap.
         """
-        name = {other.key: what for what, other in candidates}
+        name, value = {other.key: what for what, other in candidates}, found.value
+        fitted = self._out_of_traps(self.score([other for _, other in candidates]), found)
         # The best as they are, and those with the best prediction, which adds up what may not go together.
-        fitted = list(dict.fromkeys(self.score([other for _, other in candidates])))
         by_value = sorted(fitted, key=lambda other: -other.value)[:n_refined]
         predicted = {other: self._forms.predicted_score(other) for other in fitted}
         by_prediction = sorted(fitted, key=predicted.__getitem__, reverse=True)
@@ -195,6 +197,19 @@ class Refinement:
                 trial = Trial(refined.value, refined.value)
         return best
 
+    def _out_of_traps(self, fitted: Sequence[Fitted], found: Fitted) -> list[Fitted]:
+        """Each model once; fitted again from the present one where this is a part of it and the fit ended below."""
+        once = list(dict.fromkeys(fitted))
+        starts = [start_within(found, other.model, self.score) for other in once]
+        trapped = [
+            (other, start)
+            for other, start in zip(once, starts, strict=True)
+            if start is not None and start.least > other.value + BUDGET.trapped
+        ]
+        again = self.score([other.model for other, _ in trapped], [start for _, start in trapped])
+        better = {other: new for (other, _), new in zip(trapped, again, strict=True)}
+        return [better.get(other, other) for other in once]
+
 
 def refine(score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock) -> list[Fitted]:
     """The best measurement models found from several proposals, best first; none where nothing can be proposed."""
@@ -202,7 +217,7 @@ def refine(score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock)
     is_small = len(score.sample.names) <= BUDGET.many_variables
     gains = RankGains(score.sample, score.dimension_penalty, never if is_small else score.check)
     starts, rules = guidance.starts, guidance.rules
-    effort = BUDGET.effort(len(score.sample.names), has_starts=bool(starts))
+    effort = BUDGET.effort(len(score.sample.names), score.sample.n, has_starts=bool(starts))
     search = Refinement(score, gains, guidance, steps, effort)
     with clock.ending_a_stage():
         own = guided_proposals(gains, guidance.max_group_size, rules)
@@ -215,7 +230,7 @@ def refine(score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock)
         for done, model in enumerate(climbs, start=1):
             ends.append(search.climb(model, rebuilding=not effort.is_near).model.key)
             clock.measured(done / len(climbs))
-            if ends.count(_best_of(score, rules).model.key) == BUDGET.n_agreeing:
+            if ends.count(_best_of(score, rules).model.key) == effort.n_agreeing:
                 break
         if not starts and search.misfits(_best_of(score, rules)):
             search.effort = BUDGET.where_it_misfits
@@ -231,7 +246,11 @@ def refine(score: BicScore, guidance: Guidance, steps: list[Step], clock: Clock)
             score.check()
             search.climb(top.model)
             search.local_optima.add(top.model.key)
-    return _closest(score, rules, effort.n_close)
+    closest = _closest(score, rules, effort.n_close)
+    if score.sample.n >= BUDGET.very_many_rows:
+        with clock.ending_a_stage():
+            closest = sorted(score.insist([found.model for found in closest]), key=lambda found: -found.value)
+    return closest
 
 
 def _checked(move: Move[Any], model: FactorModel, others: Iterable[Any]) -> Iterator[FactorModel]:
@@ -266,12 +285,25 @@ def refine_from(
 
 
 def _closest(score: BicScore, rules: Rules | None, most: int) -> list[Fitted]:
-    """The best model visited and those near it, so many at most."""
-    allowed = [found for found in score.visited if is_allowed(found.model, rules)]
-    best = max((found.value for found in allowed), default=0.0)  # none where it was stopped before the first fit
-    return sorted((found for found in allowed if found.value > best - BUDGET.close), key=lambda found: -found.value)[
-        :most
-    ]
+    """The best model visited and those near it, so many at most; with very many rows also others of other sizes.
+
+    What the latent graph will save is only predicted: the more rows, the larger the error, which models that differ in
+    a variable share and models of other groups do not.
+    """
+    allowed = sorted(
+        (found for found in score.visited if is_allowed(found.model, rules)), key=lambda found: -found.value
+    )
+    best = allowed[0].value if allowed else 0.0  # none where it was stopped before the first fit
+    near = [found for found in allowed if found.value > best - BUDGET.close][:most]
+    if score.sample.n < BUDGET.very_many_rows:
+        return near
+    kinds = {tuple(sorted(found.model.sizes)) for found in near}
+    for found in allowed:
+        kind = tuple(sorted(found.model.sizes))
+        if len(near) < 2 * most and kind not in kinds and found.value > best - BUDGET.close_of_other_sizes:
+            kinds.add(kind)
+            near.append(found)
+    return near
 
 
 def _best_of(score: BicScore, rules: Rules | None) -> Fitted:

@@ -194,14 +194,28 @@ class BicScore:
         ranked = sorted(asked, key=lambda key: -self._memory[key].value)
         best = self._memory[ranked[0]].value if ranked else 0.0
         reach = BUDGET.least_reach * max(self.sample.n / 1000.0, 1.0)  # likelihoods are sums over samples
-        open_still = [key for key in ranked[: BUDGET.n_in_the_running] if self._memory[key].may_reach(best, reach)]
-        self._go_on([self._open[key] for key in open_still])
+        open_still = [key for key in ranked if self._memory[key].may_reach(best, reach)]
+        self._go_on([self._open[key] for key in open_still[: BUDGET.n_in_the_running]])
         return [self._memory[model.key] for model in models]
 
     @property
     def visited(self) -> list[Fitted]:
         """All models fitted so far."""
         return list(self._memory.values())
+
+    def insist(self, models: Sequence[FactorModel]) -> list[Fitted]:
+        """Fit models again from a few other starts each; the best fit of each is remembered, and returned."""
+        rng = np.random.default_rng(len(self.sample.names))  # the draws do not depend on what was asked before
+        problems = [Problem(model.pattern, self.sample) for model in models for _ in range(BUDGET.n_other_starts)]
+        tried = [model for model in models for _ in range(BUDGET.n_other_starts)]
+        self.n_fitted += len(tried)
+        solutions = self._solve(tried, [problem.other_start(rng) for problem in problems], BUDGET.most_steps)
+        for model, solution in zip(tried, solutions, strict=True):
+            fitted = self._fitted(model, solution, True)
+            if fitted.value > self._memory[model.key].value + BUDGET.trapped:
+                self._memory[model.key] = fitted
+                self._open.pop(model.key, None)
+        return [self._memory[model.key] for model in models]
 
     def _is_new(self, key: Hashable, start: Start | None) -> bool:
         if key not in self._memory:
@@ -241,16 +255,27 @@ class BicScore:
             problems, starts, gain=BUDGET.fit_gain, max_steps=max_steps, n_threads=self.n_threads, check=self.check
         )
 
+    def value_at(self, there: Fitted) -> float:
+        """The score of a model with parameters that are not those of a fit."""
+        implied, sample = there.implied, self.sample
+        objective = np.linalg.slogdet(implied)[1] + np.trace(np.linalg.solve(implied, sample.corr))
+        return self._credited(there, float(objective - sample.log_det_corr - len(sample.names))).value
+
     def _fitted(self, model: FactorModel, solution: Solution, finished: bool) -> Fitted:
         n = len(model.observed)
         effects = np.zeros(model.mask.shape)
         effects[model.mask] = solution.x[:-n]
-        value = -0.5 * self.sample.n * max(solution.discrepancy, 0.0)
-        value -= self.dimension_penalty * self.dimension(model) + self.prior(model)
         predicted = 0.5 * self.sample.n * solution.promised
-        fitted = Fitted(model, value, effects, solution.x[-n:], finished, predicted, np.empty((0, 0), np.uint8))
-        arcs, saved = GroupBic(fitted.latent_cov, model.sizes, self.sample.n, self.dimension_penalty).predicted()
-        return replace(fitted, value=value + saved, arcs=arcs)
+        fitted = Fitted(model, 0.0, effects, solution.x[-n:], finished, predicted, np.empty((0, 0), np.uint8))
+        return self._credited(fitted, solution.discrepancy)
+
+    def _credited(self, there: Fitted, discrepancy: float) -> Fitted:
+        """A model with its score: with the graph over its groups that is predicted, and what that saves."""
+        model = there.model
+        value = -0.5 * self.sample.n * max(discrepancy, 0.0)
+        value -= self.dimension_penalty * self.dimension(model) + self.prior(model)
+        arcs, saved = GroupBic(there.latent_cov, model.sizes, self.sample.n, self.dimension_penalty).predicted()
+        return replace(there, value=value + saved, arcs=arcs)
 
     def prior(self, model: FactorModel) -> float:
         """What it takes to say who measures what (:func:`prior`)."""

@@ -116,12 +116,14 @@ def no_model_holds(sample: Sample, check: Check = never) -> bool:
     n = sample.n * bartlett_factor(p, sample.n, m)
     if n <= 0.0:  # too few rows to reject anything
         return False
+    # What is not rejected, or so close that an exact model is kept whatever its p-value.
+    enough = max(float(chdtri(df, BUDGET.rejected)) / n, df * (1.0 / n + BUDGET.exact_rmsea**2))
+    shares = BUDGET.shares if p <= BUDGET.many_variables else BUDGET.shares[:1]
     try:
-        # NaN: not known either
-        discrepancy = ml_discrepancy(sample.corr, m, check, enough=float(chdtri(df, BUDGET.rejected)) / n)
+        discrepancy = ml_discrepancy(sample.corr, m, check, enough, shares)
     except Stopped:
         return False
-    return not math.isnan(discrepancy) and p_value(n * discrepancy, df) < BUDGET.rejected
+    return not math.isnan(discrepancy) and discrepancy > enough  # NaN: not known either
 
 
 @dataclass(frozen=True)

@@ -11,19 +11,21 @@ Sampson 1966) is minimised by the gradient projection algorithm of Jennrich (200
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numba
 import numpy as np
-from scipy.optimize import minimize
+from scipy.linalg import cho_factor, cho_solve
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.sem.solve import Check, never
 
 # Residual variances of variables with unit variance stay between these.
 _LEAST, _LARGEST = 0.01, 1.0
-# Maximum likelihood may go closer to zero; a slope below this is that of a minimum.
-_LEAST_ML, _SLOPE_ML = 1e-6, 1e-4
+# Maximum likelihood may go closer to zero; it ends where a step is to gain less than this, a thousandth of a unit of
+# chi-square with a million rows, and is given up after so many steps.
+_LEAST_ML, _GAIN_ML, _STEPS_ML = 1e-6, 1e-9, 200
 # Steps of the two optimisations, and the relative gain at which they stop: partitions of items do not change beyond.
 _STEPS, _GAIN = 60, 1e-8
 # Damping of the steps of least squares: the least that is tried where a plain step fails, where it ends, and what keeps
@@ -32,13 +34,6 @@ _LEAST_DAMPING, _MOST_DAMPING, _RIDGE = 1e-3, 1e6, 1e-9
 _ROTATION_STEPS, _ROTATION_GAIN, _SLOPE = 300, 1e-7, 1e-4
 # Steps of a rotation between two looks at the clock.
 _STEPS_AT_ONCE = 10
-
-
-class _IsEnough(Exception):
-    """An optimisation has come as far as was asked for."""
-
-    def __init__(self, value: float) -> None:
-        self.value = value
 
 
 class Extraction(NamedTuple):
@@ -131,41 +126,95 @@ def dense_factors(
     return quartimin(extracted.loadings, check), extracted.residuals
 
 
-def ml_discrepancy(R: Floats, n_factors: int, check: Check = never, enough: float = -np.inf) -> float:
+def ml_discrepancy(
+    R: Floats, n_factors: int, check: Check = never, enough: float = -np.inf, shares: Sequence[float] = (1.0,)
+) -> float:
     """How far the best m factors are from the data: ``log|Sigma| - log|R| + tr(R Sigma^-1) - p`` at its minimum.
 
     No factor model with as many latents fits better, whatever its loadings and paths: all are special cases. NaN where
     the minimum was not found: correlations near one make it hard. A value of ``enough`` or less is returned at once,
-    where all that is asked is whether the minimum lies below.
+    where all that is asked is whether the minimum lies below. There are local minima: ``shares`` are the starts, as
+    parts of the largest residual variances there can be, none of which depends on the order of the variables.
 
     >>> loadings = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
     >>> R = np.outer(loadings, loadings); np.fill_diagonal(R, 1.0)
     >>> ml_discrepancy(R, 1) < 1e-6
     True
     """
-    rest = len(R) - n_factors
+    alone = 1.0 / np.diag(np.linalg.pinv(R))  # what of each variable the others leave: no residual variance is larger
+    least = np.inf
+    for share in shares:
+        start = np.log(np.clip(share * alone, _LEAST_ML, _LARGEST))
+        value, has_converged = _ml_minimum(R, n_factors, start, check, enough)
+        least = min(least, value) if has_converged else least
+        if value <= enough:
+            return value
+    return least if np.isfinite(least) else float("nan")
 
-    def misfit(logs: Floats) -> tuple[float, Floats]:
+
+def _ml_minimum(R: Floats, n_factors: int, logs: Floats, check: Check, enough: float) -> tuple[float, bool]:
+    """The discrepancy where damped Newton steps over logarithms of the residual variances end, and whether they did.
+
+    With ``theta`` and V the p - m smallest eigenvalues and vectors of R in units of the residuals the discrepancy is
+    the sum of ``theta - log theta - 1``, with the slope ``(V * V)(1 - theta)``; the curvature has a part from pairs of
+    small eigenvalues, which is never negative, and one from pairs of a small and a large one (Clarke 1970).
+    """
+    rest = len(R) - n_factors
+    low, high = np.log(_LEAST_ML), np.log(_LARGEST)
+
+    def at(x: Floats) -> tuple[float, Floats, Floats]:
         check()
-        scale = np.exp(-0.5 * logs)
+        scale = np.exp(-0.5 * x)
         values, vectors = np.linalg.eigh(R * np.outer(scale, scale))
         small = np.maximum(values[:rest], 1e-12)
-        value = float(np.sum(small - np.log(small))) - rest
-        if value <= enough:
-            raise _IsEnough(value)
-        return value, ((1.0 - small) * vectors[:, :rest] ** 2).sum(axis=1)
+        return float(np.sum(small - np.log(small))) - rest, values, vectors
 
-    low, high = np.log(_LEAST_ML), np.log(_LARGEST)
-    start = np.log(np.clip(1.0 / np.diag(np.linalg.pinv(R)), _LEAST_ML, _LARGEST))
-    options = {"maxiter": 20 * _STEPS, "maxfun": 40 * _STEPS, "ftol": 1e-12, "gtol": _SLOPE_ML}
-    try:
-        found = minimize(misfit, start, jac=True, method="L-BFGS-B", bounds=[(low, high)] * len(R), options=options)
-    except _IsEnough as reached:
-        return reached.value
-    slope = np.where(
-        ((found.x <= low + 1e-9) & (found.jac > 0)) | ((found.x >= high - 1e-9) & (found.jac < 0)), 0.0, found.jac
-    )
-    return float(found.fun) if np.abs(slope).max() < 10 * _SLOPE_ML else float("nan")
+    x = logs
+    value, values, vectors = at(x)
+    damping = 0.0
+    for _ in range(_STEPS_ML):
+        if value <= enough:
+            return value, True
+        slope = vectors[:, :rest] ** 2 @ (1.0 - values[:rest])
+        free = ~(((x <= low) & (slope > 0)) | ((x >= high) & (slope < 0)))
+        if not free.any():
+            return value, True
+        sure, other = _ml_curvature(values, vectors, rest)
+        step = _newton_step((sure + other)[np.ix_(free, free)], sure[np.ix_(free, free)], slope[free], damping)
+        there = x.copy()
+        there[free] = np.clip(x[free] + step, low, high)
+        if -float(slope @ (there - x)) < _GAIN_ML:
+            return value, True
+        trial = at(there)
+        if trial[0] >= value:
+            if damping >= _MOST_DAMPING:
+                return value, False
+            damping = max(10.0 * damping, _LEAST_DAMPING)
+            continue
+        x, (value, values, vectors) = there, trial
+        damping = damping / 10.0 if damping > _LEAST_DAMPING else 0.0
+    return value, False
+
+
+def _ml_curvature(values: Floats, vectors: Floats, rest: int) -> tuple[Floats, Floats]:
+    """Two parts (p, p) of the second derivative by logarithms of residual variances: the first is never negative."""
+    V, W, theta, large = vectors[:, :rest], vectors[:, rest:], values[:rest], values[rest:]
+    sure = (V * theta) @ V.T * (V @ V.T)
+    weights = (1.0 - theta) * (large[:, None] + theta) / np.maximum(large[:, None] - theta, 1e-12)  # (m, rest)
+    mixed = (V * weights[:, None, :]) @ V.T  # (m, p, p)
+    return sure, np.einsum("jn,njk,kn->jk", W, mixed, W)
+
+
+def _newton_step(H: Floats, sure: Floats, slope: Floats, damping: float) -> Floats:
+    """A step down the slope by the curvature, or by the part of it that is never negative where it is."""
+    for A in (H, sure):
+        damped = A.copy()
+        damped[np.diag_indices_from(damped)] += damping * np.diag(sure) + _RIDGE
+        try:
+            return -np.asarray(cho_solve(cho_factor(damped, check_finite=False), slope, check_finite=False))
+        except np.linalg.LinAlgError:
+            continue
+    return -slope / (np.diag(sure) * (1.0 + damping) + _RIDGE)
 
 
 def degrees_of_freedom(p: int, n_factors: int) -> int:

@@ -33,7 +33,7 @@ def penalties_asked(monkeypatch) -> list[float]:
 
 
 def test_it_leaves_a_local_optimum_that_the_search_at_one_penalty_ends_at():
-    sample, steps = traits("OCE"), Steps()
+    sample, steps = traits("EN"), Steps()
     first, best = search_of(sample).best(1.0, Steps()), best_from_above(search_of(sample), 1.0, steps)
     assert best.value - first.value > 5  # in units of log-likelihood
     # And by BIC as users know it, without what our prior adds.

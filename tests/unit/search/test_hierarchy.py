@@ -47,12 +47,12 @@ def test_the_trace_says_so(search: um.LGES) -> None:
 def test_population_in_true_class_out(index: int) -> None:
     """The subset of ``unmeasured bench population --hierarchy`` that takes seconds."""
     truth = random_hierarchical_truth(np.random.default_rng((7, index)), (8, 20))
-    assert um.metrics.compare(truth.dag, population(um.LGES(), truth)).shd == 0
+    assert um.metrics.compare(truth.dag, population(um.LGES(), truth).graph).shd == 0
 
 
 def test_three_levels_of_a_population() -> None:
     dag = um.simulate.random_hierarchy(n_traits=1, n_free=0, n_levels=3, n_facets=(3, 3), n_items=(2, 2), rng=5)
-    found = population(um.LGES(), um.simulate.realistic_parameters(dag, np.random.default_rng(6)))
+    found = population(um.LGES(), um.simulate.realistic_parameters(dag, np.random.default_rng(6))).graph
     assert um.metrics.compare(dag, found).shd == 0
     (top,) = [name for name, level in found.levels.items() if level == 2]
     assert len(list(lineage(found.facets, top))) == 4 + 12
@@ -63,7 +63,7 @@ def test_no_trait_above_a_graph_of_edges(shape: str) -> None:
     dag = um.simulate.random_gnfm(group_sizes=(1,) * 5, n_observed=15, shape=shape, rng=3)
     parameters = um.simulate.realistic_parameters(dag, np.random.default_rng(4))
     assert not um.LGES(tolerance=0).fit(um.simulate.sample(parameters, 1000, rng=5)).graph_.facets
-    assert um.metrics.compare(dag, population(um.LGES(), parameters)).shd == 0
+    assert um.metrics.compare(dag, population(um.LGES(), parameters).graph).shd == 0
 
 
 def test_three_facets_alone_are_edges() -> None:

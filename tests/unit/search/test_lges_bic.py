@@ -14,7 +14,7 @@ from unmeasured.benchmark.attempt import simulated_rows
 from unmeasured.data.sample import Sample
 from unmeasured.search.model import FactorModel
 from unmeasured.search.moves import RESTRUCTURING, other_parents
-from unmeasured.search.proposals import RankGains, find_clusters, proposals
+from unmeasured.search.proposals import Clustering, RankGains, find_clusters, proposals
 from unmeasured.search.refine import Guidance, Refinement
 from unmeasured.search.relocate import latents_of, relocated
 from unmeasured.search.score import BicScore, GroupBic, LikelihoodScore
@@ -280,7 +280,7 @@ def test_closed_forms_propose_the_clusters_of_a_clean_sample():
     truth = um.simulate.random_gnfm(group_sizes=[1, 1, 1], n_observed=12, rng=11)
     sample = Sample.from_rows(um.simulate.sample(truth, 20_000, rng=12, parameters="realistic"))
     gains = RankGains(sample, 0.5 * math.log(sample.n))
-    clusters, left = find_clusters(gains, range(12), 1.0, 3)
+    clusters, left = find_clusters(gains, range(12), Clustering(1.0), 3)
     expected = {
         tuple(truth.observed.index(x) for x in truth.children(latent) if x in truth.observed)
         for latent in truth.latents

@@ -16,7 +16,7 @@ from unmeasured.search.latent_graph import latent_class
 from unmeasured.search.latent_likelihood import LatentLikelihood, fit_along
 from unmeasured.search.model import FactorModel
 from unmeasured.search.pieces import Pieces, first_factors, in_order, nearness, replaced, restricted
-from unmeasured.search.proposals import ChanceGains, RankGains, find_clusters
+from unmeasured.search.proposals import ChanceGains, Clustering, RankGains, find_clusters
 from unmeasured.search.refine import Guidance
 from unmeasured.search.relocate import all_best_parents, latents_of, relocated
 from unmeasured.search.score import BicScore, GroupBic, LikelihoodScore
@@ -150,7 +150,7 @@ def test_sets_that_chance_explains_are_seldom_mixed() -> None:
     model = model_of_class(dag)
     price = 0.5 * math.log(2000)
     by_price, by_test = (
-        find_clusters(gains(sample, price), range(90), rate, 1)[0]
+        find_clusters(gains(sample, price), range(90), Clustering(rate), 1)[0]
         for gains, rate in ((RankGains, 1.0), (ChanceGains, 2.5))
     )
 

@@ -17,7 +17,7 @@ from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock
 from unmeasured.search.replicability import Partition, _correlations, effective_n, leading, levels_of, partitions
 from unmeasured.search.tolerance import Tolerant, bartlett_factor, marginal_misfit, mean_factor, no_model_holds
-from unmeasured.sem.exploratory import degrees_of_freedom, minres, ml_discrepancy, quartimin
+from unmeasured.sem.exploratory import _ml_curvature, degrees_of_freedom, minres, ml_discrepancy, quartimin
 
 QUESTIONNAIRES = Path(__file__).parents[4] / "shared" / "data" / "questionnaires.json.gz"
 
@@ -88,6 +88,53 @@ def test_discrepancy_of_factors_equals_that_of_the_fit():
     discrepancy = ml_discrepancy(R / np.outer(scale, scale), 1)
     assert discrepancy * data.n_samples == pytest.approx(fit.chi2, rel=1e-4)
     assert degrees_of_freedom(9, 1) == fit.df
+
+
+def hard_correlations(seed, n_rows=100_000):
+    """Correlations of 15 variables with seven latents, some of whose residual variances are small."""
+    truth = um.simulate.random_gnfm(group_sizes=[2, 2, 1, 1, 1], n_observed=15, n_common_children=1, rng=seed)
+    parameters = um.simulate.paper_parameters(truth, seed, low=-2.0, high=2.0, min_abs=0.5)
+    return um.as_sample(um.simulate.sample(parameters, n_rows, rng=seed))
+
+
+def by_scipy(R, n_factors, logs):
+    """The discrepancy of maximum likelihood and its slope, for scipy's optimisers."""
+    rest = len(R) - n_factors
+    scale = np.exp(-0.5 * logs)
+    values, vectors = np.linalg.eigh(R * np.outer(scale, scale))
+    small = values[:rest]
+    return float((small - np.log(small)).sum()) - rest, vectors[:, :rest] ** 2 @ (1.0 - small)
+
+
+def test_curvature_of_the_discrepancy_is_that_of_differences():
+    R = hard_correlations(3).corr
+    logs, step = np.log(0.5 / np.diag(np.linalg.inv(R))), 1e-5
+    scale = np.exp(-0.5 * logs)
+    sure, other = _ml_curvature(*np.linalg.eigh(R * np.outer(scale, scale)), len(R) - 7)
+    differences = [
+        (by_scipy(R, 7, logs + step * unit)[1] - by_scipy(R, 7, logs - step * unit)[1]) / (2.0 * step)
+        for unit in np.eye(len(R))
+    ]
+    np.testing.assert_allclose(sure + other, differences, rtol=1e-4, atol=1e-6)
+    assert np.linalg.eigvalsh(sure).min() > -1e-12
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_scipy_finds_no_lower_discrepancy(seed):
+    R, rng = hard_correlations(seed).corr, np.random.default_rng(seed)
+    alone, low = 1.0 / np.diag(np.linalg.inv(R)), np.log(1e-6)
+    found = [
+        minimize(
+            lambda logs: by_scipy(R, 7, logs), np.log(np.clip(alone * rng.uniform(0.1, 1.0, len(R)), 1e-6, 1.0)),
+            jac=True, method="L-BFGS-B", bounds=[(low, 0.0)] * len(R), options={"maxiter": 3000, "ftol": 1e-15},
+        ).fun
+        for _ in range(8)
+    ]  # fmt: skip
+    assert ml_discrepancy(R, 7, shares=BUDGET.shares) < min(found) + 2e-4  # twenty units of chi-square of some 10^5
+
+
+def test_a_model_that_holds_is_not_said_to_be_rejected():
+    assert not any(no_model_holds(hard_correlations(seed)) for seed in range(20))
 
 
 def test_statsmodels_finds_the_same_communalities():

@@ -80,17 +80,21 @@ def raise_levels(
     most_levels : int, optional
         Levels of latents there are at most.
     """
-    recorder = Recorder(steps, score)
+    recorder, by_bic = Recorder(steps, score), value
     value -= score.penalty * choice_of_edges(graph.n_groups, graph.n_edges)
     known = paths.required | (paths.forbidden ^ paths.forbidden.T)
     bound = np.asarray((known | known.T).any(axis=0))
     if best is not None:
-        near, value = best.near, best.value
+        near, value, by_bic = best.near, best.value, _by_bic(best, score)
     while True:
         if is_over(check) or (most_levels is not None and near.model.n_levels >= most_levels):
             return best
         found = _next_level(near, score, paths, bound, check)
         if found is None or found.value <= value + BUDGET.evidence_above:
+            return best
+        # Where one latent causes all others, a common cause that is next to the same as it has a parameter more and
+        # explains nothing more: that there are fewer such models to choose among is no reason to have it.
+        if _by_bic(found, score) < by_bic - BUDGET.margin:
             return best
         new = found.near.model.above[len(near.model.above) if isinstance(near, Raised) else 0 :]
         names = " and ".join(_in_words(found.near.model, nodes) for nodes in new)
@@ -99,7 +103,12 @@ def raise_levels(
             "Latents above latents", f"a common cause of {names}", value, found.value, reason,
             tolerance=BUDGET.least_rise,
         )  # fmt: skip
-        best, value, near = found, found.value, found.near
+        best, value, near, by_bic = found, found.value, found.near, _by_bic(found, score)
+
+
+def _by_bic(found: RaisedClass, score: BicScore) -> float:
+    """The score without what is charged for choosing among so many graphs."""
+    return found.value + score.penalty * _choices(found.near.model, found.graph)
 
 
 def _next_level(near: Fitted, score: BicScore, paths: Paths, bound: Bools, check: Check) -> RaisedClass | None:
@@ -120,9 +129,9 @@ def _next_level(near: Fitted, score: BicScore, paths: Paths, bound: Bools, check
 
 
 def _polished(near: Fitted, score: BicScore, paths: Paths, check: Check) -> LatentTest:
-    """The latent graph of a model, climbed to from the graph predicted and from all edges."""
+    """The latent graph of a model, climbed to from every start."""
     test = LatentTest(near, score, paths, check)
-    for start in dict.fromkeys((test.starts[-1], test.starts[0])):
+    for start in reversed(test.starts):
         test.polish(start)
     return test
 

@@ -12,7 +12,7 @@ from itertools import combinations
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel
 from unmeasured.search.moves.base import Move, Situation
-from unmeasured.search.proposals import Cluster, RankGains, assemble, find_clusters
+from unmeasured.search.proposals import Cluster, Clustering, RankGains, assemble, clusterings, find_clusters
 
 
 def candidates(situation: Situation) -> Iterator[FactorModel]:
@@ -28,7 +28,7 @@ def candidates(situation: Situation) -> Iterator[FactorModel]:
 
 
 def rebuilt(model: FactorModel, gains: RankGains, gone: tuple[int, ...], max_group_size: int) -> Iterator[FactorModel]:
-    """The model with some of its groups dissolved and their variables clustered anew, at each rate.
+    """The model with some of its groups dissolved and their variables clustered anew, in several ways.
 
     Variables left over get all new groups as parents; which of them they need is for the score to say.
     """
@@ -37,8 +37,10 @@ def rebuilt(model: FactorModel, gains: RankGains, gone: tuple[int, ...], max_gro
     kept = [g for g in range(len(model.sizes)) if g not in gone]
     old = [(model.sizes[g], model.pure(g)) for g in kept]
     visited: set[tuple[Cluster, ...]] = set()
-    for rate in BUDGET.rates:
-        new, _ = find_clusters(gains, items, rate, max_group_size)
+    # Of several groups only as they grow: all ways take as long as everything else together, and found no more.
+    ways = clusterings(max_group_size) if len(gone) == 1 else [Clustering(rate) for rate in BUDGET.rates]
+    for how in ways:
+        new, _ = find_clusters(gains, items, how, max_group_size)
         if not new or tuple(new) in visited:
             continue
         visited.add(tuple(new))
