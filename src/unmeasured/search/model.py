@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unmeasured.arrays import Bools, Ints, Marks
 from unmeasured.graphs import CPDAG, DAG, Variables, consistent_extension, cpdag_of
@@ -77,13 +79,10 @@ class FactorModel:
     @cached_property
     def mask(self) -> Bools:
         """(m, m + n) which latents and observed variables each latent causes, along ``arcs``."""
-        group_of = self.group_of
-        # As Python's own numbers where there are more groups than bits in a machine's.
-        parents = np.array(self.parents, dtype=np.int64 if len(self.sizes) < 63 else object)
-        causes = parents[None, :] >> group_of.astype(parents.dtype)[:, None] & 1
-        in_order = group_of[:, None] < group_of
+        group_of, bit_of, in_order = _latents_of(self.sizes)
+        causes = np.array(self.parents, dtype=bit_of.dtype) & bit_of[:, None] != 0
         between = in_order if self.edges is None else self.arcs[group_of[:, None], group_of].astype(bool)
-        return np.concatenate([between, causes.astype(bool)], axis=1)
+        return np.concatenate([between, causes], axis=1)
 
     @property
     def measures(self) -> Bools:
@@ -93,7 +92,7 @@ class FactorModel:
     @cached_property
     def group_of(self) -> Ints:
         """(m,) the group of each latent."""
-        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return _latents_of(self.sizes)[0]
 
     @cached_property
     def pattern(self) -> Pattern:
@@ -110,9 +109,8 @@ class FactorModel:
         return self._pattern(causes_first[source], target)
 
     def _pattern(self, source: Ints, target: Ints) -> Pattern:
-        m = self.n_latents
-        items = np.arange(m, m + len(self.observed))
-        return pattern_of_effects((*latent_names(self.observed, m), *self.observed), items, source, target, items)
+        names, items = _nodes(self.observed, self.n_latents)
+        return pattern_of_effects(names, items, source, target, items)
 
     # The latent graph -------------------------------------------------------------------------------------
 
@@ -153,7 +151,7 @@ class FactorModel:
     @cached_property
     def latents(self) -> tuple[str, ...]:
         """Names for the latents of the groups."""
-        return latent_names(self.observed, len(self.group_of))
+        return _nodes(self.observed, self.n_latents)[0][: self.n_latents]
 
     @cached_property
     def cpdag(self) -> CPDAG:
@@ -212,7 +210,7 @@ class FactorModel:
     @property
     def n_parameters(self) -> int:
         """Free parameters less rotations: the dimension, unless the model is deficient somewhere."""
-        return len(self.observed) + int(self.mask.sum()) - sum(k * (k - 1) // 2 for k in self.sizes)
+        return len(self.observed) + int(np.count_nonzero(self.mask)) - sum(k * (k - 1) // 2 for k in self.sizes)
 
     @property
     def n_latents(self) -> int:
@@ -267,6 +265,21 @@ def model_of_class(graph: CPDAG, observed: Sequence[str]) -> FactorModel:
 def graph_variables(latents: tuple[str, ...], observed: tuple[str, ...]) -> Variables:
     """Checked once for the thousands of models over the same names."""
     return Variables.of((*latents, *observed), latents)
+
+
+@lru_cache(maxsize=256)
+def _latents_of(sizes: tuple[int, ...]) -> tuple[Ints, NDArray[Any], Bools]:
+    """The group of each latent (m,), its bit in a set of parents (m,), and (m, m) whose group comes before whose."""
+    group_of = np.repeat(np.arange(len(sizes)), sizes)
+    # As Python's own numbers where there are more groups than bits in a machine's.
+    bit_of = np.array([1 << g for g in group_of.tolist()], dtype=np.int64 if len(sizes) < 63 else object)
+    return group_of, bit_of, group_of[:, None] < group_of
+
+
+@lru_cache(maxsize=256)
+def _nodes(observed: tuple[str, ...], n_latents: int) -> tuple[tuple[str, ...], Ints]:
+    """Names of the latents and the observed variables, and the positions of the latter (n,)."""
+    return (*latent_names(observed, n_latents), *observed), np.arange(n_latents, n_latents + len(observed))
 
 
 def latent_names(observed: Sequence[str], count: int) -> tuple[str, ...]:

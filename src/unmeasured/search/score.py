@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
@@ -21,7 +21,7 @@ from unmeasured.search.model import FactorModel
 from unmeasured.sem import kernels
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import Pattern, pattern_of
-from unmeasured.sem.savings import best_graph, covariance_along, effects_along, log_dets_of
+from unmeasured.sem.savings import as_array, best_graph, covariance_along, effects_along, log_dets_of
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve
 
 
@@ -78,9 +78,7 @@ class Fitted:
     @cached_property
     def latent_cov(self) -> Floats:
         """(m, m) covariance of the latents."""
-        Phi = np.empty((len(self.effects),) * 2)
-        covariance_along(self.effects, Phi)
-        return Phi
+        return latent_cov_of(self.effects)
 
     @cached_property
     def implied(self) -> Floats:
@@ -93,6 +91,13 @@ class Fitted:
         effects = np.empty_like(self.effects)
         effects_along(self.effects, self.latent_cov, arcs[group_of[:, None], group_of], effects)
         return pattern, np.concatenate([effects[pattern.source, pattern.target], self.noise])
+
+
+def latent_cov_of(effects: Floats) -> Floats:
+    """(m, m) covariance of latents with these effects (m, >= m) on one another, in causal order."""
+    Phi = np.empty((len(effects),) * 2)
+    covariance_along(effects, Phi)
+    return Phi
 
 
 class LikelihoodScore:
@@ -248,9 +253,11 @@ class BicScore:
         value = -0.5 * self.sample.n * max(solution.discrepancy, 0.0)
         value -= self.dimension_penalty * self.dimension(model) + self.prior(model)
         predicted = 0.5 * self.sample.n * solution.promised
-        fitted = Fitted(model, value, effects, solution.x[-n:], finished, predicted, np.empty((0, 0), np.uint8))
-        arcs, saved = GroupBic(fitted.latent_cov, model.sizes, self.sample.n, self.dimension_penalty).predicted()
-        return replace(fitted, value=value + saved, arcs=arcs)
+        Phi = latent_cov_of(effects)
+        arcs, saved = GroupBic(Phi, model.sizes, self.sample.n, self.dimension_penalty).predicted()
+        fitted = Fitted(model, value + saved, effects, solution.x[-n:], finished, predicted, arcs)
+        fitted.__dict__["latent_cov"] = Phi  # what the cached property would compute again
+        return fitted
 
     def prior(self, model: FactorModel) -> float:
         """What it takes to say who measures what (:func:`prior`)."""
@@ -395,8 +402,7 @@ class GroupBic:
     def exact(self) -> tuple[Marks, float]:
         """The best graph (G, G) and its score; time and memory double with every group."""
         arcs = np.zeros((self.n_groups,) * 2, dtype=np.uint8)
-        sizes = np.array(self._sizes)
-        return arcs, float(best_graph(self._log_dets, sizes, self._n_samples, self._penalty, arcs))
+        return arcs, float(best_graph(self._log_dets, as_array(self._sizes), self._n_samples, self._penalty, arcs))
 
     def predicted(self) -> tuple[Marks, float]:
         """The graph (G, G) that will do, and by how much the score rises with it above that of all edges.
@@ -512,6 +518,7 @@ def prior_of(graph: DAG | CPDAG) -> float:
     return prior(n_parents, len(graph.groups))
 
 
+@lru_cache(maxsize=256)
 def priors(n_observed: int, n_groups: int) -> tuple[float, float]:
     """Of a first group, and of each further one."""
     if not n_groups:

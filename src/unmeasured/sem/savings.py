@@ -8,6 +8,7 @@ of every set, both by dynamic programming over subsets (Silander and Myllymäki 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 
 import numpy as np
@@ -174,5 +175,11 @@ def best_graph(log_det: Floats, sizes: Ints, n_samples: float, penalty: float, a
 def log_dets_of(Phi: Floats, sizes: Sequence[int]) -> Floats:
     """(2^G,) log determinant of the covariance of every set of groups, a bit for each group."""
     out = np.empty(1 << len(sizes))
-    log_dets(Phi, np.array([0, *accumulate(sizes)]), out)
+    log_dets(Phi, as_array((0, *accumulate(sizes))), out)
     return out
+
+
+@lru_cache(maxsize=1024)
+def as_array(numbers: tuple[int, ...]) -> Ints:
+    """Sizes of groups, or where they begin, as compiled code reads them; made once for thousands of models."""
+    return np.array(numbers, dtype=np.int64)
