@@ -8,7 +8,7 @@ Everything is a bit mask: ``parents[j]`` has bit g set if observed variable j is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
@@ -45,12 +45,20 @@ class FactorModel:
 
     def pure(self, g: int) -> tuple[int, ...]:
         """Observed variables caused by group g alone."""
-        return tuple(j for j, mask in enumerate(self.parents) if mask == 1 << g)
+        return self._pure[g]
+
+    @cached_property
+    def _pure(self) -> tuple[tuple[int, ...], ...]:
+        children: list[list[int]] = [[] for _ in self.sizes]
+        for j, mask in enumerate(self.parents):
+            if mask and not mask & (mask - 1):
+                children[mask.bit_length() - 1].append(j)
+        return tuple(map(tuple, children))
 
     @cached_property
     def is_valid(self) -> bool:
         """Definition 2 (i): every group of k has 2k pure children. A variable without parents belongs nowhere."""
-        return all(self.parents.count(1 << g) >= 2 * k for g, k in enumerate(self.sizes))
+        return all([self.parents.count(1 << g) >= 2 * k for g, k in enumerate(self.sizes)])
 
     @cached_property
     def key(self) -> tuple[tuple[int, int], ...]:
@@ -116,9 +124,9 @@ class FactorModel:
 
     def along(self, arcs: Marks) -> FactorModel:
         """The same with the class of a graph (G, G) over the groups."""
-        marks = cpdag_of(arcs)
-        model = replace(self, edges=None if marks.sum() == marks.size - len(marks) else tuple(row_masks(marks)))
-        model.__dict__["arcs"] = arcs  # what the cached property would look for
+        edges, marks = _class_of(arcs.tobytes(), len(arcs))
+        model = FactorModel(self.observed, self.sizes, self.parents, edges=edges)
+        model.__dict__.update(arcs=arcs, between=marks)  # what the cached properties would look for
         return model
 
     @cached_property
@@ -140,8 +148,7 @@ class FactorModel:
     @cached_property
     def n_paths(self) -> int:
         """How many paths the edges between groups stand for."""
-        sizes = np.array(self.sizes)
-        return int(sizes @ (self.between | self.between.T) @ sizes) // 2
+        return _n_paths(self.sizes, self.edges)
 
     @cached_property
     def n_edges(self) -> int:
@@ -265,6 +272,26 @@ def model_of_class(graph: CPDAG, observed: Sequence[str]) -> FactorModel:
 def graph_variables(latents: tuple[str, ...], observed: tuple[str, ...]) -> Variables:
     """Checked once for the thousands of models over the same names."""
     return Variables.of((*latents, *observed), latents)
+
+
+@lru_cache(maxsize=1024)
+def _class_of(arcs: bytes, n: int) -> tuple[tuple[int, ...] | None, Marks]:
+    """The class of a graph (n, n): the edges of a model (None: all there are), and as a matrix.
+
+    Remembered, since the measurement models of a search have the same few groups, and the same graphs over them.
+    """
+    marks = cpdag_of(np.frombuffer(arcs, dtype=np.uint8).reshape(n, n))
+    marks.flags.writeable = False
+    return None if marks.sum() == marks.size - len(marks) else tuple(row_masks(marks)), marks
+
+
+@lru_cache(maxsize=1024)
+def _n_paths(sizes: tuple[int, ...], edges: tuple[int, ...] | None) -> int:
+    total = sum(sizes)
+    if edges is None:
+        return (total * total - sum(size * size for size in sizes)) // 2
+    between = adjacency_of(edges)
+    return int(np.array(sizes) @ (between | between.T) @ np.array(sizes)) // 2
 
 
 @lru_cache(maxsize=256)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple, Protocol
@@ -412,7 +412,7 @@ class GroupBic:
         if not self._is_exact:
             return self.rough()
         arcs, best = self.exact()
-        n_paths = (sum(self._sizes) ** 2 - sum(size * size for size in self._sizes)) // 2
+        n_paths = (sum(self._sizes) ** 2 - sum([size * size for size in self._sizes])) // 2
         return arcs, float(best + 0.5 * self._n_samples * self._log_dets[-1] + self._penalty * n_paths)
 
     def rough(self) -> tuple[Marks, float]:
@@ -506,7 +506,7 @@ def prior(n_parents: Sequence[int], n_groups: int) -> float:
     0.0
     """
     first, further = priors(len(n_parents), n_groups)
-    n_caused = sum(n > 0 for n in n_parents)
+    n_caused = len(n_parents) - n_parents.count(0)
     return first * n_caused + further * (sum(n_parents) - n_caused)
 
 

@@ -268,7 +268,9 @@ def scaled_by_variance(model: Model) -> Model:
 def pattern_of_effects(names: tuple[str, ...], observed: Ints, source: Ints, target: Ints, own: Ints) -> Pattern:
     """Every effect free; the nodes ``own`` have free residual variances, in this order, and the others one of 1."""
     slot, fixed, nodes, slot2, fixed2 = _places(len(source), len(names), own.tobytes())
-    return Pattern(names, observed, source, target, slot, fixed, nodes, nodes, slot2, fixed2)
+    pattern = Pattern(names, observed, source, target, slot, fixed, nodes, nodes, slot2, fixed2)
+    pattern.__dict__["n_free"] = len(source) + len(own)  # what the cached property would count
+    return pattern
 
 
 @lru_cache(maxsize=1024)
