@@ -58,7 +58,7 @@ class FactorModel:
     @cached_property
     def is_valid(self) -> bool:
         """Definition 2 (i): every group of k has 2k pure children. A variable without parents belongs nowhere."""
-        return all([self.parents.count(1 << g) >= 2 * k for g, k in enumerate(self.sizes)])
+        return all(self.parents.count(1 << g) >= 2 * k for g, k in enumerate(self.sizes))
 
     @cached_property
     def key(self) -> tuple[tuple[int, int], ...]:
@@ -197,16 +197,7 @@ class FactorModel:
 
         Variables that the model does not have are left out. Also where each latent was before.
         """
-        position = {name: j for j, name in enumerate(self.observed)}
-        observed = tuple(name for name in names if name in position)
-        masks = [self.parents[position[name]] for name in observed]
-
-        def indicators(g: int) -> list[int]:
-            pure = [j for j, mask in enumerate(masks) if mask == 1 << g]
-            return pure or [j for j, mask in enumerate(masks) if mask >> g & 1]
-
-        order = sorted(range(self.n_groups), key=indicators)
-        parents = tuple(sum(1 << new for new, g in enumerate(order) if mask >> g & 1) for mask in masks)
+        observed, parents, order = _ordered(self.observed, self.parents, self.n_groups, tuple(names))
         between = self.between[np.ix_(order, order)]
         edges = None if self.edges is None else tuple(row_masks(between))
         model = FactorModel(observed, tuple(self.sizes[g] for g in order), parents, edges=edges)
@@ -272,6 +263,23 @@ def model_of_class(graph: CPDAG, observed: Sequence[str]) -> FactorModel:
 def graph_variables(latents: tuple[str, ...], observed: tuple[str, ...]) -> Variables:
     """Checked once for the thousands of models over the same names."""
     return Variables.of((*latents, *observed), latents)
+
+
+@lru_cache(maxsize=64)
+def _ordered(
+    observed: tuple[str, ...], parents: tuple[int, ...], n_groups: int, names: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
+    """Of :meth:`FactorModel.in_order_of`: the variables, their parents, and the groups in their new order."""
+    position = {name: j for j, name in enumerate(observed)}
+    kept = tuple(name for name in names if name in position)
+    masks = [parents[position[name]] for name in kept]
+
+    def indicators(g: int) -> list[int]:
+        pure = [j for j, mask in enumerate(masks) if mask == 1 << g]
+        return pure or [j for j, mask in enumerate(masks) if mask >> g & 1]
+
+    order = tuple(sorted(range(n_groups), key=indicators))
+    return kept, tuple(sum(1 << new for new, g in enumerate(order) if mask >> g & 1) for mask in masks), order
 
 
 @lru_cache(maxsize=1024)

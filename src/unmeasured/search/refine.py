@@ -35,7 +35,6 @@ from unmeasured.search.trace import Recorder, Step
 from unmeasured.sem.indices import p_value, rmsea
 from unmeasured.sem.solve import never
 
-
 # Situations that are remembered. On ten graphs of the paper's kind 125 of 455 were asked for again, nearly all of them
 # among the last few; each keeps a table of every variable with every set of parents.
 _N_SITUATIONS = 8
