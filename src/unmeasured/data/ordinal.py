@@ -51,10 +51,16 @@ def is_ordinal(rows: Rows) -> Bools:
     Columns that are said to be continuous are not.
     """
     seen = [column[~np.isnan(column)] for column in rows.values.T]
-    n_values = np.array([len(np.unique(column)) for column in seen])
+    n_values = np.array([_n_values(column) for column in seen])
     enough = np.array([len(column) for column in seen]) >= ROWS_PER_CATEGORY * n_values
     said = np.isin(rows.names, rows.continuous)
     return np.asarray((np.array(rows.ordered) | ((n_values <= MOST_CATEGORIES) & enough)) & ~said)
+
+
+def _n_values(column: Floats) -> int:
+    """How many different values a column has, or more than ordinal ones have: a few rows tell most columns apart."""
+    some = len(np.unique(column[:50]))
+    return some if some > MOST_CATEGORIES else len(np.unique(column))
 
 
 def ordinal_moments(rows: Rows, ordinal: Bools, given: Bools | None = None) -> Moments:

@@ -235,7 +235,7 @@ class EdgeMoves:
 
     def prior(self, model: FactorModel) -> float:
         """What the edges of a class cost besides their paths."""
-        return self._n * self._edge_prior * model.n_edges
+        return self._n * self._edge_prior * model.n_edges if self._edge_prior else 0.0
 
     def __call__(self, here: Connected) -> Proposal[Connected] | None:
         """The best of the likeliest moves; with many groups, all that improve together if that is better."""

@@ -23,7 +23,7 @@ from unmeasured.arrays import Floats
 from unmeasured.graphs import CPDAG
 from unmeasured.search.budget import BUDGET
 from unmeasured.sem.fit import Fit, fit_many
-from unmeasured.sem.local_fit import indices_of_pairs
+from unmeasured.sem.local_fit import indices_of_pairs, tests_of_pairs
 from unmeasured.sem.parameters import Pattern, pattern_of
 from unmeasured.sem.solve import Check, never
 
@@ -75,13 +75,11 @@ def _without_superfluous(fit: Fit, least: float, n_threads: int | None, check: C
     while True:
         graph = fit.graph
         assert isinstance(graph, CPDAG)
-        table = fit.parameters
-        rows = table[(table["op"] == "~~") & (table["lhs"] != table["rhs"])]
-        weak = rows[rows["z"] ** 2 < least].sort_values("z", key=np.abs, kind="stable")
-        if not len(weak):
+        weak = [test for test in tests_of_pairs(fit) if test[2] ** 2 < least]
+        if not weak:
             return fit
         check()
-        gone = {weak["lhs"].iloc[0], weak["rhs"].iloc[0]}
+        gone = set(min(weak, key=lambda test: abs(test[2]))[:2])
         left = graph.with_pairs([pair for pair in graph.pairs if set(pair) != gone])
         start = start_from(fit, left)
         (less,) = fit_many([left], fit.sample, starts=[start], n_restarts=0, n_threads=n_threads, check=check)
@@ -110,12 +108,12 @@ def residual_correlations(table: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values("std", key=lambda r: -r.abs(), kind="stable", ignore_index=True)
 
 
-def _strongest(table: pd.DataFrame, least: float) -> list[Pair]:
+def _strongest(indices: Sequence[tuple[str, str, float]], least: float) -> list[Pair]:
     """The stronger half of the pairs that pay, strongest first, no item in two of them."""
-    paying = table[table["mi"] > least]
+    paying = [(a, b) for a, b, index in indices if index > least]
     chosen: list[Pair] = []
     used: set[str] = set()
-    for a, b in zip(paying["lhs"], paying["rhs"], strict=True):
+    for a, b in paying:
         if len(chosen) < max(1, math.ceil(len(paying) / 2)) and not used & {a, b}:
             chosen.append((a, b))
             used |= {a, b}
@@ -143,7 +141,7 @@ def without_edges(cpdag: CPDAG, edges: Sequence[Pair]) -> CPDAG:
 def start_from(fit: Fit, other: CPDAG) -> Floats:
     """Where the fit of another class over the same variables begins: at the estimates of a fit, what is new at zero."""
     assert isinstance(fit.graph, CPDAG)
-    known = dict(zip(_parameters(pattern_of(fit.graph)), fit.solution.x.tolist(), strict=True))
+    known = dict(zip(_parameters(fit.problem.pattern), fit.solution.x.tolist(), strict=True))
     return np.array([known.get(parameter, 0.0) for parameter in _parameters(pattern_of(other))])
 
 

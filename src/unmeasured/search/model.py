@@ -8,11 +8,13 @@ Everything is a bit mask: ``parents[j]`` has bit g set if observed variable j is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unmeasured.arrays import Bools, Ints, Marks
 from unmeasured.graphs import CPDAG, DAG, Variables, consistent_extension, cpdag_of
@@ -43,7 +45,15 @@ class FactorModel:
 
     def pure(self, g: int) -> tuple[int, ...]:
         """Observed variables caused by group g alone."""
-        return tuple(j for j, mask in enumerate(self.parents) if mask == 1 << g)
+        return self._pure[g]
+
+    @cached_property
+    def _pure(self) -> tuple[tuple[int, ...], ...]:
+        children: list[list[int]] = [[] for _ in self.sizes]
+        for j, mask in enumerate(self.parents):
+            if mask and not mask & (mask - 1):
+                children[mask.bit_length() - 1].append(j)
+        return tuple(map(tuple, children))
 
     @cached_property
     def is_valid(self) -> bool:
@@ -77,13 +87,10 @@ class FactorModel:
     @cached_property
     def mask(self) -> Bools:
         """(m, m + n) which latents and observed variables each latent causes, along ``arcs``."""
-        group_of = self.group_of
-        # As Python's own numbers where there are more groups than bits in a machine's.
-        parents = np.array(self.parents, dtype=np.int64 if len(self.sizes) < 63 else object)
-        causes = parents[None, :] >> group_of.astype(parents.dtype)[:, None] & 1
-        in_order = group_of[:, None] < group_of
+        group_of, bit_of, in_order = _latents_of(self.sizes)
+        causes = np.array(self.parents, dtype=bit_of.dtype) & bit_of[:, None] != 0
         between = in_order if self.edges is None else self.arcs[group_of[:, None], group_of].astype(bool)
-        return np.concatenate([between, causes.astype(bool)], axis=1)
+        return np.concatenate([between, causes], axis=1)
 
     @property
     def measures(self) -> Bools:
@@ -93,7 +100,7 @@ class FactorModel:
     @cached_property
     def group_of(self) -> Ints:
         """(m,) the group of each latent."""
-        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return _latents_of(self.sizes)[0]
 
     @cached_property
     def pattern(self) -> Pattern:
@@ -110,17 +117,16 @@ class FactorModel:
         return self._pattern(causes_first[source], target)
 
     def _pattern(self, source: Ints, target: Ints) -> Pattern:
-        m = self.n_latents
-        items = np.arange(m, m + len(self.observed))
-        return pattern_of_effects((*latent_names(self.observed, m), *self.observed), items, source, target, items)
+        names, items = _nodes(self.observed, self.n_latents)
+        return pattern_of_effects(names, items, source, target, items)
 
     # The latent graph -------------------------------------------------------------------------------------
 
     def along(self, arcs: Marks) -> FactorModel:
         """The same with the class of a graph (G, G) over the groups."""
-        marks = cpdag_of(arcs)
-        model = replace(self, edges=None if marks.sum() == marks.size - len(marks) else tuple(row_masks(marks)))
-        model.__dict__["arcs"] = arcs  # what the cached property would look for
+        edges, marks = _class_of(arcs.tobytes(), len(arcs))
+        model = FactorModel(self.observed, self.sizes, self.parents, edges=edges)
+        model.__dict__.update(arcs=arcs, between=marks)  # what the cached properties would look for
         return model
 
     @cached_property
@@ -142,8 +148,7 @@ class FactorModel:
     @cached_property
     def n_paths(self) -> int:
         """How many paths the edges between groups stand for."""
-        sizes = np.array(self.sizes)
-        return int(sizes @ (self.between | self.between.T) @ sizes) // 2
+        return _n_paths(self.sizes, self.edges)
 
     @cached_property
     def n_edges(self) -> int:
@@ -153,7 +158,7 @@ class FactorModel:
     @cached_property
     def latents(self) -> tuple[str, ...]:
         """Names for the latents of the groups."""
-        return latent_names(self.observed, len(self.group_of))
+        return _nodes(self.observed, self.n_latents)[0][: self.n_latents]
 
     @cached_property
     def cpdag(self) -> CPDAG:
@@ -192,16 +197,7 @@ class FactorModel:
 
         Variables that the model does not have are left out. Also where each latent was before.
         """
-        position = {name: j for j, name in enumerate(self.observed)}
-        observed = tuple(name for name in names if name in position)
-        masks = [self.parents[position[name]] for name in observed]
-
-        def indicators(g: int) -> list[int]:
-            pure = [j for j, mask in enumerate(masks) if mask == 1 << g]
-            return pure or [j for j, mask in enumerate(masks) if mask >> g & 1]
-
-        order = sorted(range(self.n_groups), key=indicators)
-        parents = tuple(sum(1 << new for new, g in enumerate(order) if mask >> g & 1) for mask in masks)
+        observed, parents, order = _ordered(self.observed, self.parents, self.n_groups, tuple(names))
         between = self.between[np.ix_(order, order)]
         edges = None if self.edges is None else tuple(row_masks(between))
         model = FactorModel(observed, tuple(self.sizes[g] for g in order), parents, edges=edges)
@@ -212,7 +208,7 @@ class FactorModel:
     @property
     def n_parameters(self) -> int:
         """Free parameters less rotations: the dimension, unless the model is deficient somewhere."""
-        return len(self.observed) + int(self.mask.sum()) - sum(k * (k - 1) // 2 for k in self.sizes)
+        return len(self.observed) + int(np.count_nonzero(self.mask)) - sum(k * (k - 1) // 2 for k in self.sizes)
 
     @property
     def n_latents(self) -> int:
@@ -267,6 +263,58 @@ def model_of_class(graph: CPDAG, observed: Sequence[str]) -> FactorModel:
 def graph_variables(latents: tuple[str, ...], observed: tuple[str, ...]) -> Variables:
     """Checked once for the thousands of models over the same names."""
     return Variables.of((*latents, *observed), latents)
+
+
+@lru_cache(maxsize=64)
+def _ordered(
+    observed: tuple[str, ...], parents: tuple[int, ...], n_groups: int, names: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
+    """Of :meth:`FactorModel.in_order_of`: the variables, their parents, and the groups in their new order."""
+    position = {name: j for j, name in enumerate(observed)}
+    kept = tuple(name for name in names if name in position)
+    masks = [parents[position[name]] for name in kept]
+
+    def indicators(g: int) -> list[int]:
+        pure = [j for j, mask in enumerate(masks) if mask == 1 << g]
+        return pure or [j for j, mask in enumerate(masks) if mask >> g & 1]
+
+    order = tuple(sorted(range(n_groups), key=indicators))
+    return kept, tuple(sum(1 << new for new, g in enumerate(order) if mask >> g & 1) for mask in masks), order
+
+
+@lru_cache(maxsize=1024)
+def _class_of(arcs: bytes, n: int) -> tuple[tuple[int, ...] | None, Marks]:
+    """The class of a graph (n, n): the edges of a model (None: all there are), and as a matrix.
+
+    Remembered, since the measurement models of a search have the same few groups, and the same graphs over them.
+    """
+    marks = cpdag_of(np.frombuffer(arcs, dtype=np.uint8).reshape(n, n))
+    marks.flags.writeable = False
+    return None if marks.sum() == marks.size - len(marks) else tuple(row_masks(marks)), marks
+
+
+@lru_cache(maxsize=1024)
+def _n_paths(sizes: tuple[int, ...], edges: tuple[int, ...] | None) -> int:
+    total = sum(sizes)
+    if edges is None:
+        return (total * total - sum(size * size for size in sizes)) // 2
+    between = adjacency_of(edges)
+    return int(np.array(sizes) @ (between | between.T) @ np.array(sizes)) // 2
+
+
+@lru_cache(maxsize=256)
+def _latents_of(sizes: tuple[int, ...]) -> tuple[Ints, NDArray[Any], Bools]:
+    """The group of each latent (m,), its bit in a set of parents (m,), and (m, m) whose group comes before whose."""
+    group_of = np.repeat(np.arange(len(sizes)), sizes)
+    # As Python's own numbers where there are more groups than bits in a machine's.
+    bit_of = np.array([1 << g for g in group_of.tolist()], dtype=np.int64 if len(sizes) < 63 else object)
+    return group_of, bit_of, group_of[:, None] < group_of
+
+
+@lru_cache(maxsize=256)
+def _nodes(observed: tuple[str, ...], n_latents: int) -> tuple[tuple[str, ...], Ints]:
+    """Names of the latents and the observed variables, and the positions of the latter (n,)."""
+    return (*latent_names(observed, n_latents), *observed), np.arange(n_latents, n_latents + len(observed))
 
 
 def latent_names(observed: Sequence[str], count: int) -> tuple[str, ...]:

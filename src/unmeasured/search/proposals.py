@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -118,10 +119,8 @@ class RankGains:
     def _subsets(self, items: tuple[int, ...], size: int) -> Ints:
         """All subsets of a size; where there are very many, those of a variable and its nearest ones."""
         among = np.array(items)
-        if size == 2 and math.comb(len(items), size) <= BUDGET.many_subsets:
-            return np.asarray(among[np.column_stack(np.triu_indices(len(items), 1))])
         if math.comb(len(items), size) <= BUDGET.many_subsets:
-            return np.array(list(combinations(items, size)))
+            return np.asarray(among[_positions(len(items), size)])
         near = np.argsort(-np.abs(self._S[np.ix_(among, among)]), axis=1)[:, 1 : BUDGET.n_near + 1]
         found = {
             tuple(sorted((i, *some))) for i, row in enumerate(near.tolist()) for some in combinations(row, size - 1)
@@ -167,6 +166,14 @@ class ChanceGains(RankGains):
         """The upper tail of half a chi-square."""
         codimension = rank_codimension(self.n, size, k)
         return 0.5 * (codimension + rate * math.sqrt(2.0 * codimension) + 0.5 * rate**2)
+
+
+@lru_cache(maxsize=64)
+def _positions(n: int, size: int) -> Ints:
+    """(B, size) all subsets of a size of n positions, in order."""
+    if size == 2:
+        return np.column_stack(np.triu_indices(n, 1))
+    return np.array(list(combinations(range(n), size)), dtype=np.int64).reshape(-1, size)
 
 
 def proposals(gains: RankGains, max_group_size: int) -> list[FactorModel]:

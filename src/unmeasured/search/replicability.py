@@ -27,7 +27,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.errors import Stopped
@@ -219,8 +218,28 @@ class Replicates:
 
 
 def _agreement(labels: Ints, others: Sequence[Ints]) -> tuple[float, float]:
-    agreement = [float(adjusted_rand_score(labels, other)) for other in others]
+    agreement = [adjusted_rand(labels, other) for other in others]
     return float(np.mean(agreement)), float(np.std(agreement) / math.sqrt(len(agreement)))
+
+
+def adjusted_rand(labels: Ints, others: Ints) -> float:
+    """The adjusted Rand index of two partitions (Hubert and Arabie 1985), numbered from zero.
+
+    By the formula of scikit-learn, which takes 0.8 ms for 15 items, most of it to check what it is given.
+
+    >>> adjusted_rand(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0])), adjusted_rand(np.zeros(2, int), np.arange(2))
+    (1.0, 0.0)
+    """
+    width = int(others.max()) + 1
+    both = np.bincount(labels * width + others)
+    n, same = len(labels), int((both**2).sum()) - len(labels)
+    in_first, in_second = (int((np.bincount(one) ** 2).sum()) - n for one in (labels, others))
+    first_only, second_only = in_first - same, in_second - same
+    neither = n * n - n - same - first_only - second_only
+    if first_only == 0 and second_only == 0:
+        return 1.0
+    chance = (same + second_only) * (second_only + neither) + (same + first_only) * (first_only + neither)
+    return 2.0 * (same * neither - second_only * first_only) / chance
 
 
 def _correlations(rng: np.random.Generator, root: Floats, n_rows: int) -> Floats:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
@@ -21,7 +21,7 @@ from unmeasured.search.model import FactorModel
 from unmeasured.sem import kernels
 from unmeasured.sem.dimension import jacobian_rank
 from unmeasured.sem.parameters import Pattern, pattern_of
-from unmeasured.sem.savings import best_graph, covariance_along, effects_along, log_dets_of
+from unmeasured.sem.savings import as_array, best_graph, covariance_along, effects_along, log_dets_of
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve
 
 
@@ -78,9 +78,7 @@ class Fitted:
     @cached_property
     def latent_cov(self) -> Floats:
         """(m, m) covariance of the latents."""
-        Phi = np.empty((len(self.effects),) * 2)
-        covariance_along(self.effects, Phi)
-        return Phi
+        return latent_cov_of(self.effects)
 
     @cached_property
     def implied(self) -> Floats:
@@ -93,6 +91,13 @@ class Fitted:
         effects = np.empty_like(self.effects)
         effects_along(self.effects, self.latent_cov, arcs[group_of[:, None], group_of], effects)
         return pattern, np.concatenate([effects[pattern.source, pattern.target], self.noise])
+
+
+def latent_cov_of(effects: Floats) -> Floats:
+    """(m, m) covariance of latents with these effects (m, >= m) on one another, in causal order."""
+    Phi = np.empty((len(effects),) * 2)
+    covariance_along(effects, Phi)
+    return Phi
 
 
 class LikelihoodScore:
@@ -259,23 +264,26 @@ class BicScore:
         """The score of a model with parameters that are not those of a fit."""
         implied, sample = there.implied, self.sample
         objective = np.linalg.slogdet(implied)[1] + np.trace(np.linalg.solve(implied, sample.corr))
-        return self._credited(there, float(objective - sample.log_det_corr - len(sample.names))).value
+        discrepancy = float(objective - sample.log_det_corr - len(sample.names))
+        return self._score_of(there.model, there.effects, discrepancy)[0]
 
     def _fitted(self, model: FactorModel, solution: Solution, finished: bool) -> Fitted:
         n = len(model.observed)
         effects = np.zeros(model.mask.shape)
         effects[model.mask] = solution.x[:-n]
         predicted = 0.5 * self.sample.n * solution.promised
-        fitted = Fitted(model, 0.0, effects, solution.x[-n:], finished, predicted, np.empty((0, 0), np.uint8))
-        return self._credited(fitted, solution.discrepancy)
+        score, arcs, Phi = self._score_of(model, effects, solution.discrepancy)
+        fitted = Fitted(model, score, effects, solution.x[-n:], finished, predicted, arcs)
+        fitted.__dict__["latent_cov"] = Phi  # what the cached property would compute again
+        return fitted
 
-    def _credited(self, there: Fitted, discrepancy: float) -> Fitted:
-        """A model with its score: with the graph over its groups that is predicted, and what that saves."""
-        model = there.model
+    def _score_of(self, model: FactorModel, effects: Floats, discrepancy: float) -> tuple[float, Marks, Floats]:
+        """The score, with the graph over the groups that is predicted and what that saves; and that graph, and Phi."""
         value = -0.5 * self.sample.n * max(discrepancy, 0.0)
         value -= self.dimension_penalty * self.dimension(model) + self.prior(model)
-        arcs, saved = GroupBic(there.latent_cov, model.sizes, self.sample.n, self.dimension_penalty).predicted()
-        return replace(there, value=value + saved, arcs=arcs)
+        Phi = latent_cov_of(effects)
+        arcs, saved = GroupBic(Phi, model.sizes, self.sample.n, self.dimension_penalty).predicted()
+        return value + saved, arcs, Phi
 
     def prior(self, model: FactorModel) -> float:
         """What it takes to say who measures what (:func:`prior`)."""
@@ -420,8 +428,7 @@ class GroupBic:
     def exact(self) -> tuple[Marks, float]:
         """The best graph (G, G) and its score; time and memory double with every group."""
         arcs = np.zeros((self.n_groups,) * 2, dtype=np.uint8)
-        sizes = np.array(self._sizes)
-        return arcs, float(best_graph(self._log_dets, sizes, self._n_samples, self._penalty, arcs))
+        return arcs, float(best_graph(self._log_dets, as_array(self._sizes), self._n_samples, self._penalty, arcs))
 
     def predicted(self) -> tuple[Marks, float]:
         """The graph (G, G) that will do, and by how much the score rises with it above that of all edges.
@@ -431,7 +438,7 @@ class GroupBic:
         if not self._is_exact:
             return self.rough()
         arcs, best = self.exact()
-        n_paths = (sum(self._sizes) ** 2 - sum(size * size for size in self._sizes)) // 2
+        n_paths = (sum(self._sizes) ** 2 - sum([size * size for size in self._sizes])) // 2
         return arcs, float(best + 0.5 * self._n_samples * self._log_dets[-1] + self._penalty * n_paths)
 
     def rough(self) -> tuple[Marks, float]:
@@ -525,7 +532,7 @@ def prior(n_parents: Sequence[int], n_groups: int) -> float:
     0.0
     """
     first, further = priors(len(n_parents), n_groups)
-    n_caused = sum(n > 0 for n in n_parents)
+    n_caused = len(n_parents) - n_parents.count(0)
     return first * n_caused + further * (sum(n_parents) - n_caused)
 
 
@@ -537,6 +544,7 @@ def prior_of(graph: DAG | CPDAG) -> float:
     return prior(n_parents, len(graph.groups))
 
 
+@lru_cache(maxsize=256)
 def priors(n_observed: int, n_groups: int) -> tuple[float, float]:
     """Of a first group, and of each further one."""
     if not n_groups:

@@ -315,7 +315,8 @@ class Fit(Measures):
     @cached_property
     def covariates(self) -> tuple[str, ...]:
         """Observed causes the model is conditioned on (lavaan's ``fixed.x``): their likelihood does not count."""
-        return () if self.is_joint else self.model.covariates
+        given = self.graph.covariates if isinstance(self.graph, Model) else self.graph.variables.covariates
+        return () if self.is_joint else given
 
     @cached_property
     def model(self) -> Model:

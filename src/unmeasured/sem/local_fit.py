@@ -30,6 +30,7 @@ from unmeasured.sem.parameters import Model, Operator, Parameter
 if TYPE_CHECKING:
     from unmeasured.sem.fit import Fit
 
+Rows = tuple[Ints, Ints, Floats]  # of parameters: rows u and v, and the weight w, by which each moves Sigma
 Residual = Literal["raw", "correlation", "standardised"]
 
 # A parameter that the free ones imitate but for this part of its curvature cannot be told from them.
@@ -69,7 +70,7 @@ class Moves:
         node = {name: k for k, name in enumerate(pattern.names)}
         return cls(np.vstack([T, C]), P, fit.sample.corr, node)
 
-    def rows(self, parameters: Sequence[Parameter]) -> tuple[Ints, Ints, Floats]:
+    def rows(self, parameters: Sequence[Parameter]) -> Rows:
         """For each parameter the rows u and v of Z and the weight w by which it moves Sigma."""
         d = len(self.node)
         source = np.array([self.node[p.source] for p in parameters], dtype=np.int64)
@@ -100,16 +101,21 @@ def modification_indices(fit: Fit, least: float = 0.0) -> pd.DataFrame:
     return table[table["mi"] >= least]
 
 
-def _indices_of(fit: Fit, moves: Moves, others: Sequence[Parameter]) -> pd.DataFrame:
-    n, free = fit.sample.n, free_rows(fit.model)
+def _score_tests(moves: Moves, others: Rows, free: Rows) -> tuple[Floats, Floats]:
+    """Slopes along other parameters and the curvature that free ones leave of each: NaN where they imitate it."""
     K = moves.Z @ moves.P @ moves.Z.T
     D = K - moves.Z @ (moves.P @ moves.S @ moves.P) @ moves.Z.T
-    u, v, w = moves.rows(others)
+    u, v, w = others
     slope = 2.0 * w * D[u, v]
     own = 2.0 * w * w * (K[u, u] * K[v, v] + K[u, v] ** 2)
-    left = own - _explained(K, (u, v, w), moves.rows(free))
-    known = left > _IMITATED * np.maximum(own, 1e-300)
-    left = np.where(known, left, math.nan)
+    left = own - _explained(K, others, free)
+    return slope, np.where(left > _IMITATED * np.maximum(own, 1e-300), left, math.nan)
+
+
+def _indices_of(fit: Fit, moves: Moves, others: Sequence[Parameter]) -> pd.DataFrame:
+    n = fit.sample.n
+    slope, left = _score_tests(moves, moves.rows(others), moves.rows(free_rows(fit.model)))
+    known = ~np.isnan(left)
     pattern_scale = dict(zip(fit.problem.pattern.names, fit.problem.scale, strict=True))
     unit = np.array([_unit(p, pattern_scale) for p in others])
     epc = -slope / left * unit
@@ -126,20 +132,40 @@ def _indices_of(fit: Fit, moves: Moves, others: Sequence[Parameter]) -> pd.DataF
     return table[known].sort_values("mi", ascending=False, kind="stable", ignore_index=True)
 
 
-def indices_of_pairs(fit: Fit, least: float) -> pd.DataFrame:
-    """The same of residual covariances of two indicators that may matter.
+def indices_of_pairs(fit: Fit, least: float) -> list[tuple[str, str, float]]:
+    """Residual covariances of two indicators that may matter: their names and modification index, the largest first.
 
     These are the pairs whose index would be at least ``least`` if all free parameters were known, which it takes one
-    matrix product to see: of a thousand variables there are half a million pairs.
+    matrix product to see: of a thousand variables there are half a million pairs. No table is made, which would take
+    longer than the indices: searches ask many times.
     """
-    moves, names = Moves.of(fit), fit.sample.names
-    P, free = moves.P, {_entry(p) for p in free_rows(fit.model)}
+    moves, names, pattern = Moves.of(fit), fit.sample.names, fit.problem.pattern
+    P, position = moves.P, {name: k for k, name in enumerate(names)}
     known = fit.sample.n * (P @ moves.S @ P - P) ** 2 / (np.outer(np.diag(P), np.diag(P)) + P**2)
     measured = {p.target for p in fit.model.parameters if p.op == "=~"}
     may_matter = np.triu(known >= least, 1)
     may_matter &= np.logical_and.outer(*[np.array([name in measured for name in names])] * 2)
-    pairs = [_parameter("~~", names[i], names[j]) for i, j in np.argwhere(may_matter).tolist()]
-    return _indices_of(fit, moves, [pair for pair in pairs if _entry(pair) not in free])
+    for a, b, _ in tests_of_pairs(fit):
+        may_matter[position[a], position[b]] = may_matter[position[b], position[a]] = False
+    first, second = may_matter.nonzero()
+    node = pattern.observed  # in the order of the sample
+    free = (*pattern.rows, np.where(pattern.is_variance, 0.5, 1.0))
+    slope, left = _score_tests(moves, (node[second], node[first], np.ones(len(first))), free)
+    index = 0.5 * fit.sample.n * slope**2 / left
+    order = [k for k in np.argsort(-index, kind="stable").tolist() if not math.isnan(index[k])]
+    return [(names[first[k]], names[second[k]], float(index[k])) for k in order]
+
+
+def tests_of_pairs(fit: Fit) -> list[tuple[str, str, float]]:
+    """Residual covariances that are free: the names of the two and the Wald statistic z, NaN where there is none."""
+    pattern = fit.problem.pattern
+    pairs = np.flatnonzero(~pattern.is_path & ~pattern.is_variance)
+    if not len(pairs):
+        return []
+    errors = fit._uncertainty[0][pairs]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(errors > 0, fit.estimates[pairs] / errors, math.nan)
+    return [(*fit.problem.ends(k), value) for k, value in zip(pairs.tolist(), z.tolist(), strict=True)]
 
 
 def candidate_parameters(model: Model) -> list[Parameter]:
@@ -194,18 +220,18 @@ def _unit(p: Parameter, scale: dict[str, float]) -> float:
     return a * b if p.op == "~~" else b / a
 
 
-def _cross(K: Floats, rows: tuple[Ints, Ints, Floats], others: tuple[Ints, Ints, Floats]) -> Floats:
+def _cross(K: Floats, rows: Rows, others: Rows) -> Floats:
     """Expected second derivatives between two lists of parameters."""
     (u, v, w), (u2, v2, w2) = rows, others
     blocks = K[np.ix_(u, u2)] * K[np.ix_(v, v2)] + K[np.ix_(u, v2)] * K[np.ix_(v, u2)]
     return np.asarray(2.0 * w[:, None] * w2 * blocks)
 
 
-def _curvature(K: Floats, rows: tuple[Ints, Ints, Floats]) -> Floats:
+def _curvature(K: Floats, rows: Rows) -> Floats:
     return _cross(K, rows, rows)
 
 
-def _explained(K: Floats, rows: tuple[Ints, Ints, Floats], free: tuple[Ints, Ints, Floats]) -> Floats:
+def _explained(K: Floats, rows: Rows, free: Rows) -> Floats:
     """The part of each parameter's curvature that the free ones account for.
 
     A thousand variables have 700,000 candidates and thousands of free parameters: so many at a time as fit in memory.

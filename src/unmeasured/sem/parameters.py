@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Literal
 
@@ -128,7 +128,7 @@ class Pattern:
 
     @cached_property
     def n_free(self) -> int:
-        return int((self.slot >= 0).sum() + (self.slot2 >= 0).sum())
+        return int(np.count_nonzero(self.slot >= 0) + np.count_nonzero(self.slot2 >= 0))
 
     @cached_property
     def is_variance(self) -> Bools:
@@ -267,21 +267,20 @@ def scaled_by_variance(model: Model) -> Model:
 
 def pattern_of_effects(names: tuple[str, ...], observed: Ints, source: Ints, target: Ints, own: Ints) -> Pattern:
     """Every effect free; the nodes ``own`` have free residual variances, in this order, and the others one of 1."""
-    n_edges, n_own = len(source), len(own)
-    nodes = np.concatenate([own, np.setdiff1d(np.arange(len(names)), own)])
-    is_own = np.arange(len(names)) < n_own
-    return Pattern(
-        names=names,
-        observed=observed,
-        source=source,
-        target=target,
-        slot=np.arange(n_edges),
-        fixed=np.zeros(n_edges),
-        first=nodes,
-        second=nodes,
-        slot2=np.where(is_own, n_edges + np.arange(len(names)), -1),
-        fixed2=(~is_own).astype(float),
-    )
+    slot, fixed, nodes, slot2, fixed2 = _places(len(source), len(names), own.tobytes())
+    pattern = Pattern(names, observed, source, target, slot, fixed, nodes, nodes, slot2, fixed2)
+    pattern.__dict__["n_free"] = len(source) + len(own)  # what the cached property would count
+    return pattern
+
+
+@lru_cache(maxsize=1024)
+def _places(n_edges: int, n_nodes: int, own: bytes) -> tuple[Ints, Floats, Ints, Ints, Floats]:
+    """What patterns with as many effects share: their places in the parameter vector, and the residual variances."""
+    free = np.frombuffer(own, dtype=np.int64)
+    nodes = np.concatenate([free, np.setdiff1d(np.arange(n_nodes), free)])
+    is_own = np.arange(n_nodes) < len(free)
+    slot2 = np.where(is_own, n_edges + np.arange(n_nodes), -1)
+    return np.arange(n_edges), np.zeros(n_edges), nodes, slot2, (~is_own).astype(float)
 
 
 def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
@@ -298,7 +297,8 @@ def pattern_of(graph: DAG | CPDAG | Model) -> Pattern:
     source, target = dag.adjacency.nonzero()
     # The rows of model_of: loadings, paths, variances (those of latents fixed to 1), residual pairs, pairs of
     # covariates.
-    measures = latent[:, None] & np.isin(dag.names, dag.variables.indicators)[None, :]
+    indicators = set(dag.variables.indicators)
+    measures = latent[:, None] & np.array([name in indicators for name in dag.names], dtype=bool)
     for above, facets in dag.facets.items():
         measures[dag.variables.index(above), [dag.variables.index(below) for below in facets]] = True
     rows = np.argsort(~measures[source, target], kind="stable")

@@ -8,6 +8,7 @@ of every set, both by dynamic programming over subsets (Silander and Myllymäki 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 
 import numpy as np
@@ -138,35 +139,47 @@ def best_graph(log_det: Floats, sizes: Ints, n_samples: float, penalty: float, a
             if mask >> g & 1:
                 width[mask] = width[mask & ~(1 << g)] + sizes[g]
                 break
-    local, parents = np.empty((G, 1 << G)), np.empty((G, 1 << G), dtype=np.int64)
+    # What group g adds with the best of some parents; sets leave out the bit of g itself.
+    local = np.empty((G, 1 << max(G - 1, 0)))
     for g in range(G):
-        bit = 1 << g
-        for mask in range(1 << G):
-            if mask & bit:
-                continue
-            score = -0.5 * n_samples * (log_det[mask | bit] - log_det[mask]) - penalty * sizes[g] * width[mask]
-            source, rest = mask, mask
-            while rest:
-                fewer = mask & ~(rest & -rest)
-                rest &= rest - 1
-                if local[g, fewer] > score:
-                    score, source = local[g, fewer], fewer
-            local[g, mask] = score
-            parents[g, mask] = mask if source == mask else parents[g, source]
+        row = local[g]
+        for few in range(row.shape[0]):
+            mask = few & (1 << g) - 1 | few >> g << g + 1
+            explained = log_det[mask | 1 << g] - log_det[mask]
+            row[few] = -0.5 * n_samples * explained - penalty * sizes[g] * width[mask]
+        # The best of all subsets, one parent after the other; two rows at once, where they are long.
+        for h in range(G - 1):
+            bit = 1 << h
+            if bit < 8:
+                for few in range(row.shape[0]):
+                    if few & bit:
+                        row[few] = max(row[few], row[few - bit])
+            else:
+                for begin in range(0, row.shape[0], 2 * bit):
+                    without, having = row[begin : begin + bit], row[begin + bit : begin + 2 * bit]
+                    for k in range(bit):
+                        having[k] = max(having[k], without[k])
     best, last = np.full(1 << G, -np.inf), np.zeros(1 << G, dtype=np.int64)
     best[0] = 0.0
     for mask in range(1, 1 << G):
         for g in range(G):
-            rest = mask & ~(1 << g)
-            if mask >> g & 1 and best[rest] + local[g, rest] > best[mask]:
-                best[mask] = best[rest] + local[g, rest]
-                last[mask] = g
+            if mask >> g & 1:
+                value = best[mask & ~(1 << g)] + local[g, mask & (1 << g) - 1 | mask >> g + 1 << g]
+                if value > best[mask]:
+                    best[mask], last[mask] = value, g
     mask = (1 << G) - 1
     while mask:
         g = last[mask]
         mask &= ~(1 << g)
+        few = mask & (1 << g) - 1 | mask >> g + 1 << g
+        left = few
+        while left:  # a parent that goes without a loss is none
+            bit = left & -left
+            left &= left - 1
+            if local[g, few & ~bit] == local[g, few]:
+                few &= ~bit
         for h in range(G):
-            if parents[g, mask] >> h & 1:
+            if few >> (h if h < g else h - 1) & 1 and h != g:
                 arcs[h, g] = 1
     return float(best[(1 << G) - 1])
 
@@ -174,5 +187,11 @@ def best_graph(log_det: Floats, sizes: Ints, n_samples: float, penalty: float, a
 def log_dets_of(Phi: Floats, sizes: Sequence[int]) -> Floats:
     """(2^G,) log determinant of the covariance of every set of groups, a bit for each group."""
     out = np.empty(1 << len(sizes))
-    log_dets(Phi, np.array([0, *accumulate(sizes)]), out)
+    log_dets(Phi, as_array((0, *accumulate(sizes))), out)
     return out
+
+
+@lru_cache(maxsize=1024)
+def as_array(numbers: tuple[int, ...]) -> Ints:
+    """Sizes of groups, or where they begin, as compiled code reads them; made once for thousands of models."""
+    return np.array(numbers, dtype=np.int64)

@@ -443,7 +443,9 @@ def _solve_chunk(
     size = len(problems)
     x = np.concatenate([s.x if isinstance(s, Solution) else s for s in starts])
     paces = np.array([(s.promised, *s.pace) if isinstance(s, Solution) else _FIRST_PACE for s in starts])
-    lower = np.concatenate([problem.unknown if problem.lower is None else problem.lower for problem in problems])
+    lower = np.full(len(x), np.nan)
+    if any(problem.lower is not None for problem in problems):
+        lower = np.concatenate([problem.unknown if problem.lower is None else problem.lower for problem in problems])
     values = np.empty(size)
     steps, ends = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     history = np.empty((size, max_steps + 1))
@@ -463,7 +465,7 @@ def _solve_chunk(
         out.append(
             Solution(
                 x[mine], float(values[b]) - least, int(ends[b]), n_steps, float(paces[b, 0]),
-                history[b, : n_steps + 1].copy(), lower[mine], pace=tuple(paces[b, 1:].tolist()),
+                history[b, : n_steps + 1], lower[mine], pace=tuple(paces[b, 1:].tolist()),
             )
         )  # fmt: skip
         at += pattern.n_free

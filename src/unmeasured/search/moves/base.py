@@ -61,9 +61,12 @@ class ClosedForms:
 
     def choices(self, model: FactorModel, most: int) -> tuple[Ints, Bools, Floats]:
         """Sets of parents worth a look (C,), their latents (C, m) and their penalties (C,)."""
-        key = most, model.sizes, frozenset(model.parents)
+        most = most if len(model.sizes) <= BUDGET.few_groups_for_triples else 2
+        # Of sets in use with fewer groups, those with one more or less are among the sets of up to so many groups.
+        large = frozenset([mask for mask in model.parents if mask.bit_count() >= most])
+        key = most, model.sizes, large
         if key not in self._choices:
-            masks = parent_sets(most, len(model.sizes), key[2])
+            masks = parent_sets(most, len(model.sizes), large)
             allowed = latents_of(masks, model.sizes)
             priors = self.score.priors(np.bitwise_count(masks).astype(np.int64), len(model.sizes))
             self._choices[key] = masks, allowed, self.score.dimension_penalty * allowed.sum(axis=1) + priors
@@ -76,8 +79,9 @@ def parent_sets(most: int, n_groups: int, in_use: Iterable[int]) -> Ints:
     >>> parent_sets(1, 3, [0b011]).tolist()
     [0, 1, 2, 3, 4, 7]
     """
-    most = min(most if n_groups <= BUDGET.few_groups_for_triples else 2, n_groups)
-    masks = {sum(1 << g for g in some) for r in range(most + 1) for some in combinations(range(n_groups), r)}
+    masks = {
+        sum(1 << g for g in some) for r in range(min(most, n_groups) + 1) for some in combinations(range(n_groups), r)
+    }
     for mask in in_use:
         masks |= {mask, *(mask ^ 1 << g for g in range(n_groups))}
     return np.array(sorted(masks), dtype=np.int64)
@@ -132,14 +136,30 @@ class Situation:
 
     def applied(self, change: Change) -> FactorModel:
         """The model with other parents for some variables."""
-        model = self.model
+        parents = list(self.model.parents)
         for j, c in change:
-            model = model.with_parents(j, int(self.relocations.masks[c]))
-        return model
+            parents[j] = self.masks[c]
+        return FactorModel(self.model.observed, self.model.sizes, tuple(parents))
 
-    def allows(self, model: FactorModel) -> bool:
-        """Whether a model is valid and agrees with what is known."""
-        return is_allowed(model, self.rules)
+    def allows(self, change: Change) -> bool:
+        """Whether the model with other parents for some variables is valid and agrees with what is known."""
+        spare, parents = self._spare.copy(), self.model.parents
+        for j, c in change:
+            for mask, more in ((parents[j], -1), (self.masks[c], 1)):
+                if mask and not mask & (mask - 1):
+                    spare[mask.bit_length() - 1] += more
+        return min(spare, default=0) >= 0 and (self.rules is None or is_allowed(self.applied(change), self.rules))
+
+    @cached_property
+    def masks(self) -> list[int]:
+        """The sets of parents in the columns of ``relocations``."""
+        masks: list[int] = self.relocations.masks.tolist()
+        return masks
+
+    @cached_property
+    def _spare(self) -> list[int]:
+        """By how many its pure children exceed those that a group needs; negative where the model is not valid."""
+        return [self.model.parents.count(1 << g) - 2 * k for g, k in enumerate(self.model.sizes)]
 
 
 class Candidate(NamedTuple):

@@ -21,22 +21,22 @@ NAME = "other parents"
 def candidates(situation: Situation) -> Iterator[list[Candidate]]:
     """The changes with the best predicted gain: one batch of those that are sure to improve, then the others."""
     rise = situation.rise
-    likely = np.argwhere(rise > -BUDGET.slack)
-    order = np.argsort(-rise[likely[:, 0], likely[:, 1]], kind="stable")[: 4 * len(rise)]
-    single = [(j, c) for j, c in likely[order].tolist()]
+    row, column = (rise > -BUDGET.slack).nonzero()
+    order = np.argsort(-rise[row, column], kind="stable")[: 4 * len(rise)]
+    single = list(zip(row[order].tolist(), column[order].tolist(), strict=True))
     # Dropping a parent may cost nothing once the others have adapted to it, however little the bound predicts.
     single += [drop for drop in drops(situation) if drop not in single]
     together: Change = []
-    for j, c in single:
-        is_free = rise[j, c] > 0 and all(j != i for i, _ in together)
-        if is_free and situation.allows(situation.applied([*together, *with_kin(situation, (j, c))])):
-            together += with_kin(situation, (j, c))
+    for one in single:
+        if rise[one] > 0 and all(one[0] != i for i, _ in together):
+            more = [*together, *with_kin(situation, one)]
+            together = more if situation.allows(more) else together
     valid: list[Change] = []
     stuck: Change = []
     for change in (with_kin(situation, one) for one in single):
         if len(valid) == BUDGET.n_relocated + BUDGET.n_dropped:
             break
-        if situation.allows(situation.applied(change)):
+        if situation.allows(change):
             valid.append(change)
         elif len(stuck) < BUDGET.n_relocated:
             stuck.append(change[0])
@@ -70,7 +70,7 @@ def exchanges(situation: Situation, stuck: Sequence[tuple[int, int]]) -> list[Ch
         for i in np.argsort(-rise[:, home])[:2].tolist():
             change = [(j, c), (i, home)]
             is_likely = i != j and rise[i, home] + rise[j, c] > -BUDGET.slack
-            if is_likely and situation.allows(situation.applied(change)):
+            if is_likely and situation.allows(change):
                 out.append(change)
     return out
 

@@ -36,6 +36,8 @@ def rebuilt(model: FactorModel, gains: RankGains, gone: tuple[int, ...], max_gro
     items = [j for j, parents in enumerate(model.parents) if parents & mask and not parents & ~mask]
     kept = [g for g in range(len(model.sizes)) if g not in gone]
     old = [(model.sizes[g], model.pure(g)) for g in kept]
+    # The groups that stay, in their new order, as parents of every variable.
+    staying = [sum([1 << i for i, g in enumerate(kept) if parents >> g & 1]) for parents in model.parents]
     visited: set[tuple[Cluster, ...]] = set()
     # Of several groups only as they grow: all ways take as long as everything else together, and found no more.
     ways = clusterings(max_group_size) if len(gone) == 1 else [Clustering(rate) for rate in BUDGET.rates]
@@ -46,8 +48,7 @@ def rebuilt(model: FactorModel, gains: RankGains, gone: tuple[int, ...], max_gro
         visited.add(tuple(new))
         everything_new = ((1 << len(new)) - 1) << len(old)
         known = {
-            j: sum(1 << i for i, g in enumerate(kept) if parents >> g & 1) | (everything_new if parents & mask else 0)
-            for j, parents in enumerate(model.parents)
+            j: staying[j] | everything_new if parents & mask else staying[j] for j, parents in enumerate(model.parents)
         }
         yield assemble(gains, [*old, *new], known)
 
