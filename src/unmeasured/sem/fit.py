@@ -554,10 +554,12 @@ class Fit(Measures):
     @cached_property
     def _uncertainty(self) -> tuple[Floats, Bools]:
         """Standard errors (p,) on the scale of the data, NaN where there is none, and who is identified."""
+        p = len(self.solution.x)
+        if self.is_cut_short:
+            return np.full(p, np.nan), np.ones(p, dtype=bool)
         H = self._information
-        p = len(H)
-        if not p or not np.isfinite(H).all() or self.is_cut_short:
-            return np.full(p, np.nan), np.full(p, self.is_cut_short)
+        if not p or not np.isfinite(H).all():
+            return np.full(p, np.nan), np.zeros(p, dtype=bool)
         unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
         root = plain_inverse_root(H * np.outer(unit, unit)) if self.robust is None else None
         if root is not None:
