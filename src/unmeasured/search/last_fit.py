@@ -8,6 +8,7 @@ many variables a fit takes long, so the last one begins where the search has com
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,12 +16,18 @@ import numpy as np
 from unmeasured.arrays import Floats, Marks
 from unmeasured.graphs import CPDAG
 from unmeasured.search.budget import BUDGET
+from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import with_isolated
 from unmeasured.search.hierarchy.model import RaisedClass
 from unmeasured.search.model import FactorModel
 from unmeasured.search.score import Fitted
+from unmeasured.sem.delta import MANY_PARAMETERS
+from unmeasured.sem.fit import Fit
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.savings import effects_along
+
+# What standard errors take, for the cube of the number of parameters.
+_SECONDS_FOR_ERRORS = 8.5e-10
 
 
 class InColumns(NamedTuple):
@@ -64,6 +71,17 @@ def start_near(cpdag: CPDAG, near: Fitted, latents: Mapping[str, int]) -> Floats
     is_free = pattern.slot2 >= 0
     x[pattern.slot2[is_free]] = near.noise[at[pattern.first[is_free]] - m]
     return x
+
+
+def in_time(fit: Fit, clock: Clock) -> Fit:
+    """The fit, without standard errors where these would take longer than the time that is left.
+
+    They take the cube of the number of parameters, several times, since latents are turned and named before they are
+    shown: most of the 24 s that an answer with 2,858 parameters took to print and to write as JSON.
+    """
+    p = len(fit.solution.x)
+    is_long = p >= MANY_PARAMETERS and not clock.has_time(_SECONDS_FOR_ERRORS * p**3)
+    return replace(fit, is_hurried=True) if is_long else fit
 
 
 def _turn_apart(own: Sequence[int], causes: Marks, effects: Floats, Phi: Floats) -> None:

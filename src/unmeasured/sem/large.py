@@ -31,7 +31,7 @@ _MEMORY = 60
 # After so many steps by blocks the whole Hessian is made: 300 variables need 62 by blocks, 1,000 variables with a
 # latent whose residual variance is small 1,848, and 95 with it.
 _EASY = 50
-# With more parameters it is not: it takes 0.5 GB and some ten seconds then.
+# With more parameters it is not: it takes 0.5 GB then.
 _MOST_WHOLE = 8000
 # A population has no number of samples: what counts then is the objective to so many digits.
 _ROWS_OF_POPULATION = 1e4

@@ -201,7 +201,8 @@ class Likelihood:
         alone = np.setdiff1d(np.arange(len(x)), [s for stack in stacks.values() for slots, _ in stack for s in slots])
         entry = np.empty(len(x), dtype=np.int64)
         entry[pattern.slot2[pattern.slot2 >= 0]] = np.flatnonzero(pattern.slot2 >= 0)
-        stacks.setdefault(1, []).extend((np.array([s]), kk[entry[s]].reshape(1, 1)) for s in alone.tolist())
+        if len(alone):
+            stacks.setdefault(1, []).extend((np.array([s]), kk[entry[s]].reshape(1, 1)) for s in alone.tolist())
         return Metric(
             [(np.array([s for s, _ in stack]), np.array([H for _, H in stack])) for stack in stacks.values()], free
         )

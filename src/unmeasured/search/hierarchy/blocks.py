@@ -296,7 +296,7 @@ def _best_alone(
 ) -> tuple[float, tuple[int, ...]] | None:
     """The best of blocks of one size, each by itself, and its gain.
 
-    With many latents only those are fitted whose bound allows it: of 160 one in ten.
+    With many latents only those are fitted whose bound allows it: 10,100 of 17,385 with 163 groups.
     """
     if not blocks or len(score.sizes) <= BUDGET.exact_groups:
         return max(((score.alone(block), block) for block in blocks), default=None)
