@@ -25,6 +25,8 @@ def standardised_errors(fit: Fit) -> Floats:
 
     A covariance of residuals is standardised by their deviations, all else by those of the variables.
     """
+    if fit.is_cut_short:  # the gradient has as many entries as there are pairs of parameters
+        return np.full(len(fit.model.parameters), math.nan)
     return delta_errors(fit, _gradient(fit))
 
 

@@ -15,7 +15,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from numbers import Real
 from types import FrameType
@@ -27,6 +27,8 @@ from unmeasured.sem.solve import is_over
 
 # Seconds that no search comes to; whole numbers of Python may be larger than any float.
 _FOREVER = 1e15
+# Seconds between two looks at the progress, for somebody who watches.
+_BETWEEN_SHOWS = 1.0
 
 
 class Clock:
@@ -48,8 +50,19 @@ class Clock:
         self._last_fit: float | None = None  # when it began
         self._done = 0.0  # the part of the work that is done
         self._lap = (0.0, 1.0)
+        self._show: Callable[[], None] | None = None
+        self._shown = 0.0  # seconds from the beginning to the last time it was called
 
     # Progress -----------------------------------------------------------------------------------------------
+
+    def watched_by(self, show: Callable[[], None]) -> None:
+        """Have a function called about once a second, by whoever looks at the clock."""
+        self._show = show
+
+    def _tick(self) -> None:
+        if self._show is not None and self.seconds - self._shown > _BETWEEN_SHOWS:
+            self._shown = self.seconds
+            self._show()
 
     def lap(self, begins: float, ends: float) -> None:
         """What is reported from here on concerns the work between these parts of the whole."""
@@ -144,6 +157,7 @@ class Clock:
 
     def check_last_fit(self) -> None:
         """Raise Stopped where all the time is over, or the moments that the last fit has in any case."""
+        self._tick()
         if self._last_fit is None:
             self._last_fit = self.seconds
         spent = self.seconds - self._last_fit
@@ -153,12 +167,14 @@ class Clock:
             self._check_limit(1.0)
 
     def _check(self, part: float, more: float = 0.0) -> None:
+        self._tick()
         if self._interrupted is not None:
             raise Stopped
         self._check_limit(part, more)
 
     def _check_quietly(self, part: float) -> None:
         """The same where the answer does not depend on what is left out: the search does not count as stopped."""
+        self._tick()
         limit = self._limit
         if self.is_interrupted or (limit is not None and self.seconds > part * limit):
             raise Stopped
@@ -168,6 +184,16 @@ class Clock:
         if limit is not None and self.seconds > part * limit + more:
             self._is_late = True
             raise Stopped
+
+    def has_time(self, seconds: float) -> bool:
+        """Whether so many seconds of work after the search are within the limit.
+
+        >>> Clock(None).has_time(1e6), Clock(10.0).has_time(5.0), Clock(10.0).has_time(20.0)
+        (True, True, False)
+        """
+        if self._said is None:
+            return self._interrupted is None or seconds < BUDGET.after_interrupt
+        return self.seconds + seconds * slowness_since(self._made, self._cpu) < self._said
 
     @property
     def measuring_is_over(self) -> bool:

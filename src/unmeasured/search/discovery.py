@@ -20,6 +20,8 @@ from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.indices import p_value
 from unmeasured.sem.rank import rank_shortfall
 
+_NO_ERRORS = "Standard errors were not computed: there was no time left for them."
+
 
 @dataclass(frozen=True)
 class RunnerUp:
@@ -104,7 +106,8 @@ def stopped_in_words(clock: Clock, *fits: Fit) -> str:
     if not clock.stopped:
         return ""
     stopped = f"{clock.stopped}: this is the best model found so far, not the end of the search."
-    return stopped + ("" if all(fit.converged for fit in fits) else " Its estimates have not converged.")
+    stopped += "" if all(fit.converged for fit in fits) else " Its estimates have not converged."
+    return stopped + (f" {_NO_ERRORS}" if any(fit.is_cut_short for fit in fits) else "")
 
 
 def remarks_in_all(cpdag: CPDAG, fit: Fit, clock: Clock, unplaced: Sequence[str]) -> tuple[str, tuple[str, ...]]:
@@ -112,6 +115,7 @@ def remarks_in_all(cpdag: CPDAG, fit: Fit, clock: Clock, unplaced: Sequence[str]
     remarks = [*remarks_on(cpdag, bool(clock.stopped)), *remarks_on_leftover(unplaced)]
     remarks += remarks_on_fit(fit) if fit.converged or not clock.stopped else []
     stopped = stopped_in_words(clock, fit)
+    remarks += [_NO_ERRORS] if fit.is_cut_short and not stopped else []
     return stopped, (distrust(stopped), *remarks) if stopped else tuple(remarks)
 
 

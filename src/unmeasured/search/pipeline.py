@@ -51,7 +51,7 @@ from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import Discovery, independent_variables, nothing_found, remarks_in_all
 from unmeasured.search.guided import NOT_COMPARED, agreeing, cost_in_words, informed, paths_of
 from unmeasured.search.hierarchy import RaisedClass, raise_levels, raise_population, raised_as_known
-from unmeasured.search.last_fit import in_columns
+from unmeasured.search.last_fit import in_columns, in_time
 from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.observed import questioned
 from unmeasured.search.options import Options
@@ -175,8 +175,8 @@ def by_criterion(sample: Sample, options: Options, clock: Clock, measured: Measu
     by_rule = _by_paper if options.is_paper_for(sample) else partial(_by_bic, measured=measured)
     with clock.listening():
         found = by_rule(data, options, rules, steps, clock)
-        steps.close()
         if found is None:
+            steps.close()
             empty = nothing_found(sample, clock, Trace(steps))
             if known and rules:  # refuses to find nothing where something is known
                 informed(empty.cpdag, known, rules_of(known, sample.names))
@@ -186,7 +186,10 @@ def by_criterion(sample: Sample, options: Options, clock: Clock, measured: Measu
         if known and rules:
             cpdag, named = informed(cpdag, known, rules_of(known, sample.names, options.max_group_size))
         start = columns.start(found.near, found.raised, cpdag)
+        steps.say("Last fit")
         (fit,) = fit_many([cpdag], sample, starts=[start], n_threads=options.n_threads, check=clock.check_last_fit)
+        fit = in_time(fit, clock)
+        steps.close()
     stopped, remarks = remarks_in_all(cpdag, fit, clock, found.unplaced)
     runners = found.visited.runners_up(found.model, sample.names) if found.visited else ()
     answer = Discovery(cpdag, fit, Trace(steps), remarks, runners, named, stopped, clock.is_interrupted)

@@ -44,7 +44,7 @@ from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import Discovery, remarks_on_fit, stopped_in_words
 from unmeasured.search.guided import paths_of
 from unmeasured.search.hierarchy import RaisedClass, raise_levels
-from unmeasured.search.last_fit import in_columns
+from unmeasured.search.last_fit import in_columns, in_time
 from unmeasured.search.latent_graph import LatentTest
 from unmeasured.search.local_dependence import (
     cost_of_a_pair,
@@ -414,6 +414,7 @@ class Tolerant:
         while (cross := _improper_cross_loadings(fit)) and not is_over(clock.check):
             cpdag = without_edges(cpdag, cross)
             (fit,) = fit_many([cpdag], sample, n_threads=self.n_threads, check=clock.check_last_fit)
+        fit = in_time(fit, clock)
         # Latents were numbered as in the partition; they go by the order of their first indicators now.
         name_of = dict(zip(columns.positions, columns.cpdag.latents, strict=True))
         at = [data.names.index(name) for name in sample.names]

@@ -90,6 +90,9 @@ class Steps(list[Step]):
         self._bar = tqdm(disable=not verbose, desc="steps", unit=" step", bar_format=_BAR) if bar is None else bar
         self._best = -math.inf
         self._clock = clock or Clock(None)
+        self._said = ("", "")
+        if verbose:
+            self._clock.watched_by(self._say_again)
 
     def append(self, step: Step) -> None:
         """Add a step and show it."""
@@ -100,16 +103,26 @@ class Steps(list[Step]):
 
     def say(self, where: str, doing: str = "") -> None:
         """Show where the search is, how much longer it will take, and what it is doing; cut to one line."""
+        self._said = where, doing
         told = "; ".join(part for part in (where, self._clock.left(), doing) if part)
         self._bar.set_postfix_str(told[: get_terminal_size().columns - _WIDTH_OF_COUNTS])
 
+    def _say_again(self) -> None:
+        """Show how long it has taken: a stage may go on for a minute before it has anything else to say."""
+        if not self._bar.disable:
+            self.say(*self._said)
+
     def lap(self) -> Steps:
         """Steps of another search on the same bar."""
-        return Steps(clock=self._clock, bar=self._bar)
+        steps = Steps(clock=self._clock, bar=self._bar)
+        if not self._bar.disable:
+            self._clock.watched_by(steps._say_again)
+        return steps
 
     def close(self) -> None:
         """Leave the bar as it is."""
         self._bar.close()
+        self._bar.disable = True
 
 
 class Trace(tuple[Step, ...]):

@@ -24,6 +24,14 @@ from unmeasured.sem.parameters import Model, Pattern, pattern_of
 
 # With more free parameters than this whole numbers are given up where floating point is clear enough.
 _MANY = 400
+# With more, their matrix takes gigabytes: all parameters but rotations are taken to count, as they do in measurement
+# models whose latents have three indicators each.
+_MOST = 8000
+# The same where there is hardly any time left: it takes 1.2 s with 2,858 parameters, and grows with their cube.
+_MOST_IF_HURRIED = 3000
+# Ranks of so many large patterns are remembered.
+_MOST_KNOWN = 8
+_known: dict[tuple[bytes, int], int] = {}
 
 
 class Dimension(int):
@@ -55,8 +63,10 @@ class Dimension(int):
         return f"dimension {int(self)} of at most {self.n_moments} moments: {', '.join(parts)}"
 
 
-def dimension(graph: DAG | CPDAG | Model) -> Dimension:
+def dimension(graph: DAG | CPDAG | Model, *, is_hurried: bool = False) -> Dimension:
     """Generic dimension of the set of observed covariance matrices a graph or model can produce.
+
+    ``is_hurried``: with thousands of parameters all but rotations are taken to count, which is not checked.
 
     >>> star = DAG.from_edges([("L", "a"), ("L", "b"), ("L", "c"), ("L", "d")], latents=["L"])
     >>> dimension(star)
@@ -69,22 +79,38 @@ def dimension(graph: DAG | CPDAG | Model) -> Dimension:
     n = len(pattern.observed)
     n_rotations = 0 if isinstance(graph, Model) else _rotations(graph)
     return Dimension.of(
-        jacobian_rank(pattern, n_rotations),
+        jacobian_rank(pattern, n_rotations, _MOST_IF_HURRIED if is_hurried else _MOST),
         n_free=pattern.n_free,
         n_moments=n * (n + 1) // 2,
         n_rotations=n_rotations,
     )
 
 
-def jacobian_rank(pattern: Pattern, n_rotations: int = 0) -> int:
+def jacobian_rank(pattern: Pattern, n_rotations: int = 0, most_checked: int = _MOST) -> int:
     """Rank of dSigma/dparameters at random points, exact but for once in 10^12.
 
-    ``n_rotations``: directions that are known to change nothing; the rank is at most what they leave.
+    ``n_rotations``: directions that are known to change nothing; the rank is at most what they leave, and with more
+    parameters than ``most_checked`` it is taken to be that.
     """
+    n = len(pattern.observed)
+    most = pattern.n_free - n_rotations
+    if pattern.n_free <= _MANY:
+        return _jacobian_rank(pattern, most)
+    if pattern.n_free > most_checked:
+        return min(most, n * (n + 1) // 2)
+    # An answer has the same graph under several names, and to look takes a second for a thousand variables.
+    key = b"".join(part.tobytes() for part in (*pattern.ints, pattern.fixed, pattern.fixed2)), most
+    if key not in _known:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[key] = _jacobian_rank(pattern, most)
+    return _known[key]
+
+
+def _jacobian_rank(pattern: Pattern, most: int) -> int:
     # The seed is fixed: the same graph has the same dimension in every run.
     rng = np.random.default_rng(20_261_115)
     n = len(pattern.observed)
-    most = pattern.n_free - n_rotations
     if 0 < most <= n * (n + 1) // 2:
         rank, least = _clear_rank(_inner_products(pattern, rng))
         # Whole numbers take minutes with thousands of parameters; a gap this wide is no rounding.

@@ -15,6 +15,7 @@ import numpy as np
 from unmeasured.arrays import Bools, Floats
 from unmeasured.sem.local_fit import inverse_root
 from unmeasured.sem.parameters import Model, Parameter
+from unmeasured.sem.products import LARGE
 from unmeasured.sem.solve import Problem, Solution
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def refined(problem: Problem, solution: Solution) -> Floats:
     """(p,) the solution after Fisher steps without a line search, as long as each lessens the slope."""
     x = solution.x
     if not len(x) or not solution.converged or solution.at_bound.any() or solution.vanished:
+        return x
+    if len(x) > LARGE:  # such fits follow the slope to the end, and each of these steps takes seconds
         return x
     _, slope, H = problem.derivatives(x)
     if not np.isfinite(H).all():

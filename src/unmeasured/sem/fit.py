@@ -311,6 +311,7 @@ class Fit(Measures):
     count: Count = "dimension"
     robust: Robust | None = None  # of estimators MLM, MLR and WLSMV
     is_joint: bool = False  # whether covariates count as variables of the model
+    is_hurried: bool = False  # whether there was no time for standard errors
 
     @cached_property
     def covariates(self) -> tuple[str, ...]:
@@ -394,6 +395,8 @@ class Fit(Measures):
                 f"The data determine only {int(self.dimension)} of {self.model.n_free} free parameters "
                 f"({max(unidentified, 0)} too many); without a standard error: {listing(missing)}."
             )
+        if self.is_cut_short:
+            notes.append("Standard errors were not computed: there was no time left for them.")
         if self.sample.n < self.model.n_free:
             notes.append(
                 f"{self.sample.n:.0f} samples for {self.model.n_free} free parameters: estimates will not hold up."
@@ -405,7 +408,7 @@ class Fit(Measures):
     @cached_property
     def dimension(self) -> Dimension:
         """Generic dimension of the model; the number of parameters that count."""
-        return dimension(self.graph)
+        return dimension(self.graph, is_hurried=self.is_cut_short)
 
     @property
     def n_counted(self) -> int:
@@ -549,16 +552,18 @@ class Fit(Measures):
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether a large fit was stopped before its optimum: it has no standard errors, which would take long."""
-        return self.solution.end == kernels.STEP_LIMIT and len(self.solution.x) >= MANY_PARAMETERS
+        """Whether a large fit has no standard errors, which would take long: no time was left, or not even to end."""
+        return self.is_hurried or (self.solution.end == kernels.STEP_LIMIT and len(self.solution.x) >= MANY_PARAMETERS)
 
     @cached_property
     def _uncertainty(self) -> tuple[Floats, Bools]:
         """Standard errors (p,) on the scale of the data, NaN where there is none, and who is identified."""
+        p = len(self.solution.x)
+        if self.is_cut_short:
+            return np.full(p, np.nan), np.ones(p, dtype=bool)
         H = self._information
-        p = len(H)
-        if not p or not np.isfinite(H).all() or self.is_cut_short:
-            return np.full(p, np.nan), np.full(p, self.is_cut_short)
+        if not p or not np.isfinite(H).all():
+            return np.full(p, np.nan), np.zeros(p, dtype=bool)
         unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
         root = plain_inverse_root(H * np.outer(unit, unit)) if self.robust is None else None
         if root is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,8 +21,10 @@ from joblib.parallel import ThreadingBackend, get_active_backend
 
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Sample
-from unmeasured.errors import Stopped
 from unmeasured.sem import batch, kernels, products, start
+from unmeasured.sem.checks import Check as Check
+from unmeasured.sem.checks import is_over as is_over
+from unmeasured.sem.checks import never as never
 from unmeasured.sem.indices import rmsea
 from unmeasured.sem.kernels import is_ready
 from unmeasured.sem.parameters import Pattern
@@ -46,26 +48,6 @@ _UNCHECKED_SLICE = 5.0
 _USUAL_STEPS = 20
 # Beyond this RMSEA a fit gets other starts: with correlations near 1 some end a thousand units above the optimum.
 _FAR_RMSEA = 0.1
-
-
-Check = Callable[[], None]  # raises Stopped where work has to end
-
-
-def never() -> None:
-    """The check of work that nothing ends."""
-
-
-def is_over(check: Check) -> bool:
-    """Whether a check says that work has to end.
-
-    >>> is_over(never)
-    False
-    """
-    try:
-        check()
-    except Stopped:
-        return True
-    return False
 
 
 @dataclass(frozen=True, eq=False)
