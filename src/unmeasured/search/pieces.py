@@ -366,7 +366,7 @@ class Pieces:
             n_threads=self.score.n_threads,
             check=self.check,
         )
-        gains = RankGains(score.sample, score.dimension_penalty, self.check)
+        gains = RankGains(score.sample, score.dimension_penalty, self.check, is_piece=True)
         self.n_pieces += 1
         phase = f"Piece {self.n_pieces}, {len(part.observed)} variables"
         search = Refinement(score, gains, self.guidance, self.steps, phase=phase)

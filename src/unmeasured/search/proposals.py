@@ -51,8 +51,12 @@ def clusterings(max_group_size: int) -> list[Clustering]:
 class RankGains:
     """Gains of rank constraints on one sample, with a memory for the seeds that come again and again."""
 
-    def __init__(self, sample: Sample, dimension_penalty: float, check: Check = never) -> None:
+    def __init__(
+        self, sample: Sample, dimension_penalty: float, check: Check = never, *, is_piece: bool = False
+    ) -> None:
+        """``is_piece``: the sample is of some variables of a larger one."""
         self.check = check  # ends the work where the time is over
+        self.is_piece = is_piece
         self.names = sample.names
         self.n = len(sample.names)
         self.dimension_penalty = dimension_penalty  # in total log-likelihood

@@ -39,8 +39,10 @@ def rebuilt(model: FactorModel, gains: RankGains, gone: tuple[int, ...], max_gro
     # The groups that stay, in their new order, as parents of every variable.
     staying = [sum([1 << i for i, g in enumerate(kept) if parents >> g & 1]) for parents in model.parents]
     visited: set[tuple[Cluster, ...]] = set()
-    # Of several groups only as they grow: all ways take as long as everything else together, and found no more.
-    ways = clusterings(max_group_size) if len(gone) == 1 else [Clustering(rate) for rate in BUDGET.rates]
+    # Of several groups only as they grow: all ways take as long as everything else together, and found no more. Nor in
+    # a piece of many variables, which sees little of what a group touches: there they tore groups of two apart.
+    is_plain = len(gone) > 1 or gains.is_piece
+    ways = [Clustering(rate) for rate in BUDGET.rates] if is_plain else clusterings(max_group_size)
     for how in ways:
         new, _ = find_clusters(gains, items, how, max_group_size)
         if not new or tuple(new) in visited:
