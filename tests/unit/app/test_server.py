@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import io
 import json
 import socket
 import zipfile
+from importlib.resources import files
 
 import numpy as np
 import pandas as pd
@@ -84,6 +86,19 @@ def test_the_page_and_its_files_come_with_a_strict_policy(served):
     page = send(served, "GET", "/")[1].decode()
     assert "<script>" not in page
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "digest"),
+    [
+        ("cytoscape.min.js", "081591ab735b2b6a3b31a3c60f8f3a3e2fee8c92939e0c7820ad1208571b6cd8"),
+        ("cytoscape.LICENSE.txt", "eb319c6e6f233607f71e8e2f450391751883cfc0eeb3ca7ef574c13d1d9c2203"),
+    ],
+)
+def test_what_others_wrote_is_as_they_wrote_it(name, digest):
+    # Of the npm package cytoscape 3.34.4: dist/cytoscape.min.js and LICENSE, 18 November 2026.
+    content = (files("unmeasured") / "app" / "static" / name).read_bytes()
+    assert hashlib.sha256(content).hexdigest() == digest
 
 
 def test_it_listens_on_the_loopback_address_only(served):
