@@ -55,7 +55,8 @@ class Budget:
     #: Up to so many groups all sets of them are looked at, so that the best graph over them is exact: 4,096 sets, a
     #: millisecond at every fit. The graph among observed variables is asked for once and may take a tenth of a second.
     exact_groups: int = 12
-    #: With more groups what each parent of a group explains is read from one inverse, not asked for one at a time.
+    #: With more groups what each parent of a group explains is read from one inverse, not asked for one at a time, and
+    #: cross-loadings cost more (``further_choice_of_many``).
     many_groups: int = 22
     exact_observed: int = 16
     #: With more variables the graph among them is not searched: the climb takes longer than it is worth.
@@ -115,14 +116,18 @@ class Budget:
     #: usual half for cross-loadings too made real questionnaires fit worse (docs/search-notes.md).
     first_choice: float = 0.5
     further_choice: float = 0.25
+    #: The same for further groups where there are more than ``many_groups``: of 300 variables and 50 groups a quarter
+    #: lets about six cross-loadings pass by chance (15,000 tests at p = .0004), half less than one. With 13 to 20
+    #: groups a quarter was as good (docs/search-notes.md).
+    further_choice_of_many: float = 0.5
 
     # Proposals ------------------------------------------------------------------------------------------------
     #: What part of the penalty of a dimension a set of variables is credited with for its rank constraint: strict sets
     #: and lenient ones; the score chooses.
     rates: tuple[float, ...] = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
-    #: With many variables: how many standard deviations beyond chance a rank constraint may cost. Of real data no
-    #: constraint holds exactly.
-    chance_rates: tuple[float, ...] = (2.5, 6.0, 15.0, 40.0, 100.0)
+    #: With many variables: how many standard deviations beyond chance a rank constraint with the nearest others may
+    #: cost. Of real data no constraint holds exactly.
+    chance_rates: tuple[float, ...] = (3.5, 6.0, 15.0, 40.0, 100.0)
     #: With many variables: where the model found by strict tests has an RMSEA below this, lenient ones are left out.
     strict_rmsea: float = 0.02
     #: Where clusters have to be pure: more than this part of the sets of a new variable with k old ones has to satisfy
@@ -130,7 +135,8 @@ class Budget:
     passing: float = 0.5
     #: A variable may be proposed as an indicator of up to so many groups.
     max_parents: int = 3
-    #: With more subsets than this only those of a variable and its nearest ones are looked at, so many of them.
+    #: With more subsets than this only those of a variable and its nearest ones are looked at, so many of them; and
+    #: with so many nearest ones constraints are tested where there are many variables.
     many_subsets: int = 50_000
     n_near: int = 12
     #: Correlations below so many standard errors may be none.
@@ -188,18 +194,27 @@ class Budget:
     close_of_other_sizes: float = 50.0
     #: The search for the latent graph begins a second time, from all edges, for models this close to the best.
     leading: float = 0.5
+    #: With more than ``exact_groups``: parts of the rows that closed forms take the latents to be known from. Of nine
+    #: simulated models of 300 variables the latent graph came out as good as the true one from the best of these, in
+    #: two from all rows (docs/search-notes.md). The first also says where other ways round a local optimum lead.
+    row_shares: tuple[float, ...] = (0.35, 0.5, 0.7)
     #: Moves over edges of each kind that are fitted, with few groups and with many: with few, of 3,682 that improved
     #: most all but 9 were among the first four.
     n_edges: int = 5
     n_edges_many: int = 12
-    #: With more variables the graph over latents above others is the predicted one: each move would be a fit of the
-    #: dense kernels that takes seconds.
-    most_polished: int = 120
+    #: With more variables graphs over latents above others are compared with the measurement fixed too: a fit of 300
+    #: variables with all top latents connected takes 6 s by the dense kernels.
+    most_at_once_above: int = 120
 
     # Latents above latents ------------------------------------------------------------------------------------
     #: Triples of latents with the best rank gains that are fitted as blocks, and how many of those grow.
     n_triples: int = 12
+    #: With more than ``exact_groups``: latents of a block are all correlated by more than so many standard errors.
+    related_latents: float = 2.0
     n_grown: int = 3
+    #: Blocks that are found one by one and tried together: fits of two dozen take 15 s. Where there are more, they come
+    #: with the next level.
+    n_blocks: int = 12
     #: How far below the best graph with edges only a prediction may lie to be worth a fit, and how many are fitted.
     slack_above: float = 10.0
     #: By how much a model with latents above latents has to be better: a difference above 10 of BIC, which is twice

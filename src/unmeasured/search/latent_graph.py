@@ -7,13 +7,17 @@ arcs are added, deleted or reversed in a DAG while BIC rises. Where no arc can b
 independent of those it does not cause given its parents, so nothing is missing; then backwards over classes, by the
 deletions of Algorithm 2, which in the limit of many samples end at the true class (Chickering 2002).
 
+Latents are measured with error, so that rows say less about their covariance than if it had been observed. Closed forms
+do not see that, and find too many edges. So with more than twelve groups they take the covariance to be known from a
+share of the rows; several shares are tried, and one fit of each graph decides.
+
 **By fits** edges are deleted, added or reversed one at a time. That is past the paper, whose backward phase never takes
 a deletion back. Thousands of moves are possible beyond seven groups or so; closed forms say which of them are likely to
 help, and only these are fitted::
 
     all deletions of Algorithm 2 ──┐
-                                   ├─► predicted gain ──► the best few ──► fits ──► the best, if the score rises
-    all edges to add or reverse ───┘
+    all edges to add or reverse ───┼─► predicted gain ──► the best few ──► fits ──► the best, if the score rises
+    climbs without an arc ─────────┘   (many groups, and only where the other two find nothing)
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from itertools import islice, permutations
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Marks
+from unmeasured.errors import Stopped
 from unmeasured.graphs import consistent_extension
 from unmeasured.graphs.bitsets import bits, mask_of, row_masks, topological_order
 from unmeasured.knowledge.rules import Paths
@@ -104,34 +109,70 @@ def climbed_graph(score: GroupBic, start: Marks | None = None, check: Check = ne
     >>> np.argwhere(np.triu(arcs | arcs.T)).tolist()
     [[0, 1], [1, 2], [2, 3]]
     """
+    return _climbed(score, _first(score, start, check), check).marks
+
+
+def _first(score: GroupBic, start: Marks | None, check: Check) -> Arcs:
+    """Where a climb begins: a DAG, or no edges. It counts as zero, so that rounding of a large sum hides no rise."""
     marks = np.zeros((score.n_groups,) * 2, dtype=np.uint8) if start is None else start.copy()
-    columns = []
+    rises = np.zeros(marks.shape)
     for group in range(score.n_groups):
         if is_over(check):
-            return marks
-        columns.append(_rises(score, marks, group))
+            break  # without rises there is nothing to climb
+        rises[:, group] = _rises(score, marks, group)
+    return Arcs(marks, 0.0, rises, reaches_of(marks))
+
+
+def _climbed(score: GroupBic, start: Arcs, check: Check, barred: Bools | None = None) -> Arcs:
+    """The graph where no single move raises the score; arcs that are ``barred`` (G, G) do not come in."""
 
     def changed(here: Arcs) -> Proposal[Arcs]:
         toggled, reversible = legal_changes(here)
+        if barred is not None:
+            toggled &= ~barred | here.marks.astype(bool)
+            reversible &= ~barred.T
         toggles = np.where(toggled, here.rises, -np.inf)
         reversals = np.where(reversible, here.rises + here.rises.T, -np.inf)
         options = np.stack([toggles, reversals], axis=-1)
         # Both directions of an edge often gain the same; which of them is taken is not for rounding to say.
         g, h, is_reversed = np.unravel_index(np.argmax(options >= (1.0 - BUDGET.tie) * options.max()), options.shape)
-        marks, rises = here.marks.copy(), here.rises.copy()
-        marks[g, h] ^= 1
-        marks[h, g] ^= np.uint8(is_reversed)
-        # The parents of one group change, or of two, and only what their terms would gain has to be asked again.
-        for child in (g, h) if is_reversed else (h,):
-            rises[:, child] = _rises(score, marks, int(child))
-        reaches = _reaches_with(here.reaches, int(g), int(h)) if marks.sum() > here.marks.sum() else reaches_of(marks)
-        return Proposal("change an arc", Arcs(marks, here.value + float(options[g, h, is_reversed]), rises, reaches))
+        return Proposal("change an arc", _with_change(score, here, int(g), int(h), is_reversed=bool(is_reversed)))
 
-    # The value counts from the start, so that the rounding of a large sum does not hide a small rise.
-    first = Arcs(marks, 0.0, np.column_stack(columns), reaches_of(marks))
     return climb(
-        first, [changed], least_rise=BUDGET.least_rise_in_closed_form, check=check, keeps_when_stopped=True
-    ).marks
+        start, [changed], least_rise=BUDGET.least_rise_in_closed_form, check=check, keeps_when_stopped=True
+    )  # fmt: skip
+
+
+def _with_change(score: GroupBic, here: Arcs, g: int, h: int, *, is_reversed: bool) -> Arcs:
+    """The graph with the arc g → h reversed, or else deleted where it is there and added where it is not."""
+    value = here.value + float(here.rises[g, h] + is_reversed * here.rises[h, g])
+    marks, rises = here.marks.copy(), here.rises.copy()
+    marks[g, h] ^= 1
+    marks[h, g] ^= np.uint8(is_reversed)
+    # The parents of one group change, or of two, and only what their terms would gain has to be asked again.
+    for child in (g, h) if is_reversed else (h,):
+        rises[:, child] = _rises(score, marks, child)
+    reaches = _reaches_with(here.reaches, g, h) if marks.sum() > here.marks.sum() else reaches_of(marks)
+    return Arcs(marks, value, rises, reaches)
+
+
+def other_ways(score: GroupBic, marks: Marks, check: Check = never) -> list[Marks]:
+    """Graphs to which climbs lead without an arc of this one, or with it reversed; the best by closed forms first.
+
+    A wrong direction, taken early, is held in place by the edges that make up for it: no single move is better. What is
+    deleted or reversed may not come back (Nazaret and Blei 2024 search so, with deletions).
+    """
+    here = _first(score, marks, check)
+    there, reversible = marks.astype(bool), legal_changes(here)[1]
+    found: dict[bytes, Arcs] = {}
+    for g, h, is_reversed in np.argwhere(np.stack([there, reversible], axis=-1)).tolist():
+        if is_over(check):
+            break
+        barred = np.zeros(there.shape, dtype=bool)
+        barred[g, h], barred[h, g] = True, not is_reversed
+        end = _climbed(score, _with_change(score, here, g, h, is_reversed=bool(is_reversed)), check, barred)
+        found.setdefault(end.marks.tobytes(), end)
+    return [end.marks for end in sorted(found.values(), key=lambda end: -end.value)]
 
 
 def legal_changes(here: Arcs) -> tuple[Bools, Bools]:
@@ -189,7 +230,7 @@ class Connected:
 
 
 class EdgeMoves:
-    """Delete, add or reverse an edge of the latent graph of one measurement model.
+    """Delete, add or reverse an edge of the latent graph of one measurement model, or several at once.
 
     Every class that is proposed has a member that agrees with what is known of ``paths``; the first must have one.
     """
@@ -260,6 +301,20 @@ class EdgeMoves:
         )
         return Proposal(what, chosen, reason)
 
+    def beyond(self, here: Connected) -> Proposal[Connected] | None:
+        """With many groups: the best of the graphs that closed forms come to without an edge, or with it reversed."""
+        model = here.model
+        if model.n_groups <= BUDGET.exact_groups:
+            return None
+        arcs = extension(self._paths.restricted(model.between))
+        cautious = self._predicted.from_share(BUDGET.row_shares[0])
+        others = (model.along(marks) for marks in other_ways(cautious, arcs, self.likelihood.check))
+        possible = (other for other in others if self._paths.restricted(other.between) is not None and other != model)
+        fitted = self.scored(list(islice(dict.fromkeys(possible), BUDGET.n_edges_many)))
+        best = max(fitted, key=lambda other: other.value, default=here)
+        n_changed = int(np.triu(_skeleton(best.model) != _skeleton(model)).sum())
+        return Proposal(f"another way round a local optimum, {n_changed} edges added or deleted", best)
+
     def _without_weak(self, here: Connected) -> Proposal[Connected] | None:
         """With many groups: the weakest edge into each group deleted where that pays by Wald's test, in all at once.
 
@@ -321,7 +376,7 @@ class EdgeMoves:
 
 
 class LatentTest:
-    """The search for the latent graph of a measurement model, from one start after another.
+    """The search for the latent graph of a measurement model, from one start after another, the last one first.
 
     With many variables graphs are compared with the measurement of the latents as it is
     (:class:`~unmeasured.search.latent_likelihood.LatentLikelihood`), and the best is fitted in full.
@@ -329,8 +384,8 @@ class LatentTest:
 
     def __init__(self, found: Fitted, score: BicScore, paths: Paths, check: Check) -> None:
         self.found = found
-        self.starts = latent_starts(found, score, paths, check)
-        is_many = type(found) is Fitted and len(score.sample.names) > BUDGET.most_at_once
+        is_raised, n = type(found) is not Fitted, len(score.sample.names)
+        is_many = n > (BUDGET.most_at_once_above if is_raised else BUDGET.most_at_once)
         self.likelihood: LikelihoodScore | LatentLikelihood = (
             LatentLikelihood(score.sample, found, check)
             if is_many
@@ -339,6 +394,16 @@ class LatentTest:
         self.best: Connected | None = None
         self.factors: Factors | None = None  # all parameters of the best, where it was fitted in full
         self._moves = EdgeMoves.of(found, score, self.likelihood, paths)
+        self.starts = self._best_predicted(latent_starts(found, score, paths, check))
+
+    def _best_predicted(self, starts: list[FactorModel]) -> list[FactorModel]:
+        """With many groups only the best of the predicted classes, by one fit of each; the first where time is over."""
+        if len(starts) == 1 or len(self.found.model.sizes) <= BUDGET.exact_groups:
+            return starts
+        try:
+            return [max(self._moves.scored(starts), key=lambda start: start.value).model]
+        except Stopped:
+            return starts[:1]
 
     @property
     def value(self) -> float:
@@ -348,10 +413,8 @@ class LatentTest:
     def polish(self, start: FactorModel) -> None:
         """Climb from a start; the best of all is kept, also where the time is over on the way."""
         self.likelihood.check()
-        is_raised = type(self.found) is not Fitted
-        most = 0 if is_raised and len(self.likelihood.sample.names) > BUDGET.most_polished else None
-        end, factors = climbed_class(self._moves, start, most), None
-        if isinstance(self.likelihood, LatentLikelihood):
+        end, factors = climbed_class(self._moves, start), None
+        if isinstance(self.likelihood, LatentLikelihood) and type(self.found) is Fitted:
             factors, likelihood = fit_along(
                 self.likelihood.sample, self.found, end.model.arcs, self.likelihood.check
             )  # fmt: skip
@@ -361,35 +424,38 @@ class LatentTest:
             self.best, self.factors = end, factors
 
 
-def climbed_class(moves: EdgeMoves, start: FactorModel, most: int | None = None) -> Connected:
-    """Where moves over the edges of a class lead, by fits, so many at most; the best so far where the time is over."""
+def climbed_class(moves: EdgeMoves, start: FactorModel) -> Connected:
+    """Where moves over the edges of a class lead, by fits; the best so far where the time is over."""
     steps: list[Step] = []
     log = Log(Recorder(steps, moves.likelihood), "Edges between latents")
     (first,) = moves.scored([start])
     end = climb(
-        first, [moves], least_rise=BUDGET.least_rise, check=moves.likelihood.check, log=log, most=most,
+        first, [moves, moves.beyond], least_rise=BUDGET.least_rise, check=moves.likelihood.check, log=log,
         keeps_when_stopped=True,
     )  # fmt: skip
     return replace(end, steps=tuple(steps))
 
 
 def latent_starts(found: Fitted, score: BicScore, paths: Paths, check: Check) -> list[FactorModel]:
-    """Where the search for the latent graph begins: with few groups with all edges; and with the one predicted.
+    """Where the search for the latent graph begins: with few groups with all edges, and with the one predicted last.
 
     With very many rows also without any: closed forms take the covariance of the latents for known, and the more rows,
-    the more edges they see in what measurement leaves unknown.
+    the more edges they see in what measurement leaves unknown. With many groups those predicted from shares of the
+    rows.
     """
-    connected, sizes = found.model, found.model.sizes
+    connected, sizes, n = found.model, found.model.sizes, score.sample.n
     if len(sizes) <= BUDGET.exact_groups:
-        predicted = connected.along(found.arcs)
+        # Models of many variables were not credited with a graph on the way.
+        gains = GroupBic(found.latent_cov, sizes, n, score.dimension_penalty)
+        predicted = connected.along(found.arcs if found.arcs.any() else gains.predicted()[0])
+        starts = [connected, predicted] if len(sizes) <= BUDGET.few_groups else [predicted]
+        if BUDGET.very_many_rows <= n:
+            starts.insert(0, connected.along(np.zeros((len(sizes),) * 2, dtype=np.uint8)))
     else:
-        gains = GroupBic(
-            found.latent_cov, sizes, score.sample.n, score.dimension_penalty, score.edge_prior(len(sizes))
-        )  # fmt: skip
-        predicted = latent_class(connected, gains, check)
-    starts = [connected, predicted] if len(sizes) <= BUDGET.few_groups else [predicted]
-    if BUDGET.very_many_rows <= score.sample.n and len(sizes) <= BUDGET.exact_groups:
-        starts.insert(0, connected.along(np.zeros((len(sizes),) * 2, dtype=np.uint8)))
+        edge = score.edge_prior(len(sizes))
+        gains = GroupBic(found.latent_cov, sizes, n, score.dimension_penalty, edge)
+        shares = (gains.from_share(share) for share in BUDGET.row_shares)
+        starts = list(dict.fromkeys(latent_class(connected, part, check) for part in shares))
     if not paths.binds:
         return starts
     return [s.along(paths.nearest(extension(s.between))) for s in starts]
@@ -416,6 +482,10 @@ def _all_that_improve(model: FactorModel, others: Sequence[FactorModel], rises: 
         if _is_acyclic(other):
             changed = other
     return model.along(changed)
+
+
+def _skeleton(model: FactorModel) -> Bools:
+    return np.asarray((model.between | model.between.T) > 0)
 
 
 def _n_predicted(model: FactorModel) -> int:

@@ -9,6 +9,7 @@ loadings Lambda (m, n) and residual variances Psi fixed, the data enter by way o
 
 so that a graph over the latents is a small model of m variables with known errors of measurement, whatever the number
 of observed ones. Its likelihood is a lower bound of the one with all parameters free, which :func:`fit_along` gives.
+Latents above latents have no indicators: they are in Phi (M, M), of which the data see the first m rows and columns.
 """
 
 from __future__ import annotations
@@ -21,9 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from unmeasured.arrays import Floats, Ints, Marks
 from unmeasured.data.sample import Sample
-from unmeasured.graphs.bitsets import row_masks, topological_order
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.model import FactorModel
 from unmeasured.search.score import Fitted, Scorable
 from unmeasured.sem.factors import Factors, covariance_of, fit_factors
 from unmeasured.sem.solve import Check, never
@@ -57,8 +56,9 @@ class LatentLikelihood:
         self.n_fitted = 0
         self.n_remembered = 0
         self.visited: dict[Scorable, float] = {}  # all classes fitted so far, and their scores
-        weights = near.loadings / near.noise
-        precision = weights @ near.loadings.T
+        loadings = near.loadings[: near.model.n_measured]
+        weights = loadings / near.noise
+        precision = weights @ loadings.T
         precision[np.diag_indices_from(precision)] += _LEAST_SHARE * np.trace(precision) / len(precision)
         self._E = np.linalg.inv(precision)
         self._scores = self._E @ (weights @ sample.corr @ weights.T) @ self._E
@@ -76,7 +76,7 @@ class LatentLikelihood:
         least = self.sample.log_det_corr + len(self.sample.names)
         for model in new:
             self.check()
-            objective = self._constant + self._fitted(causes_of(self.near.model, model.arcs))
+            objective = self._constant + self._fitted(self.near.model.causes_in_order(model.arcs))
             self.visited[model] = -0.5 * max(float(objective - least), 0.0)
             self.n_fitted += 1
         return np.array([self.visited[model] for model in models])
@@ -86,7 +86,9 @@ class LatentLikelihood:
         return self._by_scoring(causes)[0] if self._is_small(causes) else self._by_em(causes)[0]
 
     def _is_small(self, causes: Causes) -> bool:
-        return len(self._E) + sum(len(parents) for _, parents in causes) <= _MOST_AT_ONCE
+        # What latents above others are given the data is for scoring only.
+        is_raised = len(causes) > len(self._E)
+        return is_raised or len(causes) + sum(len(parents) for _, parents in causes) <= _MOST_AT_ONCE
 
     def losses(self, arcs: Marks) -> Floats:
         """(G, G) by how much the log-likelihood would fall without each arc, by Wald's test; zero where there is none.
@@ -94,19 +96,20 @@ class LatentLikelihood:
         All at once, from one fit: to fit every graph with an arc less takes a hundred times as long.
         """
         model = self.near.model
-        causes = causes_of(model, arcs)
+        causes = model.causes_in_order(arcs)
         if self._is_small(causes):
             _, x, H = self._by_scoring(causes)
         else:
             x = _regressions(self._by_em(causes)[1], causes)
             H = self._slopes(*_ends(causes), x)[2]
         spread = cho_solve(_damped(H, _FIRST_DAMPING)[0], np.eye(len(H)), check_finite=False)
+        group_of = {latent: g for g, latents in enumerate(model.latents_of_groups) for latent in latents}
         slots: dict[tuple[int, int], list[int]] = {}
         for slot, (i, j) in enumerate(zip(*_ends(causes), strict=True)):
-            slots.setdefault((int(model.group_of[i]), int(model.group_of[j])), []).append(slot)
+            slots.setdefault((group_of.get(int(i), -1), group_of.get(int(j), -1)), []).append(slot)
         found = np.zeros(arcs.shape)
         for pair, at in slots.items():
-            if pair[0] != pair[1]:  # within a group the basis is free
+            if pair[0] != pair[1] and min(pair) >= 0:  # within a group the basis is free; no edge is above a facet
                 found[pair] = 0.25 * self.sample.n * x[at] @ np.linalg.solve(spread[np.ix_(at, at)], x[at])
         return found
 
@@ -148,7 +151,7 @@ class LatentLikelihood:
 
     def _by_scoring(self, causes: Causes) -> tuple[float, Floats, Floats]:
         """The objective, the parameters and the expected Hessian, by damped Fisher scoring."""
-        Phi = self.near.latent_cov + _LEAST_SHARE * np.diag(np.diag(self.near.latent_cov))
+        Phi = self.near.all_cov + _LEAST_SHARE * np.diag(np.diag(self.near.all_cov))
         source, target = _ends(causes)
         x = _regressions(Phi, causes)
         if math.isinf(self._value(source, target, x)):
@@ -176,17 +179,18 @@ class LatentLikelihood:
         return value, x, H
 
     def _covariance(self, source: Ints, target: Ints, x: Floats) -> tuple[Floats, Floats, Floats]:
-        """Total effects T (m, m), residual variances (m,) and covariance of the latents at a point."""
-        m = len(self._E)
-        B = np.zeros((m, m))
-        B[source, target] = x[:-m]
-        T: Floats = np.asarray(np.linalg.inv(np.eye(m) - B), dtype=np.float64)
-        variances = np.exp(np.clip(x[-m:], -30.0, 30.0))
+        """Total effects T (M, M), residual variances (M,) and covariance of all latents at a point."""
+        M = self.near.model.n_latents
+        B = np.zeros((M, M))
+        B[source, target] = x[:-M]
+        T: Floats = np.asarray(np.linalg.inv(np.eye(M) - B), dtype=np.float64)
+        variances = np.exp(np.clip(x[-M:], -30.0, 30.0))
         return T, variances, (T.T * variances) @ T
 
     def _value(self, source: Ints, target: Ints, x: Floats) -> float:
         """The objective; infinite where a latent is a function of others but for rounding."""
-        _, _, Phi = self._covariance(source, target, x)
+        m = len(self._E)
+        Phi = self._covariance(source, target, x)[2][:m, :m]
         factor = _factored(Phi + self._E)
         if factor is None:
             return np.inf
@@ -199,14 +203,14 @@ class LatentLikelihood:
         Every parameter moves the covariance by ``u v' + v u'``: a path by the effects of its target and the
         covariances of its source, the logarithm of a residual variance by effects alone.
         """
+        m = len(self._E)
         T, variances, Phi = self._covariance(source, target, x)
-        m = len(T)
-        factor = cho_factor(Phi + self._E, check_finite=False)
+        factor = cho_factor(Phi[:m, :m] + self._E, check_finite=False)
         P = cho_solve(factor, np.eye(m), check_finite=False)
         PS = P @ self._scores
         value = 2.0 * float(np.log(np.diag(factor[0])).sum()) + float(np.trace(PS))
-        U = np.concatenate([T[target], T])
-        V = np.concatenate([Phi[source], 0.5 * variances[:, None] * T])
+        U = np.concatenate([T[target], T])[:, :m]
+        V = np.concatenate([Phi[source], 0.5 * variances[:, None] * T])[:, :m]
         PV = P @ V.T
         UPU, VPV, UPV = U @ P @ U.T, V @ PV, U @ PV
         gradient = 2.0 * (U * (V @ (P - PS @ P))).sum(axis=1)
@@ -247,18 +251,6 @@ def _extrapolated(first: Floats, second: Floats, third: Floats) -> Floats | None
     return further
 
 
-def causes_of(model: FactorModel, arcs: Marks) -> Causes:
-    """Every latent, causes first, with those that cause it along a graph (G, G) over the groups.
-
-    Within a group, whose basis is free, each latent is caused by those before it: their covariance is free.
-    """
-    found = []
-    for g in topological_order(row_masks(arcs.T), row_masks(arcs)):
-        parents = [i for h in np.flatnonzero(arcs[:, g]).tolist() for i in model.groups[h]]
-        found += [(j, [*parents, *(i for i in model.groups[g] if i < j)]) for j in model.groups[g]]
-    return found
-
-
 def _ends(causes: Causes) -> tuple[Ints, Ints]:
     """Causes and effects of all paths, in the order of the parameters."""
     source = np.array([i for _, parents in causes for i in parents], dtype=np.int64)
@@ -278,7 +270,7 @@ def _regressions(Phi: Floats, causes: Causes) -> Floats:
 
 def fit_along(sample: Sample, near: Fitted, arcs: Marks, check: Check = never) -> tuple[Factors, float]:
     """All parameters of a measurement model with a graph over its groups, by EM; and the log-likelihood per sample."""
-    model, causes = near.model, causes_of(near.model, arcs)
+    model, causes = near.model, near.model.causes_in_order(arcs)
     m = len(near.effects)
     start = Factors(near.loadings, covariance_of(near.latent_cov, causes), near.noise)
     tolerance = BUDGET.least_rise_by_em / sample.n

@@ -122,6 +122,27 @@ class FactorModel:
 
     # The latent graph -------------------------------------------------------------------------------------
 
+    @property
+    def latents_of_groups(self) -> tuple[Group, ...]:
+        """Positions of the latents of each group among all latents."""
+        return self.groups
+
+    @property
+    def n_measured(self) -> int:
+        """How many latents have indicators; they come first."""
+        return self.n_latents
+
+    def causes_in_order(self, arcs: Marks) -> list[tuple[int, list[int]]]:
+        """Every latent, causes first, with those that cause it along a graph (G, G) over the groups.
+
+        Within a group, whose basis is free, each latent is caused by those before it: their covariance is free.
+        """
+        found = []
+        for g in topological_order(row_masks(arcs.T), row_masks(arcs)):
+            parents = [i for h in np.flatnonzero(arcs[:, g]).tolist() for i in self.groups[h]]
+            found += [(j, [*parents, *(i for i in self.groups[g] if i < j)]) for j in self.groups[g]]
+        return found
+
     def along(self, arcs: Marks) -> FactorModel:
         """The same with the class of a graph (G, G) over the groups."""
         edges, marks = _class_of(arcs.tobytes(), len(arcs))

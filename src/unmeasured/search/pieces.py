@@ -30,16 +30,9 @@ from unmeasured.search.climb import Log, Proposal, climb
 from unmeasured.search.clock import Clock
 from unmeasured.search.latent_graph import climbed_graph
 from unmeasured.search.latent_likelihood import LatentLikelihood
+from unmeasured.search.local_clusters import LocalRanks, clusters_alone
 from unmeasured.search.model import FactorModel
-from unmeasured.search.proposals import (
-    ChanceGains,
-    Cluster,
-    Clustering,
-    RankGains,
-    assemble,
-    candidate_clusters,
-    find_clusters,
-)
+from unmeasured.search.proposals import Cluster, RankGains
 from unmeasured.search.refine import Guidance, Refinement
 from unmeasured.search.relocate import stepwise_relocations
 from unmeasured.search.score import BicScore, Fitted, GroupBic, prior, priors
@@ -93,8 +86,8 @@ class Pieces:
         return len(self.score.sample.names) > BUDGET.most_one_by_one
 
     @cached_property
-    def _gains(self) -> ChanceGains:
-        return ChanceGains(self.score.sample, self.score.dimension_penalty, self.check)
+    def _ranks(self) -> LocalRanks:
+        return LocalRanks(self.score.sample, self.check)
 
     def search(self) -> Placed | None:
         """The best measurement model found; None where nothing clusters."""
@@ -122,31 +115,24 @@ class Pieces:
 
     def starts(self) -> Iterator[FactorModel]:
         """What closed forms find, by strict tests and lenient ones: of real data no constraint holds exactly."""
-        gains = self._gains
+        names, most = self.score.sample.names, self.guidance.max_group_size
         yield from self.guidance.starts
         seen = {model.key for model in self.guidance.starts}
         for rate in BUDGET.chance_rates:
             clusters: list[Cluster] = []
             try:
-                for cluster in candidate_clusters(
-                    gains, range(gains.n), Clustering(rate), self.guidance.max_group_size
-                ):
+                for cluster in self._ranks.clusters(range(len(names)), rate, most):
                     clusters.append(cluster)  # noqa: PERF402 (those found before the time is over count)
             except Stopped:
                 # Before there is any other model, the clusters found so far are one.
                 if self.best is None and clusters:
-                    self.fitted(assemble(gains, clusters, self._unplaced(clusters)))
+                    self.fitted(clusters_alone(names, clusters))
                 raise
             if clusters:
-                model = assemble(gains, clusters, self._unplaced(clusters))
+                model = clusters_alone(names, clusters)
                 if model.key not in seen:
                     seen.add(model.key)
                     yield model
-
-    def _unplaced(self, clusters: Sequence[Cluster]) -> dict[int, int]:
-        """Variables outside the clusters, without parents."""
-        taken = {j for _, items in clusters for j in items}
-        return {j: 0 for j in range(len(self.score.sample.names)) if j not in taken}
 
     def _regrouped_at_once(self, found: Placed) -> Placed:
         """The same, but not with very many variables: there pieces first put together what clusters tore apart.
@@ -158,9 +144,7 @@ class Pieces:
     def regrouped(self, found: Placed) -> Placed:
         """Variables that no group wants, or that seem to measure many, get groups of their own where that is better."""
         orphans = [j for j, mask in enumerate(found.model.parents) if not mask]
-        clusters, _ = find_clusters(
-            self._gains, orphans, Clustering(BUDGET.chance_rates[0]), self.guidance.max_group_size
-        )
+        clusters = list(self._ranks.clusters(orphans, BUDGET.chance_rates[0], self.guidance.max_group_size))
         found = self._with_groups(found, clusters) if clusters else found
         if self.is_credited:
             children = self._common_children(found.model)
@@ -189,8 +173,10 @@ class Pieces:
                 parents[j] = 1 << len(sizes)
             sizes.append(k)
         model = FactorModel(found.model.observed, tuple(sizes), tuple(parents))
+        if not model.is_valid:  # an offer taken before has moved some of these variables
+            return found
         near = widened_factors(found.factors, first_factors(self.score.sample.corr, model)) if self._is_large else None
-        other = self.place(self.fitted(model, near)) if model.is_valid else found
+        other = self.place(self.fitted(model, near))
         return other if self._is_better(other, found) else found
 
     def _common_children(self, model: FactorModel) -> list[Cluster]:
@@ -211,7 +197,7 @@ class Pieces:
             left = [j for j in left if j not in alike]
             most = min(size_of[first] - 1, len(alike) // 2, self.guidance.max_group_size)
             for k in range(1, most + 1):
-                if self._gains(np.array([alike]), k, BUDGET.chance_rates[0])[0] > 0.0:
+                if self._ranks.gains(np.array([alike]), k, BUDGET.chance_rates[0])[0] > 0.0:
                     clusters.append((k, tuple(alike)))
                     break
         return clusters

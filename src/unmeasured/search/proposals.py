@@ -61,7 +61,6 @@ class RankGains:
         self.n = len(sample.names)
         self.dimension_penalty = dimension_penalty  # in total log-likelihood
         self._S, self._N = sample.corr, sample.n
-        self._weight = sample.n  # of the log-likelihood per row that a constraint costs
         self._P: Floats = np.asarray(np.linalg.inv(sample.corr), dtype=float)
         self.clusters: dict[tuple[tuple[int, ...], Clustering, int], tuple[list[Cluster], list[int]]] = {}
         self._costs: dict[tuple[tuple[int, ...], tuple[int, ...], int], Floats] = {}
@@ -72,7 +71,7 @@ class RankGains:
     def __call__(self, subsets: Ints, k: int, rate: float = 1.0) -> Floats:
         """(B,) gains of the constraint rank <= k for subsets (B, a)."""
         worth = self.worth(subsets.shape[1], k, rate)
-        return worth - self._weight * rank_shortfalls(self._S, subsets, k, P=self._P)
+        return worth - self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
 
     def of(self, items: tuple[int, ...], k: int) -> float:
         """The gain of one set of variables, remembered."""
@@ -84,16 +83,12 @@ class RankGains:
         """What the constraint costs a cluster with each of some others, remembered: rates ask for the same ones."""
         if (cluster, others, k) not in self._costs:
             subsets = np.array([[*cluster, j] for j in others])
-            self._costs[cluster, others, k] = self._weight * rank_shortfalls(self._S, subsets, k, P=self._P)
+            self._costs[cluster, others, k] = self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
         return self._costs[cluster, others, k]
 
     def worth(self, size: int, k: int, rate: float) -> float:
         """What the constraint is worth: the penalty of the dimensions it saves."""
         return rate * self.dimension_penalty * rank_codimension(self.n, size, k)
-
-    def kin(self, cluster: Sequence[int], others: Sequence[int], k: int, rate: float) -> list[int]:
-        """The variables a cluster may grow by."""
-        return list(others)
 
     def seeds(self, items: tuple[int, ...], k: int) -> tuple[Ints, Floats]:
         """Subsets of k + 1 of the items, and what their constraint costs."""
@@ -101,19 +96,19 @@ class RankGains:
             return self._many_seeds(items, k)
         if (k, items) not in self._seeds:
             subsets = self._subsets(items, k + 1)
-            self._seeds[k, items] = subsets, self._weight * rank_shortfalls(self._S, subsets, k, P=self._P)
+            self._seeds[k, items] = subsets, self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
         return self._seeds[k, items]
 
     def _many_seeds(self, items: tuple[int, ...], k: int) -> tuple[Ints, Floats]:
         """The same where a table for each set of items would fill the memory: one table of all subsets seen so far."""
         subsets = self._subsets(items, k + 1)
         if self.n ** (k + 1) > np.iinfo(np.int64).max:  # a subset has no number of its own
-            return subsets, self._weight * rank_shortfalls(self._S, subsets, k, P=self._P)
+            return subsets, self._N * rank_shortfalls(self._S, subsets, k, P=self._P)
         names = subsets @ self.n ** np.arange(k + 1, dtype=np.int64)
         known, costs = self._seed_costs.get(k, (np.empty(0, dtype=np.int64), np.empty(0)))
         is_new = ~np.isin(names, known)
         if is_new.any():
-            new = self._weight * rank_shortfalls(self._S, subsets[is_new], k, P=self._P)
+            new = self._N * rank_shortfalls(self._S, subsets[is_new], k, P=self._P)
             known, costs = np.concatenate([known, names[is_new]]), np.concatenate([costs, new])
             order = np.argsort(known)
             known, costs = known[order], costs[order]
@@ -130,46 +125,6 @@ class RankGains:
             tuple(sorted((i, *some))) for i, row in enumerate(near.tolist()) for some in combinations(row, size - 1)
         }
         return np.asarray(among[np.array(sorted(found))])
-
-
-class ChanceGains(RankGains):
-    """Gains for many variables: a constraint is paid what chance would cost it, and ``rate`` standard deviations more.
-
-    A constraint on |A| variables saves a dimension for each of the others, so with hundreds of them BIC's penalty lets
-    any set pass; what a wrong constraint costs does not grow with them. And in sparse graphs a latent touches the
-    others by way of one, or none: the indicators of both together then have no larger rank than those of that one. So
-    here a set grows by variables that are correlated with it and satisfy the constraint within it too.
-    """
-
-    def __init__(self, sample: Sample, dimension_penalty: float, check: Check = never) -> None:
-        super().__init__(sample, dimension_penalty, check)
-        if self.n > BUDGET.most_at_once:
-            # Bartlett's correction of a test of canonical correlations: of a true constraint on two of 1,000 variables
-            # 2,000 rows would make 1.33 times what chance costs in the limit, seven standard deviations too much.
-            self._weight = max(sample.n - 0.5 * (self.n + 1), 1.0)
-
-    def kin(self, cluster: Sequence[int], others: Sequence[int], k: int, rate: float) -> list[int]:
-        """Those correlated with the cluster whose sets with k of its variables pass, most of them."""
-        related = np.abs(self._S[np.ix_(cluster, others)]).max(axis=0) > BUDGET.unrelated / math.sqrt(self._N)
-        near = [j for j, is_related in zip(others, related.tolist(), strict=True) if is_related]
-        some = np.array(list(combinations(cluster, k)))
-        if not near or not len(some):
-            return near
-        sets = np.concatenate([np.column_stack([some, np.full(len(some), j)]) for j in near])
-        passed = (self(sets, k, rate) > 0.0).reshape(len(near), len(some)).mean(axis=1)
-        return [j for j, part in zip(near, passed.tolist(), strict=True) if part > 0.5]
-
-    def _subsets(self, items: tuple[int, ...], size: int) -> Ints:
-        subsets = super()._subsets(items, size)
-        related = np.abs(self._S) > BUDGET.unrelated / math.sqrt(self._N)
-        linked = [related[subsets[:, i], subsets[:, j]] for i, j in combinations(range(size), 2)]
-        # Enough links to hang together, whichever they are.
-        return np.asarray(subsets[np.sum(linked, axis=0) >= size - 1])
-
-    def worth(self, size: int, k: int, rate: float) -> float:
-        """The upper tail of half a chi-square."""
-        codimension = rank_codimension(self.n, size, k)
-        return 0.5 * (codimension + rate * math.sqrt(2.0 * codimension) + 0.5 * rate**2)
 
 
 @lru_cache(maxsize=64)
@@ -235,16 +190,15 @@ def _best_cluster(gains: RankGains, left: tuple[int, ...], k: int, how: Clusteri
     cluster = subsets[seed].tolist()
     while True:
         gains.check()
-        others = gains.kin(cluster, [j for j in left if j not in cluster], k, rate)
+        others = [j for j in left if j not in cluster]
         if how.is_pure:
             others = _pure(subsets, costs < worth, cluster, others)
         if not others:
             break
         grown = gains.worth(len(cluster) + 1, k, rate) - gains.costs(tuple(cluster), tuple(others), k)
         best = int(np.argmax(grown))
-        # A group needs 2k pure children: until it has them, it is enough that the constraint still gains. A tested
-        # constraint gains or loses by chance as it grows.
-        if grown[best] <= (gain if len(cluster) >= 2 * k and not isinstance(gains, ChanceGains) else 0.0):
+        # A group needs 2k pure children: until it has them, it is enough that the constraint still gains.
+        if grown[best] <= (gain if len(cluster) >= 2 * k else 0.0):
             break
         cluster.append(others[best])
         gain = float(grown[best])

@@ -80,10 +80,15 @@ class Fitted:
         """(m, m) covariance of the latents."""
         return latent_cov_of(self.effects)
 
+    @property
+    def all_cov(self) -> Floats:
+        """(M, M) covariance of all latents: those of the groups, unless there are latents above them."""
+        return self.latent_cov
+
     @cached_property
     def implied(self) -> Floats:
         """(n, n) implied covariance."""
-        return np.asarray(self.loadings.T @ self.latent_cov @ self.loadings + np.diag(self.noise))
+        return np.asarray(self.loadings.T @ self.all_cov @ self.loadings + np.diag(self.noise))
 
     def start_along(self, arcs: Marks) -> tuple[Pattern, Floats]:
         """The model's pattern along a graph (G, G) over its groups, and starting values for it."""
@@ -421,6 +426,10 @@ class GroupBic:
             rises[np.array(those)[of]] = 0.5 * self._n_samples * explained + cost
         return rises
 
+    def from_share(self, share: float) -> GroupBic:
+        """The scores if the covariance were known from a part of the rows only."""
+        return GroupBic(self._Phi, self._sizes, share * self._n_samples, self._penalty, self._edge_prior)
+
     def total(self, arcs: Marks) -> float:
         """The score of a graph (G, G)."""
         return sum(self.local(g, parents) for g, parents in enumerate(row_masks(arcs.T)))
@@ -549,7 +558,8 @@ def priors(n_observed: int, n_groups: int) -> tuple[float, float]:
     """Of a first group, and of each further one."""
     if not n_groups:
         return 0.0, 0.0
-    return BUDGET.first_choice * math.log(n_groups), BUDGET.further_choice * math.log(n_observed * n_groups)
+    further = BUDGET.further_choice if n_groups <= BUDGET.many_groups else BUDGET.further_choice_of_many
+    return BUDGET.first_choice * math.log(n_groups), further * math.log(n_observed * n_groups)
 
 
 def default_delta(n_samples: float) -> float:

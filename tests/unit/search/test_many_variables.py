@@ -11,12 +11,16 @@ import pytest
 
 import unmeasured as um
 from unmeasured.errors import Stopped
+from unmeasured.knowledge.rules import Paths
 from unmeasured.search.clock import Clock
-from unmeasured.search.latent_graph import latent_class
+from unmeasured.search.hierarchy import levels
+from unmeasured.search.hierarchy.blocks import LatentScore
+from unmeasured.search.hierarchy.model import extended
+from unmeasured.search.latent_graph import LatentTest, climbed_graph, latent_class, other_ways
 from unmeasured.search.latent_likelihood import LatentLikelihood, fit_along
 from unmeasured.search.model import FactorModel
-from unmeasured.search.pieces import Pieces, first_factors, in_order, nearness, replaced, restricted
-from unmeasured.search.proposals import ChanceGains, Clustering, RankGains, find_clusters
+from unmeasured.search.pieces import Pieces, Placed, first_factors, in_order, nearness, replaced, restricted
+from unmeasured.search.proposals import RankGains
 from unmeasured.search.refine import Guidance
 from unmeasured.search.relocate import all_best_parents, latents_of, relocated
 from unmeasured.search.score import BicScore, GroupBic, LikelihoodScore
@@ -24,6 +28,7 @@ from unmeasured.sem import products
 from unmeasured.sem.factors import fit_factors
 from unmeasured.sem.fit import fit_many
 from unmeasured.sem.rank import rank_shortfalls
+from unmeasured.sem.solve import never
 
 
 def model_of_class(dag: um.DAG) -> FactorModel:
@@ -142,37 +147,68 @@ def test_a_latent_graph_of_a_population_is_the_true_class(seed: int) -> None:
     assert um.metrics.compare(dag, found.cpdag).shd == 0
 
 
-def test_sets_that_chance_explains_are_seldom_mixed() -> None:
-    """With 90 variables BIC's price lets almost any set pass."""
-    rng = np.random.default_rng(5)
-    dag = um.simulate.random_gnfm(group_sizes=(1,) * 18, n_observed=90, density=0.2, rng=rng)
-    sample = um.as_sample(um.simulate.sample(um.simulate.realistic_parameters(dag, rng), 2000, rng=rng))
+def with_true_arcs(dag: um.DAG) -> np.ndarray:
+    groups = dag.groups
+    return np.array([[(a[0], b[0]) in dag.edges for b in groups] for a in groups], dtype=np.uint8)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 10])
+def test_other_ways_lead_out_of_a_local_optimum(seed: int) -> None:
+    """In a population the true graph is best, and single moves do not come to it."""
+    dag = um.simulate.random_gnfm(n_groups=20, max_group_size=2, density=0.2, rng=np.random.default_rng(seed))
+    score = GroupBic(population_of(dag, seed), tuple(map(len, dag.groups)), 1.0, 1e-7)
+    best = score.total(with_true_arcs(dag))
+    here = climbed_graph(score)
+    assert score.total(here) < best - 1e-7
+    while (others := other_ways(score, here)) and score.total(others[0]) > score.total(here) + 1e-9:
+        here = climbed_graph(score, others[0])
+    assert score.total(here) == pytest.approx(best, abs=1e-9)
+    totals = np.array([score.total(other) for other in others])
+    assert (np.diff(totals) < 1e-9).all()  # the best first
+
+
+def population_of(dag: um.DAG, seed: int) -> np.ndarray:
+    """The covariance of the latents, group by group."""
+    rng = np.random.default_rng(seed)
+    um.simulate.random_gnfm(n_groups=20, max_group_size=2, density=0.2, rng=rng)  # parameters come after the graph
+    parameters = um.simulate.realistic_parameters(dag, rng)
+    position = [dag.names.index(x) for group in dag.groups for x in group]
+    full = np.linalg.inv(np.eye(len(dag.names)) - parameters.F)
+    return (full.T @ parameters.Omega @ full)[np.ix_(position, position)]
+
+
+def test_a_latent_graph_of_many_groups_is_as_good_as_the_true_one() -> None:
+    """30 groups, measured with error: single moves over edges, from the graph predicted, end below the true one."""
+    rng = np.random.default_rng(403)
+    dag = um.simulate.random_gnfm(n_groups=30, max_group_size=2, n_observed=160, density=0.07, rng=rng)
+    sample = um.as_sample(um.simulate.sample(um.simulate.realistic_parameters(dag, rng), 1000, rng=rng))
     model = model_of_class(dag)
-    price = 0.5 * math.log(2000)
-    by_price, by_test = (
-        find_clusters(gains(sample, price), range(90), Clustering(rate), 1)[0]
-        for gains, rate in ((RankGains, 1.0), (ChanceGains, 2.5))
+    score = BicScore(sample)
+    factors, _ = fit_factors(
+        sample.corr, model.measures, first_factors(sample.corr, model), tolerance=1e-9, is_accelerated=True
     )
-
-    def n_mixed(clusters: list[tuple[int, tuple[int, ...]]]) -> int:
-        return sum(len(items) for _, items in clusters if len({model.parents[j] for j in items}) > 1)
-
-    assert n_mixed(by_price) > 80
-    assert n_mixed(by_test) == 0
-    assert sum(len(items) for _, items in by_test) >= 80
+    test = LatentTest(in_order(Placed(model, factors, 0.0)), score, Paths.free(30), never)
+    test.polish(test.starts[-1])
+    (truth,) = test._moves.scored([model.along(with_true_arcs(dag))])
+    assert test.best is not None
+    assert test.best.value > truth.value - 1e-6
 
 
-def test_true_constraints_pass_with_few_rows_a_variable() -> None:
-    """200 variables, 400 rows: without Bartlett's correction most constraints that hold would fail their test."""
-    rng = np.random.default_rng(6)
-    rows = np.repeat(rng.normal(size=(400, 40)), 5, axis=1) + rng.normal(size=(400, 200))
-    pairs = np.array([[5 * g + i, 5 * g + j] for g in range(40) for i, j in combinations(range(5), 2)])
-    sample = um.as_sample(rows)
-    gains = ChanceGains(sample, 3.0)
-    passed = gains(pairs, 1, 2.5) > 0.0
-    uncorrected = gains.worth(2, 1, 2.5) - sample.n * rank_shortfalls(sample.corr, pairs, 1) > 0.0
-    assert passed.mean() > 0.95
-    assert uncorrected.mean() < 0.5
+def test_latents_above_others_score_with_the_measurement_fixed_as_full_fits_do() -> None:
+    """A lower bound, close to the dense kernels: three traits over nine facets."""
+    truth = um.simulate.hierarchy(loading=0.7, rng=2)
+    sample = um.as_sample(um.simulate.sample(truth, 2000, rng=2))
+    lower = FactorModel(sample.names, (1,) * 9, tuple(1 << j // 4 for j in range(36)))
+    (near,) = BicScore(sample)([lower])
+    latents = LatentScore(near.latent_cov, lower.sizes, sample.n, 3.8, 1.0)
+    predicted = latents(((0, 1, 2), (3, 4, 5), (6, 7, 8)))
+    model = extended(lower, predicted.blocks)
+    start = levels._start(near, model, predicted, latents)
+    graphs = [model.along(arcs) for arcs in (model.arcs, np.eye(3, k=1, dtype=np.uint8), np.zeros((3, 3), np.uint8))]
+    fixed = sample.n * LatentLikelihood(sample, start)(graphs)
+    dense = sample.n * LikelihoodScore(sample, near=start)(graphs)
+    assert (fixed <= dense + 0.01).all()
+    np.testing.assert_allclose(fixed, dense, rtol=0.01, atol=0.5)
 
 
 def test_neighbours_stand_in_for_all_subsets_where_there_are_too_many() -> None:

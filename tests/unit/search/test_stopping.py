@@ -117,7 +117,7 @@ def own_time(monkeypatch):
     monkeypatch.setattr(time, "monotonic", time.process_time)
 
 
-@pytest.mark.parametrize("limit", [0.05, 0.5])
+@pytest.mark.parametrize("limit", [0.05, 0.2])
 def test_a_limit_is_kept_and_gives_a_model(questionnaire, limit, own_time):
     um.LGES(time_limit=limit).fit(questionnaire)  # what has to be loaded is loaded
     began = time.monotonic()

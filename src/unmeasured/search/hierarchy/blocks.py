@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -81,6 +82,19 @@ class LatentScore:
         ends = np.cumsum([0, *sizes]).tolist()
         self.at = [list(range(a, b)) for a, b in pairwise(ends)]
         self._memory: dict[Blocks, Predicted] = {}
+
+    @cached_property
+    def related(self) -> Bools:
+        """(G, G) whether the first latents of two nodes are correlated beyond chance, with many nodes; else all are.
+
+        A common cause is of latents that are all correlated with one another. Where many nodes have few edges, sets of
+        unrelated ones satisfy every constraint, and would grow without end.
+        """
+        first = [latents[0] for latents in self.at]
+        if len(first) <= BUDGET.exact_groups:
+            return np.ones((len(first),) * 2, dtype=bool)
+        corr = np.abs(self.corr[np.ix_(first, first)])
+        return np.asarray(corr > BUDGET.related_latents / math.sqrt(self.n_samples))
 
     @property
     def singles(self) -> list[int]:
@@ -250,7 +264,7 @@ def promising(score: LatentScore, may_join: Sequence[int], check: Check) -> list
         return []
     chain: list[tuple[int, ...]] = []
     left = list(may_join)
-    while (block := _best_block(score, left, check)) is not None:
+    while len(chain) < BUDGET.n_blocks and (block := _best_block(score, left, check)) is not None:
         chain.append(block)
         left = [k for k in left if k not in block]
     # Blocks one by one, and all together: two may be worth more than one where one is worth nothing.
@@ -271,7 +285,8 @@ def promising(score: LatentScore, may_join: Sequence[int], check: Check) -> list
 
 def _best_block(score: LatentScore, nodes: Sequence[int], check: Check) -> tuple[int, ...] | None:
     """The block that is best by itself: from the best triples, growing."""
-    triples = list(combinations(nodes, LEAST_FACETS))
+    related = score.related
+    triples = _related_triples(related, nodes)
     if not triples:
         return None
     gains = score.rank_gain(triples)
@@ -281,7 +296,7 @@ def _best_block(score: LatentScore, nodes: Sequence[int], check: Check) -> tuple
     for value, block in seeds[: BUDGET.n_grown]:
         check()
         while True:
-            grown = [tuple(sorted((*block, k))) for k in nodes if k not in block]
+            grown = [tuple(sorted((*block, k))) for k in nodes if k not in block and related[k, list(block)].all()]
             found = _best_alone(score, grown, check)
             if found is None or found[0] <= value:
                 break
@@ -289,6 +304,15 @@ def _best_block(score: LatentScore, nodes: Sequence[int], check: Check) -> tuple
         if best is None or value > best[0]:
             best = value, block
     return best[1] if best is not None and best[0] > 0.0 else None
+
+
+def _related_triples(related: Bools, nodes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Three nodes each, in order, that are all related."""
+    linked = np.triu(related[np.ix_(nodes, nodes)], 1)
+    first, second = linked.nonzero()
+    pairs, third = (linked[first] & linked[second]).nonzero()
+    at = np.asarray(nodes)[np.column_stack([first[pairs], second[pairs], third])]
+    return [tuple(triple) for triple in at.tolist()]
 
 
 def _best_alone(

@@ -162,9 +162,15 @@ def _paths_above(model: RaisedModel, paths: Paths) -> Paths:
 
 
 def _fitted(near: Fitted, predicted: Predicted, latents: LatentScore, score: BicScore, check: Check) -> Raised:
-    """The whole model with all top nodes connected, fitted from what was predicted."""
+    """The whole model with all top nodes connected, fitted from what was predicted.
+
+    With many variables it stays as predicted: graphs over the top nodes are then fitted with the measurement fixed.
+    """
     model = extended(near.model, predicted.blocks)
-    pattern, x = _start(near, model, predicted, latents).start_along(model.arcs)
+    start = _start(near, model, predicted, latents)
+    if len(model.observed) > BUDGET.most_at_once_above:
+        return start
+    pattern, x = start.start_along(model.arcs)
     problem = Problem(pattern, score.sample)
     (solution,) = solve(
         [problem], [x], gain=BUDGET.fit_gain, max_steps=BUDGET.most_steps, n_threads=score.n_threads, check=check

@@ -101,16 +101,26 @@ class RaisedModel(FactorModel):
         """All latents, at every level."""
         return sum(self.lower.sizes) + len(self.above)
 
+    @property
+    def n_measured(self) -> int:
+        """How many latents have indicators; they come first."""
+        return self.lower.n_latents
+
     @cached_property
     def latents_of(self) -> tuple[tuple[int, ...], ...]:
         """Positions of the latents of each node among all latents: those of the lower model, then those above."""
         m = sum(self.lower.sizes)
         return (*self.lower.groups, *((m + t,) for t in range(len(self.above))))
 
+    @property
+    def latents_of_groups(self) -> tuple[tuple[int, ...], ...]:
+        """The same for the top nodes, which are the groups seen from above."""
+        return tuple(self.latents_of[node] for node in self.top)
+
     @cached_property
     def top_latents(self) -> Ints:
         """(m,) positions of the latents of the top nodes, in the order of their groups."""
-        return np.array([latent for node in self.top for latent in self.latents_of[node]], dtype=np.int64)
+        return np.array([latent for latents in self.latents_of_groups for latent in latents], dtype=np.int64)
 
     def causes(self, arcs: Marks) -> Marks:
         """(M, M) which latent causes which, with these edges (G, G) between top nodes."""
@@ -121,6 +131,14 @@ class RaisedModel(FactorModel):
             for node in nodes:
                 out[np.ix_(self.latents_of[len(self.lower.sizes) + t], self.latents_of[node])] = 1
         return out
+
+    def causes_in_order(self, arcs: Marks) -> list[tuple[int, list[int]]]:
+        """Every latent at every level, causes first, with those that cause it along edges (G, G) between top nodes."""
+        marks = self.causes(arcs)
+        for latents in self.latents_of:
+            marks[np.ix_(latents, latents)] = np.triu(np.ones((len(latents),) * 2, dtype=np.uint8), 1)
+        order = topological_order(row_masks(marks.T), row_masks(marks))
+        return [(j, np.flatnonzero(marks[:, j]).tolist()) for j in order]
 
     @cached_property
     def pattern(self) -> Pattern:
@@ -162,10 +180,10 @@ class Raised(Fitted):
         top = self.model.top_latents
         return np.ascontiguousarray(self.full_cov[np.ix_(top, top)])
 
-    @cached_property
-    def implied(self) -> Floats:
-        """(n, n) implied covariance."""
-        return np.asarray(self.loadings.T @ self.full_cov @ self.loadings + np.diag(self.noise))
+    @property
+    def all_cov(self) -> Floats:
+        """(M, M) covariance of all latents."""
+        return self.full_cov
 
     def start_along(self, arcs: Marks) -> tuple[Pattern, Floats]:
         """The model's pattern along a graph (G, G) over its top nodes, and starting values for it."""
