@@ -63,14 +63,11 @@ def effects_in_order(model: FactorModel, loadings: Floats, Phi: Floats) -> Float
     Within a group the basis is free, and chosen so that what earlier groups leave of its latents is uncorrelated.
     """
     m = len(Phi)
-    basis, effects = np.zeros((m, m)), np.zeros((m, m + len(model.observed)))
-    for group in model.groups:
-        own, earlier = list(group), list(range(group[0]))
-        paths = np.linalg.solve(Phi[np.ix_(earlier, earlier)], Phi[np.ix_(earlier, own)])
-        left = Phi[np.ix_(own, own)] - paths.T @ Phi[np.ix_(earlier, own)]
-        basis[np.ix_(own, own)] = np.linalg.cholesky(left)
-        # f = basis z: paths among f become paths among z.
-        z = basis[np.ix_(earlier, earlier)].T @ paths
-        effects[np.ix_(earlier, own)] = np.linalg.solve(basis[np.ix_(own, own)], z.T).T
+    # f = L e with Phi = L L', and L's blocks on its diagonal are the bases of the groups: z = basis^-1 f = M e.
+    L = np.linalg.cholesky(Phi)
+    basis = np.where(model.group_of[:, None] == model.group_of, L, 0.0)
+    M = np.linalg.solve(basis, L)
+    effects = np.zeros((m, m + len(model.observed)))
+    effects[:, :m] = np.where(model.group_of[:, None] < model.group_of, -np.linalg.inv(M).T, 0.0)
     effects[:, m:] = basis.T @ loadings
     return effects

@@ -207,11 +207,14 @@ def _best_cluster(gains: RankGains, left: tuple[int, ...], k: int, how: Clusteri
 
 def _pure(subsets: Ints, passed: Bools, cluster: Sequence[int], others: Sequence[int]) -> list[int]:
     """The variables of which most sets with k of a cluster satisfy the rank constraint k; (B, k + 1) subsets."""
-    outside = ~np.isin(subsets, cluster)
-    joined = outside.sum(axis=1) == 1  # one variable and k of the cluster
-    new, counts = subsets[joined][outside[joined]], passed[joined]
-    size = 1 + max(new.max(initial=0), max(others, default=0))
-    tried, good = np.bincount(new, minlength=size), np.bincount(new, counts, minlength=size)
+    size = 1 + max(int(subsets.max(initial=0)), *cluster, *others, 0)
+    is_outside = np.ones(size, dtype=bool)
+    is_outside[cluster] = False
+    outside = is_outside[subsets]
+    joined = np.flatnonzero(outside.sum(axis=1) == 1)  # one variable and k of the cluster
+    new = (subsets[joined] * outside[joined]).sum(axis=1)
+    tried = np.bincount(new, minlength=size).tolist()
+    good = np.bincount(new[passed[joined]], minlength=size).tolist()
     return [j for j in others if good[j] > BUDGET.passing * tried[j]]
 
 
