@@ -22,17 +22,17 @@ from unmeasured.sem.solve import Problem, solve
 
 # Observed variables and seconds of LGES(), and what the work below takes, on the machine they were measured on.
 _CURVE = (
-    (5, 0.05), (10, 0.12), (20, 0.35), (26, 0.4), (30, 1.2), (34, 1.2), (36, 0.7), (40, 0.8), (44, 1.9), (100, 3.3),
-    (300, 25.0), (500, 45.0), (1000, 180.0),
+    (5, 0.011), (10, 0.036), (20, 0.16), (26, 0.34), (30, 0.7), (34, 1.2), (36, 0.26), (44, 0.34), (60, 0.46),
+    (100, 0.68), (160, 1.4), (300, 3.0), (500, 8.4), (1000, 32.6),
 )  # fmt: skip
-_WORK = 0.004
+_WORK = 0.00157
 # With so many rows that every model is rejected there is more to find, and the search goes on from larger penalties:
 # twice the curve with 10 items of Big Five, nine times with all 25.
 _MANY_ROWS = 4.0
 # Most searches came out between a third and three times the curve.
 _RANGE = 3.0
 # MiB: Python with its libraries; and what 100 variables took besides, which grew with this power of their number.
-_MEMORY, _MEMORY_OF_100, _POWER = 270.0, 78.0, 1.1
+_MEMORY, _MEMORY_OF_100, _POWER = 270.0, 78.0, 0.95
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def seconds_on_the_curve(n: int) -> float:
     """Seconds on the machine of the curve: straight lines between its points on a logarithmic scale, and beyond it one.
 
     >>> seconds_on_the_curve(10), seconds_on_the_curve(2000) > 3 * seconds_on_the_curve(1000)
-    (0.12, True)
+    (0.036, True)
     """
     size, seconds = np.log(np.array(_CURVE)).T
     slope = (seconds[-1] - seconds[-4]) / (size[-1] - size[-4])  # two graphs a size: one stretch alone is too noisy

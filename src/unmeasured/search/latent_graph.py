@@ -159,7 +159,7 @@ def _with_change(score: GroupBic, here: Arcs, g: int, h: int, *, is_reversed: bo
 def other_ways(score: GroupBic, marks: Marks, check: Check = never) -> list[Marks]:
     """Graphs to which climbs lead without an arc of this one, or with it reversed; the best by closed forms first.
 
-    A wrong direction, taken early, is held in place by the edges that make up for it: no single move is better. What is
+    A wrong direction, taken early, is kept by the edges that make up for it: no single move is better. What is
     deleted or reversed may not come back (Nazaret and Blei 2024 search so, with deletions).
     """
     here = _first(score, marks, check)
