@@ -26,8 +26,9 @@ _GAIN = 1e-9
 # Where rounding hides what a step gains, this is enough.
 _GAIN_AT_ROUNDING = 1e-6
 _MAX_STEPS = 2000
-# Steps that are remembered: of 1,000 variables 86 steps with 60, 123 with 20 (docs/search-notes.md, the seventh step).
-_MEMORY = 60
+# Steps that are remembered: of 1,000 variables 86 steps with 60, 123 with 20 (docs/search-notes.md, the seventh step);
+# where a fit creeps, all of the first hundreds count.
+_MEMORY = 400
 # After so many steps by blocks the whole Hessian is made: 300 variables need 62 by blocks, 1,000 variables with a
 # latent whose residual variance is small 1,848, and 95 with it.
 _EASY = 50
