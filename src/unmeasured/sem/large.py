@@ -25,6 +25,8 @@ from unmeasured.sem.start import LEAST_NOISE
 _GAIN = 1e-9
 # Where rounding hides what a step gains, this is enough.
 _GAIN_AT_ROUNDING = 1e-6
+# A fit that is predicted to gain no more than this is not trapped.
+_NEAR = 1e-2
 _MAX_STEPS = 2000
 # Steps that are remembered: of 1,000 variables 86 steps with 60, 123 with 20 (docs/search-notes.md, the seventh step);
 # where a fit creeps, all of the first hundreds count.
@@ -48,7 +50,8 @@ def solve_large(problem: Problem, start: Floats | None, n_restarts: int = 0, che
     found = _solve(problem, problem.start if start is None else start, check)
     rng = np.random.default_rng(problem.pattern.n_free)
     for _ in range(n_restarts if start is None else 0):
-        if found.converged or is_over(check):
+        # A fit that creeps is next to its optimum, and would creep there from elsewhere too.
+        if found.converged or _in_total(problem) * found.promised < _NEAR or is_over(check):
             break
         other = _solve(problem, problem.other_start(rng), check)
         found = other if other.discrepancy < found.discrepancy else found
@@ -89,7 +92,7 @@ def _solve(problem: Problem, start: Floats, check: Check) -> Solution:
     pattern, sample = problem.pattern, problem.sample
     fixed, fixed2 = pattern.scaled(problem.scale)
     likelihood = Likelihood(replace(pattern, fixed=fixed, fixed2=fixed2), sample.corr)
-    in_total = 0.5 * (sample.n if np.isfinite(sample.n) else _ROWS_OF_POPULATION)
+    in_total = _in_total(problem)
     lower = np.where(pattern.is_variance, LEAST_NOISE, -np.inf)
     x = np.maximum(start, lower)
     value, gradient = likelihood(x)
@@ -121,6 +124,12 @@ def _solve(problem: Problem, start: Floats, check: Check) -> Solution:
             end = kernels.CONVERGED if in_total * predicted < _GAIN_AT_ROUNDING else kernels.STALLED
     discrepancy = value - sample.log_det_corr - len(sample.names)
     return Solution(x, discrepancy, end, len(history) - 1, predicted, np.array(history), lower)
+
+
+def _in_total(problem: Problem) -> float:
+    """What a unit of the discrepancy is in total log-likelihood."""
+    n = problem.sample.n
+    return 0.5 * (n if np.isfinite(n) else _ROWS_OF_POPULATION)
 
 
 def _along(

@@ -328,6 +328,14 @@ def test_groups_offered_together_are_taken_or_halved() -> None:
     assert search._offered(found, halves) is found
 
 
+def test_an_offer_that_would_leave_a_group_without_indicators_is_refused() -> None:
+    """Offers are made from one model and taken one after the other: the variables of a later one may have moved."""
+    dag, sample = drawn(1, 50, (1,) * 5)
+    search = Pieces(BicScore(sample), Guidance(3), [], Clock(None), is_credited=True)
+    found = search.fitted(model_of_class(dag))
+    assert search._with_groups(found, [(1, found.model.pure(0))]) is found
+
+
 def test_there_may_be_more_groups_than_bits_in_a_number() -> None:
     names = tuple(f"x{i}" for i in range(140))
     model = FactorModel(names, (1,) * 70, tuple(1 << i // 2 for i in range(140)))
