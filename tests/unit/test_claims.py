@@ -64,7 +64,7 @@ def test_the_evidence_of_the_readme():
     large = sorted((r for r in lines("scaling") if r["method"] == "LGES (bic)"), key=lambda r: r["graph"])
     for size, words in (
         (300, "300 observed variables in {} s on two cores (two graphs, F1 {})"),
-        (1000, "1,000 in {} s, the second on a busy machine (F1 {})"),
+        (1000, "1,000 in {} s (F1 {})"),
     ):
         here = [run for run in large if run["n_observed"] == size]
         assert len(here) == 2
