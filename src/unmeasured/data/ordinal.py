@@ -11,7 +11,8 @@ the slopes of all cells are differences of a density over the grid of thresholds
 **How many samples are cut variables worth?** Categories tell less than values: the information on a correlation r, per
 row, is below ``(1 + r^2) / (1 - r^2)^2``, that of two continuous variables (margins known in both cases). Their ratio
 times the rows of the pair is what the pair is worth in continuous rows. Chi-square adds up variances, so the harmonic
-mean over the pairs is ``Sample.n``. Without it a true model is rejected: of one factor and eight skewed items of five
+mean over the pairs is ``Sample.n``, once pairs of ordinal variables are worth what they are together
+(:mod:`unmeasured.data.influence`). Without it a true model is rejected: of one factor and eight skewed items of five
 categories, N = 1000, chi-square averages twice its degrees of freedom, with it about once.
 """
 
@@ -22,10 +23,12 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import numpy as np
-from scipy.special import ndtr, ndtri, owens_t
+from scipy.special import ndtr, ndtri
 
 from unmeasured.arrays import Bools, Floats, Ints
+from unmeasured.data.distinct import MISSING, DistinctRows, most_distinct
 from unmeasured.data.given import probit_correlations
+from unmeasured.data.influence import FAR, bivariate_cdf, worth_of_rows
 from unmeasured.data.matrices import refuse_perfect, repaired, rescaled
 from unmeasured.data.missing import Moments, check_pairs, in_words, pair_counts, shares_in_words, standardised
 from unmeasured.data.rows import Rows
@@ -40,8 +43,6 @@ _SPARSE = 5
 # Correlations are kept this far inside -1 and 1; what ends there had no maximum inside.
 _BOUND = 0.9999
 _TOLERANCE, _MAX_STEPS = 1e-9, 100
-# A threshold at infinity: beyond it there is nothing that doubles could hold.
-_FAR = 40.0
 _CHUNK = 1_000_000
 
 
@@ -79,7 +80,7 @@ def ordinal_moments(rows: Rows, ordinal: Bools, given: Bools | None = None) -> M
     corr = pairwise_correlations(z)
     _refuse_same_answers(items, names)
     worths = counts.astype(float)
-    _fill_polychoric(corr, worths, items)
+    _fill_polychoric(corr, worths, items, names)
     _fill_polyserial(corr, worths, items, z)
     if given is not None and given.any():
         X, among = z[:, given], corr[np.ix_(given, given)]
@@ -119,7 +120,7 @@ def table_moments(tally: Tally) -> Moments:
         codes = np.where(np.isnan(values), np.nan, np.arange(values.shape[1]))
         refuse_perfect(Sums.of_tables(tables, codes, np.zeros(len(names))).corr, names)
     worths = counts.astype(float)
-    _fill_from_tables(corr, worths, items, tables.astype(float).transpose(0, 2, 1, 3))
+    _fill_from_tables(corr, worths, items, tables.astype(float).transpose(0, 2, 1, 3), tally.distinct)
     incomplete = 0 if tally.listwise else tally.n_incomplete
     told = shares_in_words(tally.share_missing, incomplete, tally.n_rows, names) if tally.missing.any() else ""
     return _finished(corr, worths, counts, items, names, tally.n_rows, told)
@@ -238,18 +239,6 @@ def polychoric(tables: Floats, rows: Floats, columns: Floats, start: Floats) -> 
     return _climb(slope, start)
 
 
-def bivariate_cdf(h: Floats, k: Floats, rho: Floats) -> Floats:
-    """Probability that two standard Gaussian variables of correlation rho stay below h and k (neither zero).
-
-    >>> bivariate_cdf(np.array(1e-100), np.array(1e-100), np.array(0.5)).round(6)
-    np.float64(0.333333)
-    """
-    root = np.sqrt(1.0 - rho**2)
-    with np.errstate(over="ignore"):
-        T = owens_t(h, (k - rho * h) / (h * root)) + owens_t(k, (h - rho * k) / (k * root))
-    return np.asarray((ndtr(h) + ndtr(k)) / 2.0 - T - np.where(h * k < 0, 0.5, 0.0))
-
-
 def _cells(inside: Floats, row_edge: Floats, column_edge: Floats, total: float = 1.0) -> Floats:
     """Cells (B, K, L) as differences of a function of the thresholds, whose limits at infinity are the edges."""
     B, K, L = inside.shape
@@ -285,23 +274,27 @@ def _climb(slope: Callable[[Floats, Bools], tuple[Floats, Floats]], start: Float
     return rho, slope(rho, np.ones(len(rho), dtype=bool))[1]
 
 
-def _fill_polychoric(corr: Floats, worths: Floats, items: list[Item | None]) -> None:
+def _fill_polychoric(corr: Floats, worths: Floats, items: list[Item | None], names: tuple[str, ...]) -> None:
     """Replace the correlations of ordinal pairs and what they are worth; all tables come from one product."""
     chosen = [(j, item) for j, item in enumerate(items) if item is not None]
     if len(chosen) < 2:
         return
     K = max(len(item.values) for _, item in chosen)
     indicators = np.concatenate([item.codes[:, None] == np.arange(K) for _, item in chosen], axis=1).astype(float)
-    _fill_from_tables(
-        corr, worths, items, (indicators.T @ indicators).reshape(len(chosen), K, len(chosen), K).transpose(0, 2, 1, 3)
-    )
+    crossed = (indicators.T @ indicators).reshape(len(chosen), K, len(chosen), K).transpose(0, 2, 1, 3)
+    rows = DistinctRows(tuple(names[j] for j, _ in chosen), most_distinct(len(chosen)))
+    codes = np.array([np.where(item.codes < 0, MISSING, item.codes) for _, item in chosen], dtype=np.uint8)
+    rows.add(codes, [item.values.tolist() for _, item in chosen])
+    _fill_from_tables(corr, worths, items, crossed, rows)
 
 
-def _fill_from_tables(corr: Floats, worths: Floats, items: list[Item | None], crossed: Floats) -> None:
-    """The same from the tables (m, m, K, K) of the ordinal items."""
+def _fill_from_tables(
+    corr: Floats, worths: Floats, items: list[Item | None], crossed: Floats, rows: DistinctRows
+) -> None:
+    """The same from the tables (m, m, K, K) of the ordinal items, and some of the rows."""
     chosen = [(j, item) for j, item in enumerate(items) if item is not None]
     K = crossed.shape[2]
-    thresholds = np.full((len(chosen), K - 1), _FAR)
+    thresholds = np.full((len(chosen), K - 1), FAR)
     for row, (_, item) in enumerate(chosen):
         thresholds[row, : len(item.thresholds)] = item.thresholds
     binary = np.array([len(item.values) == 2 for _, item in chosen])
@@ -316,6 +309,20 @@ def _fill_from_tables(corr: Floats, worths: Floats, items: list[Item | None], cr
         rho, information = polychoric(tables, thresholds[a], thresholds[b], corr[pair])
         corr[pair] = corr[turned] = rho
         worths[pair] = worths[turned] = np.minimum(_relative(rho, information), worths[pair])
+    if len(chosen) > 2:
+        block = np.ix_(where, where)
+        alone = _mean_worth(worths[block])
+        together = worth_of_rows(
+            _codes_of(rows, [item for _, item in chosen]), rows.times, crossed,
+            [item.thresholds for _, item in chosen], corr[block], alone,
+        )  # fmt: skip
+        worths[block] *= min(together / alone, 1.0)
+
+
+def _codes_of(rows: DistinctRows, items: list[Item]) -> Ints:
+    """(R, m) the categories of some rows, -1 where a value is missing."""
+    codes = [np.searchsorted(item.values, column) for item, column in zip(items, rows.values.T, strict=True)]
+    return np.where(np.isnan(rows.values), -1, np.array(codes).T)
 
 
 def _fill_empty_cells(tables: Floats, fourfold: Bools) -> None:
@@ -352,7 +359,7 @@ def polyserial(x: Floats, codes: Ints, thresholds: Floats, start: Floats) -> tup
 
     x may have missing values.
     """
-    edges = np.concatenate([[-_FAR], thresholds, [_FAR]])
+    edges = np.concatenate([[-FAR], thresholds, [FAR]])
     below, above = edges[codes][:, None], edges[codes + 1][:, None]
     holes = np.isnan(x)
     x = np.where(holes, 0.0, x)

@@ -356,6 +356,28 @@ class Sample:
         frame.attrs["labels"] = dict(self.labels)
         return frame
 
+    def redrawn(self, chosen: Ints, missing: Missing = "ml", groups: Sequence[str] = ()) -> Sample:
+        """The same variables of some of the rows, by their numbers, in which one may come several times; taken as here.
+
+        Raises
+        ------
+        DataError
+            Where there are no rows, or a variable never changes in those chosen.
+        """
+        return Sample.from_rows(
+            self._own_frame.iloc[chosen].reset_index(drop=True),
+            cor=self.cor,
+            missing=missing,
+            covariates=self.covariates,
+            outcomes=self.outcomes,
+            groups=groups,
+        )
+
+    @cached_property
+    def _own_frame(self) -> pd.DataFrame:
+        """Made once: replicates read it dozens of times."""
+        return self.frame
+
     @property
     def cor(self) -> Cor:
         """The option that takes the variables as they were taken, whatever other rows of them look like."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Ints, Marks
+from unmeasured.data.distinct import MISSING, DistinctRows, most_distinct
 from unmeasured.data.rows import Rows, frozen
 from unmeasured.errors import DataError
 
@@ -26,7 +27,6 @@ MOST_VALUES = 20
 BLOCK = 16_384
 _INDICATORS = 4_000_000
 # A category that is missing, in the codes of a block.
-_MISSING = 255
 # Rows spread over all of them, in which columns that look odd are searched for.
 _PEEKED = 20_000
 _PEEKED_PER_BLOCK = 512
@@ -179,6 +179,7 @@ class Tally:
     _tables: Ints | None = None  # (n, K, n, K)
     _sums: Sums | None = None  # where some column has too many values
     _codes: list[Marks] = field(default_factory=list)
+    _distinct: DistinctRows | None = None  # some of the rows, as long as there are tables
 
     def add(self, rows: Rows) -> None:
         """Count a block of rows."""
@@ -198,6 +199,7 @@ class Tally:
         self.low, self.high = np.full(n, np.nan), np.full(n, np.nan)
         self._values = [[] for _ in range(n)]
         self._tables = np.zeros((n, 2, n, 2), dtype=np.int64)
+        self._distinct = DistinctRows(self.names, most_distinct(n))
 
     def _add_block(self, values: Floats) -> None:
         missing = np.isnan(values)
@@ -241,23 +243,23 @@ class Tally:
         with np.errstate(invalid="ignore", over="ignore"):
             shifted = values - low
             whole = ((shifted == np.rint(shifted)) | missing).all(axis=0) & ~(high - low > 200)
-        place = np.where(missing | ~whole, float(_MISSING), shifted).astype(np.uint8).T.copy()
+        place = np.where(missing | ~whole, float(MISSING), shifted).astype(np.uint8).T.copy()
         codes = np.empty_like(place)
         for j, known in enumerate(self._values):
             assert known is not None  # as long as there are tables
             if whole[j]:
-                seen = np.flatnonzero(np.bincount(place[j], minlength=256)[:_MISSING])
+                seen = np.flatnonzero(np.bincount(place[j], minlength=256)[:MISSING])
                 at, here = place[j], seen + low[j]
             else:
                 here, at = np.unique(values[:, j], return_inverse=True)
                 here, seen = here[~np.isnan(here)], np.arange(int((~np.isnan(here)).sum()))
                 if len(here) > MOST_VALUES:
                     return None
-                at = np.where(missing[:, j], _MISSING, at.ravel()).astype(np.uint8)
+                at = np.where(missing[:, j], MISSING, at.ravel()).astype(np.uint8)
             known.extend(value for value in here.tolist() if value not in known)
             if len(known) > MOST_VALUES:
                 return None
-            number = np.full(256, _MISSING, dtype=np.uint8)
+            number = np.full(256, MISSING, dtype=np.uint8)
             number[seen] = [known.index(value) for value in here.tolist()]
             codes[j] = number[at]
         return codes
@@ -265,6 +267,8 @@ class Tally:
     def _count(self, codes: Marks) -> None:
         """Add the tables of a block: one product of the indicators of all categories."""
         assert self._tables is not None
+        assert self._distinct is not None
+        self._distinct.add(codes, [known or [] for known in self._values])
         self._widen(max(len(known or ()) for known in self._values))
         n, K = self._tables.shape[:2]
         flat = self._tables.reshape(n * K, n * K)
@@ -294,7 +298,7 @@ class Tally:
             centre = np.where(seen > 0, np.nansum(values, axis=0) / np.maximum(seen, 1), 0.0)
         assert self._tables is not None
         self._sums = Sums.of_tables(self._tables, self._table_values, centre)
-        self._tables, self.keep, self._codes = None, False, []
+        self._tables, self.keep, self._codes, self._distinct = None, False, [], None
 
     def _note_values(self, values: Floats) -> None:
         """Which columns still have few values, where there are no tables any more."""
@@ -340,8 +344,11 @@ class Tally:
         if self._tables is None or other._tables is None or None in together:
             sums, more = self._any_sums(), other._any_sums()
             self._sums = more if self.n_rows == other.n_rows else sums + more
-            self._tables, self._values = None, together
+            self._tables, self._values, self._distinct = None, together, None
             return
+        assert self._distinct is not None
+        assert other._distinct is not None
+        self._distinct.merge(other._distinct)
         places = [[(known or []).index(v) for v in (b or [])] for known, b in zip(together, theirs, strict=True)]
         self._values = together
         self._widen(max(len(known or ()) for known in together))
@@ -382,6 +389,12 @@ class Tally:
         index = (np.arange(n)[:, None] * K + order).ravel()
         sorted_tables = self._tables.reshape(n * K, n * K)[np.ix_(index, index)].reshape(n, K, n, K)
         return sorted_tables, np.take_along_axis(values, order, axis=1)
+
+    @property
+    def distinct(self) -> DistinctRows:
+        """Some of the different rows, and how often each was seen, where there are tables."""
+        assert self._distinct is not None
+        return self._distinct
 
     def margin(self, j: int) -> tuple[Floats, Ints] | None:
         """Values of a column and how often each was seen; None where there are many, or they were not counted."""

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
-import pandas as pd
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.data.missing import Missing
@@ -65,12 +62,12 @@ class Resampling:
         """One replicate."""
         if self.method == "parametric":
             return self._parametric(rng)
-        n = len(self._frame)
+        n = len(self.sample.frame)
         labels = np.asarray(self.sample.groups, dtype=object)
         parts = [np.flatnonzero(labels == label) for label in dict.fromkeys(self.sample.groups)] or [np.arange(n)]
         # Groups of people keep their sizes.
         chosen = np.concatenate([part[self._drawn(len(part), rng)] for part in parts])
-        return self._made(self._frame.iloc[chosen].reset_index(drop=True), labels[chosen] if len(labels) else ())
+        return self.sample.redrawn(chosen, self.missing, labels[chosen] if len(labels) else ())
 
     def _drawn(self, n: int, rng: np.random.Generator) -> Ints:
         half = math.ceil(_PART * n)
@@ -97,28 +94,12 @@ class Resampling:
 
     # Reading ----------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _frame(self) -> pd.DataFrame:
-        """The rows, ordinal variables as ordered categories, so that they are read as before."""
-        return self.sample.frame
-
-    def _made(self, frame: pd.DataFrame, groups: Sequence[str] = ()) -> Sample:
-        given = self.sample
-        return Sample.from_rows(
-            frame,
-            cor=given.cor,
-            missing=self.missing,
-            covariates=given.covariates,
-            outcomes=given.outcomes,
-            groups=groups,
-        )
-
     def _check_reading(self) -> None:
         """The way missing values were treated matters; that it is the same is seen from the moments."""
         rows = self.sample.rows
         if self.method == "parametric" or rows is None or not np.isnan(rows).any():
             return
-        if not np.allclose(self._made(self._frame).corr, self.sample.corr, atol=_SAME):
+        if not np.allclose(self.sample.redrawn(np.arange(len(rows)), self.missing).corr, self.sample.corr, atol=_SAME):
             raise DataError(
                 f"The missing values of these rows were not treated by missing={self.missing!r}, as replicates would "
                 f"be. Give "

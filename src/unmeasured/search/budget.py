@@ -248,6 +248,20 @@ class Budget:
     #: A difference in BIC above this is very strong evidence (Kass and Raftery 1995).
     very_strong: float = 10.0
 
+    #: Replicates of rows that tell how large Browne's chi-square of a true model is (search/expected_misfit.py): so
+    #: many pairs of variables in all, which give its mean to 2% for 50 items, and limits to the numbers of replicates
+    #: and of rows. A model with more than so many times its degrees of freedom is rejected without: true ones of
+    #: rows of a t distribution with five degrees of freedom have 1.5 times.
+    pairs_in_replicates: int = 20_000
+    least_row_replicates: int = 8
+    most_row_replicates: int = 40
+    most_rows_drawn: int = 10_000
+    largest_expected: float = 4.0
+    #: Where chi-square of a true model is so many times Browne's, correlations are nearly singular and no model is
+    #: rejected: 2.5 with 50 items answered by yes or no and 500 rows, 1.65 with 100 items and 2,000, 1.1 and less with
+    #: answers in five categories, with heavy tails, and with missing values.
+    singular: float = 1.4
+
     # A graph without latents ----------------------------------------------------------------------------------
     #: A factor model that is rejected is given up only above this RMSEA, where the usual rules of thumb end (Browne and
     #: Cudeck 1993): 20,000 answers to a questionnaire reject every model, and latents still count. Up to it the error

@@ -25,10 +25,11 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.special import chdtri, digamma
+from scipy.special import chdtri
 from sklearn.metrics import adjusted_rand_score
 
 from unmeasured.arrays import Floats
@@ -42,6 +43,7 @@ from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import Discovery, remarks_on_fit, stopped_in_words
+from unmeasured.search.expected_misfit import MisfitTest, bartlett_factor
 from unmeasured.search.guided import paths_of
 from unmeasured.search.hierarchy import RaisedClass, raise_levels
 from unmeasured.search.last_fit import in_columns, in_time
@@ -60,9 +62,8 @@ from unmeasured.search.refine import Guidance
 from unmeasured.search.replicability import Partition, dependence_within, effective_n, leading, levels_of, partitions
 from unmeasured.search.score import BicScore, Fitted, priors
 from unmeasured.search.trace import Steps, Trace
-from unmeasured.sem.exploratory import degrees_of_freedom, dense_factors, ml_discrepancy, strongest
+from unmeasured.sem.exploratory import degrees_of_freedom, dense_factors, minres, ml_discrepancy, strongest
 from unmeasured.sem.fit import Fit, fit_many
-from unmeasured.sem.indices import p_value, rmsea
 from unmeasured.sem.parameters import Model
 from unmeasured.sem.solve import Check, is_over, never
 
@@ -101,7 +102,7 @@ def marginal_misfit(chi2: float, df: float, n: float) -> float:
     return df * math.log(dispersion) + discrepancy / dispersion
 
 
-def no_model_holds(sample: Sample, check: Check = never) -> bool:
+def no_model_holds(sample: Sample, check: Check = never, test: MisfitTest | None = None) -> bool:
     """Whether even as many unrestricted factors as could be of use are rejected: then so is every factor model.
 
     A latent needs two indicators, so there are at most half as many as variables; in long questionnaires three. Where
@@ -121,9 +122,15 @@ def no_model_holds(sample: Sample, check: Check = never) -> bool:
     shares = BUDGET.shares if p <= BUDGET.many_variables else BUDGET.shares[:1]
     try:
         discrepancy = ml_discrepancy(sample.corr, m, check, enough, shares)
+        if math.isnan(discrepancy) or discrepancy <= enough:  # NaN: not known either
+            return False
+        factors = minres(sample.corr, m, check=check)
+        implied = factors.loadings @ factors.loadings.T
+        np.fill_diagonal(implied, 1.0)
+        verdict = (test or MisfitTest(sample, check)).of(sample.n * discrepancy, df, implied)
+        return verdict.is_rejected and not verdict.is_negligible
     except Stopped:
         return False
-    return not math.isnan(discrepancy) and discrepancy > enough  # NaN: not known either
 
 
 @dataclass(frozen=True)
@@ -143,6 +150,11 @@ class Tolerant:
     def n_effective(self) -> float:
         """How many rows of a population that is exactly the model these are worth."""
         return effective_n(self.sample.n, self.tolerance)
+
+    @cached_property
+    def test(self) -> MisfitTest:
+        """What decides whether a model is rejected."""
+        return MisfitTest(self.sample, self.clock.check_measuring)
 
     def discover(self, check: Check) -> Discovery | None:
         """The level that leads, refined; None where none comes back. ``check`` ends the partitions."""
@@ -275,7 +287,8 @@ class Tolerant:
         )
         chi2 = data.n * float(discrepancy)
         df = p * (p + 1) // 2 - model.n_parameters
-        if p_value(mean_factor(p, data.n) * chi2, df + model.n_paths) >= BUDGET.rejected:
+        order = [data.names.index(name) for name in self.sample.names]
+        if not self.test.of(chi2, df + model.n_paths, implied[np.ix_(order, order)]).is_rejected:
             return False
         lead = self._fewer(data, [(len(model.pure(g)), size) for g, size in enumerate(model.sizes)])
         goal = chi2 + self.penalty * math.log(data.n) * model.n_parameters
@@ -317,7 +330,7 @@ class Tolerant:
         """The same with residual pairs, where they pay and its model is rejected, or always."""
         if not self.residual_pairs or found.stopped or not found.cpdag.groups:
             return found
-        if found.cpdag.pairs or not (always or p_of_fit(found.fit) < BUDGET.rejected):
+        if found.cpdag.pairs or not (always or self.test.of_fit(found.fit).is_rejected):
             return found
         fit = found.fit
         with self.clock.ending_a_stage():
@@ -343,7 +356,7 @@ class Tolerant:
 
     def read(self, exact: Discovery) -> Discovery:
         """An exact answer with its levels: one whose model is rejected is read at what the sample is worth."""
-        is_off = p_of_fit(exact.fit) < BUDGET.rejected
+        is_off = self.test.of_fit(exact.fit).is_rejected
         n = self.n_effective if is_off else self.sample.n
         return with_reading(exact, self.sample, n, self.clock, always=is_off)
 
@@ -598,7 +611,7 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Exact) -> Discovery:
     With many variables an exact search that would give way is not made to its end.
     """
     clock = tolerant.clock
-    if is_auto and not no_model_holds(tolerant.sample, clock.check_test):
+    if is_auto and not no_model_holds(tolerant.sample, clock.check_test, tolerant.test):
         measured = second = None
         if len(tolerant.sample.names) > BUDGET.most_at_once:
             measured = exact.measure(tolerant.sample)
@@ -628,17 +641,17 @@ def _of_both(tolerant: Tolerant, first: Discovery, second: Discovery | None = No
     """An exact answer, or the tolerant one, which may be known already, where that is to be taken."""
     if len(tolerant.sample.names) > BUDGET.most_partitioned and first.fit.rmsea <= BUDGET.strict_rmsea:
         return replace(first, remarks=(*first.remarks, _NOT_PARTITIONED))
-    p = p_of_fit(first.fit)
+    verdict = tolerant.test.of_fit(first.fit)
     if (
-        rmsea_of_fit(first.fit) <= BUDGET.exact_rmsea
-        or p >= BUDGET.doubtful
-        or not (p < BUDGET.rejected or tolerant.fewer_would_do(n_measured(first.cpdag)))
+        verdict.is_negligible
+        or verdict.p >= BUDGET.doubtful
+        or not (verdict.is_rejected or tolerant.fewer_would_do(n_measured(first.cpdag)))
     ):
         return tolerant.read(first)
     second = tolerant.discover(tolerant.clock.check_measuring) if second is None else second
     if second is None:
         return tolerant.read(first)
-    if p >= BUDGET.rejected:
+    if not verdict.is_rejected:
         return second if tolerant.is_simpler(second, first) else tolerant.read(first)
     if second.fit.rmsea <= BUDGET.poor_rmsea or _marginal(second.fit) < _marginal(first.fit):
         return second
@@ -647,47 +660,6 @@ def _of_both(tolerant: Tolerant, first: Discovery, second: Discovery | None = No
         if paired.fit.rmsea <= BUDGET.poor_rmsea:
             return paired
     return tolerant.read(first)
-
-
-def p_of_fit(fit: Fit) -> float:
-    """The p-value of a model, that of chi-square times :func:`mean_factor`."""
-    if fit.df <= 0:
-        return 1.0
-    return p_value(mean_factor(len(fit.sample.names), fit.sample.n) * fit.chi2, fit.df)
-
-
-def rmsea_of_fit(fit: Fit) -> float:
-    """The RMSEA of a model by the same chi-square: of a true one of 300 variables and 2,000 rows it would be .005."""
-    return rmsea(mean_factor(len(fit.sample.names), fit.sample.n) * fit.chi2, fit.df, fit.sample.n)
-
-
-def mean_factor(n_observed: int, n_samples: float) -> float:
-    """By what chi-square of a model with few parameters has to be multiplied to have its degrees of freedom as a mean.
-
-    Chi-square grows with the number of variables where there are not many more rows: with 1,000 variables and 2,000
-    rows a true model has 615,000 on 500,500 degrees of freedom. Of a model without free parameters the mean is known
-    exactly, from that of the log determinant of a Wishart matrix; with up to 500 variables and 2,000 rows Bartlett's
-    factor ``1 - (2p + 11) / 6N`` is nearly the same, with 1,000 it is short by ten standard deviations.
-
-    >>> round(mean_factor(300, 2000), 3), round(mean_factor(1000, 2000), 3)
-    (0.948, 0.814)
-    """
-    left = n_samples - 1.0 - np.arange(n_observed)
-    if left[-1] <= 0.0:
-        return bartlett_factor(n_observed, n_samples, 0)
-    log_det = digamma(0.5 * left).sum() + n_observed * math.log(2.0 / n_samples)
-    mean = -n_observed - n_samples * log_det  # the trace is short of n_observed by n_observed / N
-    return float(n_observed * (n_observed + 1) / 2 / mean)
-
-
-def bartlett_factor(n_observed: int, n_samples: float, n_factors: int) -> float:
-    """By what chi-square of factors without restrictions is multiplied where there are not many more rows than
-    variables (Lawley and Maxwell 1971).
-
-    >>> round(bartlett_factor(20, 2000, 4), 3), round(bartlett_factor(1000, 2000, 333), 3)
-    (0.994, 0.721)
-    """
-    return max(1.0 - (2 * n_observed + 11 + 4 * n_factors) / (6 * n_samples), 0.0)
 
 
 def n_measured(cpdag: CPDAG) -> int:

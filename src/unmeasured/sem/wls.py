@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
-from unmeasured.data.ordinal import Item, bivariate_cdf
+from unmeasured.data.influence import FAR, pair_scores, threshold_scores
+from unmeasured.data.ordinal import Item
 from unmeasured.errors import ModelError, listing
 from unmeasured.sem.joint import JointSolution, minimise
 from unmeasured.sem.measures import Misfit, Robust, ScaledTest
@@ -32,8 +32,6 @@ from unmeasured.sem.robust import pseudo_inverse
 
 # Cells of two-way tables handled at once.
 _CHUNK = 2_000_000
-# A threshold at infinity.
-_FAR = 40.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +50,12 @@ class Polychorics:
         """From complete rows (N, n) of items and the correlations that maximise the likelihood of each pair."""
         items = [Item.of(column, name) for column, name in zip(rows.T, names, strict=True)]
         K = max(len(item.values) for item in items)
-        edges = np.full((len(items), K + 1), _FAR)
-        edges[:, 0] = -_FAR
+        edges = np.full((len(items), K + 1), FAR)
+        edges[:, 0] = -FAR
         for row, item in zip(edges, items, strict=True):
             row[1 : len(item.values)] = item.thresholds
         first, second = np.tril_indices(len(items), -1)
-        own = [_threshold_scores(item) for item in items]
+        own = [threshold_scores(item.thresholds)[item.codes] for item in items]
         cuts = np.concatenate([[0], np.cumsum([len(item.thresholds) for item in items])])
         T, m = int(cuts[-1]), len(first)
         scores = np.empty((len(rows), T + m))
@@ -66,7 +64,7 @@ class Polychorics:
         per_chunk = max(1, _CHUNK // K**3)
         for begin in range(0, m, per_chunk):
             a, b = first[begin : begin + per_chunk], second[begin : begin + per_chunk]
-            in_rho, in_a, in_b = _pair_scores(edges[a], edges[b], corr[a, b])
+            in_rho, in_a, in_b = pair_scores(edges[a], edges[b], corr[a, b])
             for k, (i, j) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
                 pair = in_rho[k][items[i].codes, items[j].codes]
                 scores[:, T + begin + k] = pair
@@ -98,44 +96,6 @@ class Polychorics:
     def weights(self) -> Floats:
         """(m,) inverse variances of the correlations, times 1/N."""
         return 1.0 / np.diag(self.Gamma)
-
-
-def _threshold_scores(item: Item) -> Floats:
-    """(N, K - 1) derivative of each row's log probability in the thresholds of one item."""
-    cumulative = np.concatenate([[0.0], ndtr(item.thresholds), [1.0]])
-    p = np.diff(cumulative)
-    density = np.exp(-(item.thresholds**2) / 2.0) / np.sqrt(2.0 * np.pi)
-    K = len(p)
-    table = np.zeros((K, K - 1))
-    table[range(K - 1), range(K - 1)] = density / p[:-1]
-    table[range(1, K), range(K - 1)] = -density / p[1:]
-    return table[item.codes]
-
-
-def _pair_scores(rows: Floats, columns: Floats, rho: Floats) -> tuple[Floats, Floats, Floats]:
-    """Derivatives of the log probability of each cell (B, K, K): in rho, and in the thresholds (..., K - 1) of both."""
-    h, k = (np.where(np.abs(edges) < 1e-100, 1e-100, edges) for edges in (rows, columns))
-    r = rho[:, None, None]
-    root = np.sqrt(1.0 - r**2)
-    cdf = bivariate_cdf(h[:, :, None], k[:, None, :], r)
-    p = np.maximum(np.diff(np.diff(cdf, axis=1), axis=2), 1e-12)
-    x, y = h[:, :, None], k[:, None, :]
-    density = np.exp(-(x**2 - 2.0 * r * x * y + y**2) / (2.0 * root**2)) / (2.0 * np.pi * root)
-    in_rho = np.diff(np.diff(density, axis=1), axis=2) / p
-    return in_rho, _in_thresholds(h, k, r, p), _in_thresholds(k, h, r, p.transpose(0, 2, 1)).transpose(0, 2, 1, 3)
-
-
-def _in_thresholds(own: Floats, other: Floats, r: Floats, p: Floats) -> Floats:
-    """(B, K, K, K - 1) derivatives in the thresholds of the variable in the rows."""
-    inside = own[:, 1:-1]
-    conditional = ndtr((other[:, None, :] - r * inside[:, :, None]) / np.sqrt(1.0 - r**2))  # (B, K - 1, K + 1)
-    slope = np.exp(-(inside**2) / 2.0)[:, :, None] / np.sqrt(2.0 * np.pi) * np.diff(conditional, axis=2)
-    B, K = p.shape[:2]
-    out = np.zeros((B, K, K, K - 1))
-    for t in range(K - 1):
-        out[:, t, :, t] = slope[:, t] / p[:, t]
-        out[:, t + 1, :, t] = -slope[:, t] / p[:, t + 1]
-    return out
 
 
 @dataclass(frozen=True, eq=False)

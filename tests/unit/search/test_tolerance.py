@@ -15,8 +15,9 @@ import unmeasured as um
 from unmeasured.levels import Level, named_level
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock
+from unmeasured.search.expected_misfit import bartlett_factor, mean_factor
 from unmeasured.search.replicability import Partition, _correlations, effective_n, leading, levels_of, partitions
-from unmeasured.search.tolerance import Tolerant, bartlett_factor, marginal_misfit, mean_factor, no_model_holds
+from unmeasured.search.tolerance import Tolerant, marginal_misfit, no_model_holds
 from unmeasured.sem.exploratory import _ml_curvature, degrees_of_freedom, minres, ml_discrepancy, quartimin
 
 QUESTIONNAIRES = Path(__file__).parents[4] / "shared" / "data" / "questionnaires.json.gz"
@@ -296,7 +297,7 @@ def test_halves_lead_only_where_finer_sets_do_not_come_back():
 def test_an_exact_search_that_will_give_way_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """With many variables; the answer is that of the whole way."""
     model = um.simulate.minor_factors(n_factors=3, n_items=5, rmsea=0.03, rng=5)
-    rows = um.simulate.sample(model, 3000, rng=6)
+    rows = um.simulate.sample(model, 4000, rng=6)
     whole_way = um.LGES().fit(rows)
     assert whole_way.tolerance_ > 0
     calls = []
@@ -354,7 +355,7 @@ def test_a_model_rejected_by_a_trifle_is_kept(monkeypatch):
     assert found.sem_.rmsea < 0.005
     assert found.tolerance_ == 0.0
     assert um.metrics.compare(dag, found.graph_).shd == 0
-    monkeypatch.setattr("unmeasured.search.tolerance.BUDGET", replace(BUDGET, exact_rmsea=0.0))
+    monkeypatch.setattr("unmeasured.search.expected_misfit.BUDGET", replace(BUDGET, exact_rmsea=0.0))
     assert um.LGES().fit_cov(cov, 100_000, names=truth.observed).tolerance_ > 0.0
 
 
