@@ -2,14 +2,16 @@
 
 **In closed form** the latents are taken as observed with the covariance they are fitted with
 (:class:`~unmeasured.search.score.GroupBic`). Up to twelve groups the best graph is found exactly. With more, a graph is
-climbed to: the score is a sum over groups, so a move changes one term, or two where an arc is reversed. First forwards:
-arcs are added, deleted or reversed in a DAG while BIC rises. Where no arc can be added any more, every group is
-independent of those it does not cause given its parents, so nothing is missing; then backwards over classes, by the
-deletions of Algorithm 2, which in the limit of many samples end at the true class (Chickering 2002).
+climbed to: the score is a sum over groups, so a move changes one term, or two where an arc is reversed. Arcs are added,
+deleted or reversed in a DAG while BIC rises. Then come detours: an arc is deleted or reversed and kept away while the
+climb goes on, for each arc of two graphs of the class (compiled: :mod:`unmeasured.sem.arcs`). Where no arc can be added
+any more, every group is independent of those it does not cause given its parents, so nothing is missing; last come the
+deletions of Algorithm 2 over classes, which in the limit of many samples end at the true class (Chickering 2002).
 
 Latents are measured with error, so that rows say less about their covariance than if it had been observed. Closed forms
 do not see that, and find too many edges. So with more than twelve groups they take the covariance to be known from a
-share of the rows; several shares are tried, and one fit of each graph decides.
+share of the rows: from few at first, then from more, and back to few, each search from where the last one ended. One
+fit of each graph on this way decides.
 
 **By fits** edges are deleted, added or reversed one at a time. That is past the paper, whose backward phase never takes
 a deletion back. Thousands of moves are possible beyond seven groups or so; closed forms say which of them are likely to
@@ -18,6 +20,9 @@ help, and only these are fitted::
     all deletions of Algorithm 2 ──┐
     all edges to add or reverse ───┼─► predicted gain ──► the best few ──► fits ──► the best, if the score rises
     climbs without an arc ─────────┘   (many groups, and only where the other two find nothing)
+
+These last climbs are over what the present fit expects of the latents given the data (as structural EM does; Friedman
+1998), which never promises more than a graph gains.
 """
 
 from __future__ import annotations
@@ -40,7 +45,7 @@ from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
 from unmeasured.search.score import BicScore, Fitted, GroupBic, LikelihoodScore
 from unmeasured.search.trace import Recorder, Step
-from unmeasured.sem.arcs import climb_on, describe, detour, reverse_covered
+from unmeasured.sem.arcs import climb_on, describe, reverse_covered
 from unmeasured.sem.factors import Factors
 from unmeasured.sem.solve import Check, is_over, never
 
@@ -113,7 +118,7 @@ def refined_graph(score: GroupBic, start: Marks, check: Check = never) -> Marks:
     [[0, 1], [1, 2], [2, 3]]
     """
     here = described(score, start)
-    climb_on(*score.terms, *here)
+    climb_on(*score.terms, *here, -1, -1, False, False)
     n_failed = 0
     while n_failed < 2 and not is_over(check):
         n_failed += 1
@@ -122,7 +127,7 @@ def refined_graph(score: GroupBic, start: Marks, check: Check = never) -> Marks:
         marks = here[0].copy()
         reverse_covered(marks)
         here = described(score, marks)
-        climb_on(*score.terms, *here)
+        climb_on(*score.terms, *here, -1, -1, False, False)
     return here[0]
 
 
@@ -143,7 +148,7 @@ def _round_of_detours(score: GroupBic, here: State, check: Check) -> State | Non
                 return None if best is here else best
             if best[0][g, h]:
                 other = _copy(best)
-                if detour(*terms, *other, g, h, is_reversed, True) > BUDGET.least_rise_of_detour:
+                if climb_on(*terms, *other, g, h, is_reversed, True) > BUDGET.least_rise_of_detour:
                     best = other
     return None if best is here else best
 
@@ -166,7 +171,7 @@ def other_ways(score: GroupBic, marks: Marks, check: Check = never) -> list[Mark
             if is_over(check):
                 break
             other = _copy(here)
-            rise = detour(*terms, *other, g, h, is_reversed, False)
+            rise = climb_on(*terms, *other, g, h, is_reversed, False)
             if rise > -np.inf:
                 found.setdefault(other[0].tobytes(), (rise, other[0]))
     return [end for _, end in sorted(found.values(), key=lambda found: -found[0])]

@@ -14,6 +14,7 @@ import numpy as np
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.data.sample import Sample, as_sample
+from unmeasured.search.latent_graph import refined_graph
 from unmeasured.search.model import FactorModel
 from unmeasured.search.relocate import latents_of, predicted_rise, relocated, stepwise_relocations
 from unmeasured.search.score import GroupBic
@@ -78,7 +79,9 @@ def compile_scores() -> None:
     rank_shortfall(sample.corr, [0, 1], 1)
     Phi, loading = np.empty((1, 1)), np.full((1, len(sample.names)), 0.5)
     covariance_along(np.concatenate([[[0.0]], loading], axis=1), Phi)
-    GroupBic(Phi, model.sizes, sample.n, 1.0).predicted()
+    graphs = GroupBic(Phi, model.sizes, sample.n, 1.0)
+    graphs.predicted()
+    refined_graph(graphs, np.zeros((1, 1), dtype=np.uint8))
     effects = np.concatenate([[[0.0]], loading], axis=1)
     effects_along(effects, Phi, np.zeros((1, 1), dtype=np.uint8), effects.copy())
 

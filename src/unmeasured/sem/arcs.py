@@ -257,27 +257,25 @@ def describe(
 def climb_on(
     Phi: Floats, first: Ints, n: float, penalty: float, edge_prior: float,
     marks: Marks, gains: Floats, tops: Floats, reaches: Bools,
+    g: int, h: int, is_reversed: bool, is_let_back: bool,
 ) -> float:  # fmt: skip
-    """The best single change until none helps; the rise."""
-    return _climb(Phi, first, n, penalty, edge_prior, marks, gains, tops, reaches, -1, -1, False)
+    """The best single change until none helps; the rise.
 
-
-@compiled
-def detour(
-    Phi: Floats, first: Ints, n: float, penalty: float, edge_prior: float,
-    marks: Marks, gains: Floats, tops: Floats, reaches: Bools, g: int, h: int, is_reversed: bool, is_let_back: bool,
-) -> float:  # fmt: skip
-    """Climb from the graph without the arc g → h, or with it reversed; the rise, minus infinity where that is a cycle.
-
-    What was deleted or reversed does not come back; where it ``is_let_back``, it may after all once no other change
-    helps.
+    With an arc g → h, not -1: a detour, from the graph without that arc, or with it reversed; minus infinity where that
+    is a cycle. What was deleted or reversed does not come back; where it ``is_let_back``, it may after all once no
+    other change helps.
     """
-    if is_reversed and _has_detour(marks, reaches, g, h):
-        return -np.inf
-    rise = _change(Phi, first, n, penalty, edge_prior, marks, gains, tops, reaches, g, h, is_reversed)
-    rise += _climb(Phi, first, n, penalty, edge_prior, marks, gains, tops, reaches, g, h, not is_reversed)
-    if is_let_back:
-        rise += _climb(Phi, first, n, penalty, edge_prior, marks, gains, tops, reaches, -1, -1, False)
+    rise = 0.0
+    if g >= 0:
+        if is_reversed and _has_detour(marks, reaches, g, h):
+            return -np.inf
+        rise += _change(Phi, first, n, penalty, edge_prior, marks, gains, tops, reaches, g, h, is_reversed)
+    is_barred_back = not is_reversed
+    for _ in range(2):
+        rise += _climb(Phi, first, n, penalty, edge_prior, marks, gains, tops, reaches, g, h, is_barred_back)
+        if not is_let_back:
+            break
+        g, h = -1, -1
     return rise
 
 

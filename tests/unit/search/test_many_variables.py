@@ -34,7 +34,7 @@ from unmeasured.search.refine import Guidance
 from unmeasured.search.relocate import all_best_parents, latents_of, relocated
 from unmeasured.search.score import BicScore, GroupBic, LikelihoodScore
 from unmeasured.sem import products
-from unmeasured.sem.arcs import detour
+from unmeasured.sem.arcs import climb_on
 from unmeasured.sem.factors import fit_factors
 from unmeasured.sem.fit import fit_many
 from unmeasured.sem.rank import rank_shortfalls
@@ -189,7 +189,7 @@ def test_compiled_climbs_know_what_every_change_of_an_arc_gains(seed: int) -> No
     for g, h in np.argwhere(arcs).tolist():
         for is_reversed in (False, True):
             if marks[g, h]:
-                rise = detour(*score.terms, *state, g, h, is_reversed, False)
+                rise = climb_on(*score.terms, *state, g, h, is_reversed, False)
                 before += rise if rise > -np.inf else 0.0  # a cycle, and nothing changed
                 assert before == pytest.approx(score.total(marks), abs=1e-6)
     assert (reaches == reaches_of(marks)).all()
