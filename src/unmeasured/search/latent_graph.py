@@ -21,8 +21,8 @@ help, and only these are fitted::
     all edges to add or reverse ───┼─► predicted gain ──► the best few ──► fits ──► the best, if the score rises
     climbs without an arc ─────────┘   (many groups, and only where the other two find nothing)
 
-These last climbs are over what the present fit expects of the latents given the data (as structural EM does; Friedman
-1998), which never promises more than a graph gains.
+These last climbs take the latents to have the moments that the present fit expects given the data, as structural EM
+does (Friedman 1998); another graph gains at least what these say.
 """
 
 from __future__ import annotations
