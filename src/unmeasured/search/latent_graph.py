@@ -2,14 +2,16 @@
 
 **In closed form** the latents are taken as observed with the covariance they are fitted with
 (:class:`~unmeasured.search.score.GroupBic`). Up to twelve groups the best graph is found exactly. With more, a graph is
-climbed to: the score is a sum over groups, so a move changes one term, or two where an arc is reversed. First forwards:
-arcs are added, deleted or reversed in a DAG while BIC rises. Where no arc can be added any more, every group is
-independent of those it does not cause given its parents, so nothing is missing; then backwards over classes, by the
-deletions of Algorithm 2, which in the limit of many samples end at the true class (Chickering 2002).
+climbed to: the score is a sum over groups, so a move changes one term, or two where an arc is reversed. Arcs are added,
+deleted or reversed in a DAG while BIC rises. Then come detours: an arc is deleted or reversed and kept away while the
+climb goes on, for each arc of two graphs of the class (compiled: :mod:`unmeasured.sem.arcs`). Where no arc can be added
+any more, every group is independent of those it does not cause given its parents, so nothing is missing; last come the
+deletions of Algorithm 2 over classes, which in the limit of many samples end at the true class (Chickering 2002).
 
 Latents are measured with error, so that rows say less about their covariance than if it had been observed. Closed forms
 do not see that, and find too many edges. So with more than twelve groups they take the covariance to be known from a
-share of the rows; several shares are tried, and one fit of each graph decides.
+share of the rows: from few at first, then from more, and back to few, each search from where the last one ended. One
+fit of each graph on this way decides.
 
 **By fits** edges are deleted, added or reversed one at a time. That is past the paper, whose backward phase never takes
 a deletion back. Thousands of moves are possible beyond seven groups or so; closed forms say which of them are likely to
@@ -18,6 +20,9 @@ help, and only these are fitted::
     all deletions of Algorithm 2 ──┐
     all edges to add or reverse ───┼─► predicted gain ──► the best few ──► fits ──► the best, if the score rises
     climbs without an arc ─────────┘   (many groups, and only where the other two find nothing)
+
+These last climbs take the latents to have the moments that the present fit expects given the data, as structural EM
+does (Friedman 1998); another graph gains at least what these say.
 """
 
 from __future__ import annotations
@@ -40,8 +45,12 @@ from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
 from unmeasured.search.score import BicScore, Fitted, GroupBic, LikelihoodScore
 from unmeasured.search.trace import Recorder, Step
+from unmeasured.sem.arcs import climb_on, describe, reverse_covered
 from unmeasured.sem.factors import Factors
 from unmeasured.sem.solve import Check, is_over, never
+
+# A graph as compiled climbs know it (:mod:`unmeasured.sem.arcs`): arcs, gains, the largest of them, who causes whom.
+State = tuple[Marks, Floats, Floats, Bools]
 
 # In closed form ---------------------------------------------------------------------------------------------------
 
@@ -64,15 +73,26 @@ class Closed:
     value: float
 
 
-def latent_class(model: FactorModel, score: GroupBic, check: Check = never) -> FactorModel:
-    """The model with the class over its groups that is best by ``score``, forwards and backwards.
+def predicted_classes(model: FactorModel, score: GroupBic, check: Check = never) -> list[FactorModel]:
+    """The model with classes over its groups: the covariance is known from few rows at first, then from more, and back.
 
-    Where ``check`` says that the time is over, the best so far, or a graph from one look at each pair of groups.
+    Each search begins where the last one ended: what is a local optimum at one share of the rows rarely is at another.
+    Where ``check`` says that the time is over, those so far, and a graph from one look at each pair of groups.
     """
-    arcs = climbed_graph(score, check=check)
-    if is_over(check):
-        rough = score.rough()[0]
-        return model.along(arcs if score.total(arcs) >= score.total(rough) else rough)
+    here, found = model.along(np.zeros((score.n_groups,) * 2, dtype=np.uint8)), list[FactorModel]()
+    for share in BUDGET.row_shares:
+        here = latent_class(here, score.from_share(share), check)
+        found.append(here)
+        if is_over(check):
+            return [*found, model.along(score.rough()[0])]
+    return found
+
+
+def latent_class(start: FactorModel, score: GroupBic, check: Check = never) -> FactorModel:
+    """The class over the groups of a model that no change of an arc, detour or deletion in the class improves.
+
+    Where ``check`` says that the time is over, the best so far.
+    """
 
     def deleted(here: Closed) -> Proposal[Closed] | None:
         rises = _deletions(score, here.model)
@@ -81,9 +101,80 @@ def latent_class(model: FactorModel, score: GroupBic, check: Check = never) -> F
             return None
         return Proposal("delete an edge", Closed(best.apply(here.model), here.value + rises[best]))
 
-    start = Closed(model.along(arcs), 0.0)
+    here = Closed(start.along(refined_graph(score, start.arcs, check)), 0.0)
     least_rise = BUDGET.least_rise_in_closed_form
-    return climb(start, [deleted], least_rise=least_rise, check=check, keeps_when_stopped=True).model
+    return climb(here, [deleted], least_rise=least_rise, check=check, keeps_when_stopped=True).model
+
+
+def refined_graph(score: GroupBic, start: Marks, check: Check = never) -> Marks:
+    """A graph that neither single moves nor detours improve, from two graphs of its class; the best so far if stopped.
+
+    A detour: an arc is deleted or reversed and kept away while the climb goes on, then let back (Nazaret and Blei 2024
+    do so with deletions). What can be reversed depends on which graph of the class it is.
+
+    >>> Phi = 0.8 ** np.abs(np.subtract.outer(np.arange(4), np.arange(4)))  # a chain
+    >>> arcs = refined_graph(GroupBic(Phi, (1, 1, 1, 1), 1000.0, 3.45), np.zeros((4, 4), dtype=np.uint8))
+    >>> np.argwhere(np.triu(arcs | arcs.T)).tolist()
+    [[0, 1], [1, 2], [2, 3]]
+    """
+    here = described(score, start)
+    climb_on(*score.terms, *here, -1, -1, False, False)
+    n_failed = 0
+    while n_failed < 2 and not is_over(check):
+        n_failed += 1
+        while (there := _round_of_detours(score, here, check)) is not None:
+            here, n_failed = there, 0
+        marks = here[0].copy()
+        reverse_covered(marks)
+        here = described(score, marks)
+        climb_on(*score.terms, *here, -1, -1, False, False)
+    return here[0]
+
+
+def described(score: GroupBic, marks: Marks) -> State:
+    """A graph, and what compiled climbs know of it."""
+    G = len(marks)
+    state = marks.copy(), np.empty((G, G)), np.empty(G), np.empty((G, G), dtype=bool)
+    describe(*score.terms, *state)
+    return state
+
+
+def _round_of_detours(score: GroupBic, here: State, check: Check) -> State | None:
+    """Where the detours that improve lead, one after the other; None if none does."""
+    terms, best = score.terms, here
+    for g, h in np.argwhere(here[0]).tolist():
+        for is_reversed in (False, True):
+            if is_over(check):
+                return None if best is here else best
+            if best[0][g, h]:
+                other = _copy(best)
+                if climb_on(*terms, *other, g, h, is_reversed, True) > BUDGET.least_rise_of_detour:
+                    best = other
+    return None if best is here else best
+
+
+def _copy(state: State) -> State:
+    marks, gains, tops, reaches = state
+    return marks.copy(), gains.copy(), tops.copy(), reaches.copy()
+
+
+def other_ways(score: GroupBic, marks: Marks, check: Check = never) -> list[Marks]:
+    """Graphs to which climbs lead without an arc of this one, or with it reversed; the best by closed forms first.
+
+    A wrong direction, taken early, is kept by the edges that make up for it: no single move is better. What is
+    deleted or reversed may not come back.
+    """
+    terms, here = score.terms, described(score, marks)
+    found: dict[bytes, tuple[float, Marks]] = {}
+    for g, h in np.argwhere(marks).tolist():
+        for is_reversed in (False, True):
+            if is_over(check):
+                break
+            other = _copy(here)
+            rise = climb_on(*terms, *other, g, h, is_reversed, False)
+            if rise > -np.inf:
+                found.setdefault(other[0].tobytes(), (rise, other[0]))
+    return [end for _, end in sorted(found.values(), key=lambda found: -found[0])]
 
 
 def _deletions(score: GroupBic, model: FactorModel) -> dict[DeleteLL, float]:
@@ -123,14 +214,11 @@ def _first(score: GroupBic, start: Marks | None, check: Check) -> Arcs:
     return Arcs(marks, 0.0, rises, reaches_of(marks))
 
 
-def _climbed(score: GroupBic, start: Arcs, check: Check, barred: Bools | None = None) -> Arcs:
-    """The graph where no single move raises the score; arcs that are ``barred`` (G, G) do not come in."""
+def _climbed(score: GroupBic, start: Arcs, check: Check) -> Arcs:
+    """The graph where no single move raises the score."""
 
     def changed(here: Arcs) -> Proposal[Arcs]:
         toggled, reversible = legal_changes(here)
-        if barred is not None:
-            toggled &= ~barred | here.marks.astype(bool)
-            reversible &= ~barred.T
         toggles = np.where(toggled, here.rises, -np.inf)
         reversals = np.where(reversible, here.rises + here.rises.T, -np.inf)
         options = np.stack([toggles, reversals], axis=-1)
@@ -154,25 +242,6 @@ def _with_change(score: GroupBic, here: Arcs, g: int, h: int, *, is_reversed: bo
         rises[:, child] = _rises(score, marks, child)
     reaches = _reaches_with(here.reaches, g, h) if marks.sum() > here.marks.sum() else reaches_of(marks)
     return Arcs(marks, value, rises, reaches)
-
-
-def other_ways(score: GroupBic, marks: Marks, check: Check = never) -> list[Marks]:
-    """Graphs to which climbs lead without an arc of this one, or with it reversed; the best by closed forms first.
-
-    A wrong direction, taken early, is kept by the edges that make up for it: no single move is better. What is
-    deleted or reversed may not come back (Nazaret and Blei 2024 search so, with deletions).
-    """
-    here = _first(score, marks, check)
-    there, reversible = marks.astype(bool), legal_changes(here)[1]
-    found: dict[bytes, Arcs] = {}
-    for g, h, is_reversed in np.argwhere(np.stack([there, reversible], axis=-1)).tolist():
-        if is_over(check):
-            break
-        barred = np.zeros(there.shape, dtype=bool)
-        barred[g, h], barred[h, g] = True, not is_reversed
-        end = _climbed(score, _with_change(score, here, g, h, is_reversed=bool(is_reversed)), check, barred)
-        found.setdefault(end.marks.tobytes(), end)
-    return [end.marks for end in sorted(found.values(), key=lambda end: -end.value)]
 
 
 def legal_changes(here: Arcs) -> tuple[Bools, Bools]:
@@ -307,13 +376,19 @@ class EdgeMoves:
         if model.n_groups <= BUDGET.exact_groups:
             return None
         arcs = extension(self._paths.restricted(model.between))
-        cautious = self._predicted.from_share(BUDGET.row_shares[0])
-        others = (model.along(marks) for marks in other_ways(cautious, arcs, self.likelihood.check))
+        others = (model.along(marks) for marks in other_ways(self._given(arcs), arcs, self.likelihood.check))
         possible = (other for other in others if self._paths.restricted(other.between) is not None and other != model)
         fitted = self.scored(list(islice(dict.fromkeys(possible), BUDGET.n_edges_many)))
         best = max(fitted, key=lambda other: other.value, default=here)
         n_changed = int(np.triu(_skeleton(best.model) != _skeleton(model)).sum())
         return Proposal(f"another way round a local optimum, {n_changed} edges added or deleted", best)
+
+    def _given(self, arcs: Marks) -> GroupBic:
+        """Closed forms near a graph: with what its fit says of the latents, or from a share of the rows."""
+        moments = self.likelihood.moments(arcs) if isinstance(self.likelihood, LatentLikelihood) else None
+        if moments is None:
+            return self._predicted.from_share(BUDGET.cautious_share)
+        return self._predicted.with_covariance(moments)
 
     def _without_weak(self, here: Connected) -> Proposal[Connected] | None:
         """With many groups: the weakest edge into each group deleted where that pays by Wald's test, in all at once.
@@ -454,8 +529,7 @@ def latent_starts(found: Fitted, score: BicScore, paths: Paths, check: Check) ->
     else:
         edge = score.edge_prior(len(sizes))
         gains = GroupBic(found.latent_cov, sizes, n, score.dimension_penalty, edge)
-        shares = (gains.from_share(share) for share in BUDGET.row_shares)
-        starts = list(dict.fromkeys(latent_class(connected, part, check) for part in shares))
+        starts = list(dict.fromkeys(predicted_classes(connected, gains, check)))
     if not paths.binds:
         return starts
     return [s.along(paths.nearest(extension(s.between))) for s in starts]

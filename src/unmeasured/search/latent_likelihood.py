@@ -113,6 +113,20 @@ class LatentLikelihood:
                 found[pair] = 0.25 * self.sample.n * x[at] @ np.linalg.solve(spread[np.ix_(at, at)], x[at])
         return found
 
+    def moments(self, arcs: Marks) -> Floats | None:
+        """Second moments (m, m) of the latents given the data and the fit of a graph; None with latents above others.
+
+        If the latents had these, another graph would gain no more than it does (the expectation of EM; Friedman 1998).
+        """
+        causes = self.near.model.causes_in_order(arcs)
+        if len(causes) > len(self._E):
+            return None
+        if self._is_small(causes):
+            Phi = self._covariance(*_ends(causes), self._by_scoring(causes)[1])[2]
+        else:
+            Phi = self._by_em(causes)[1]
+        return self._expected(Phi)[1]
+
     def _by_em(self, causes: Causes) -> tuple[float, Floats]:
         """The objective and the covariance of the latents, by expectation and maximisation.
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -429,6 +429,16 @@ class GroupBic:
     def from_share(self, share: float) -> GroupBic:
         """The scores if the covariance were known from a part of the rows only."""
         return GroupBic(self._Phi, self._sizes, share * self._n_samples, self._penalty, self._edge_prior)
+
+    def with_covariance(self, Phi: Floats) -> GroupBic:
+        """The scores with another covariance of the latents."""
+        return GroupBic(Phi, self._sizes, self._n_samples, self._penalty, self._edge_prior)
+
+    @property
+    def terms(self) -> tuple[Floats, Ints, float, float, float]:
+        """What compiled climbs (:mod:`unmeasured.sem.arcs`) read."""
+        first = as_array((0, *accumulate(self._sizes)))
+        return np.ascontiguousarray(self._Phi), first, float(self._n_samples), self._penalty, self._edge_prior
 
     def total(self, arcs: Marks) -> float:
         """The score of a graph (G, G)."""
