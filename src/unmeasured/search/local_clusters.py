@@ -31,10 +31,11 @@ from unmeasured.data.sample import Sample
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel
 from unmeasured.search.proposals import Cluster
+from unmeasured.sem.rank import nearest_roots
 from unmeasured.sem.solve import Check, never
 
-# Sets whose nearest others are looked for at once: a table of them with all variables is a few megabytes.
-_AT_ONCE = 500
+# Sets that are looked at between two looks at the clock: some milliseconds.
+_AT_ONCE = 2000
 
 
 class LocalRanks:
@@ -58,10 +59,7 @@ class LocalRanks:
         Positive where subsets (B, a) pass. The upper tail of half a chi-square, and the cost with Bartlett's correction
         for few rows.
         """
-        parts = [self._shortfalls(subsets[i : i + _AT_ONCE], k) for i in range(0, len(subsets), _AT_ONCE)]
-        if not parts:
-            return np.empty(0)
-        shortfalls, n_others = (np.concatenate(column) for column in zip(*parts, strict=True))
+        shortfalls, n_others = self._shortfalls(subsets, k)
         a = subsets.shape[1]
         codimensions = max(a - k, 0) * np.maximum(n_others - k, 0)
         worth = 0.5 * (codimensions + rate * np.sqrt(2.0 * codimensions) + 0.5 * rate**2)
@@ -69,27 +67,17 @@ class LocalRanks:
         return np.asarray(worth - rows * shortfalls)
 
     def _shortfalls(self, subsets: Ints, k: int) -> tuple[Floats, Ints]:
-        """(B,) log-likelihood per row that the constraint costs (:mod:`unmeasured.sem.rank`), and with how many others.
-
-        Where a set has fewer related others than most, columns of zeros stand in for them, which cost nothing.
-        """
-        self.check()
-        S, (n_sets, a) = self._S, subsets.shape
-        most = min(BUDGET.n_near, len(S) - a)
-        if a <= k or most <= k:
-            return np.zeros(n_sets), np.zeros(n_sets, dtype=np.int64)
-        turns = self._turn[subsets].min(axis=1)
-        np.put_along_axis(turns, subsets, len(S), axis=1)
-        others = np.argpartition(turns, most - 1, axis=1)[:, :most]
-        chosen = np.take_along_axis(turns, others, axis=1) < len(S)
-        rest = S[others[:, :, None], others[:, None, :]] * (chosen[:, :, None] & chosen[:, None, :])
-        rest[:, range(most), range(most)] = 1.0
-        own = np.linalg.cholesky(S[subsets[:, :, None], subsets[:, None, :]])
-        half = np.linalg.solve(own, S[subsets[:, :, None], others[:, None, :]] * chosen[:, None, :])
-        cross = np.linalg.solve(np.linalg.cholesky(rest), half.transpose(0, 2, 1))
-        squared = np.linalg.eigvalsh(cross.transpose(0, 2, 1) @ cross)[:, : a - k]  # canonical correlations, squared
-        costs = -0.5 * np.log1p(-np.clip(squared, 0.0, 1.0 - 1e-12)).sum(axis=1)
-        return np.asarray(costs), np.asarray(chosen.sum(axis=1))
+        """(B,) log-likelihood per row that the constraint costs (:mod:`unmeasured.sem.rank`); with how many others."""
+        n_sets, a = subsets.shape
+        costs, n_others = np.zeros(n_sets), np.zeros(n_sets, dtype=np.int64)
+        most = min(BUDGET.n_near, len(self._S) - a)
+        if a > k and most > k:
+            for i in range(0, n_sets, _AT_ONCE):
+                self.check()
+                at = slice(i, i + _AT_ONCE)
+                some = np.ascontiguousarray(subsets[at])
+                nearest_roots(self._S, self._turn, some, k, most, costs[at], n_others[at])
+        return costs, n_others
 
     def clusters(self, items: Sequence[int], rate: float, max_group_size: int) -> Iterator[Cluster]:
         """Clusters among the items, one by one, so that those found so far are there when the time is over."""
@@ -104,36 +92,48 @@ class LocalRanks:
                 if gains[i] <= 0.0:
                     break
                 seed = seeds[i].tolist()
-                if left.issuperset(seed) and len(cluster := self._grown(seed, left, k, rate)) >= least:
+                if left.issuperset(seed) and len(cluster := self._grown(seed, left, k, rate, least)) >= least:
                     left.difference_update(cluster)
                     yield k, tuple(sorted(cluster))
 
-    def _grown(self, seed: list[int], left: set[int], k: int, rate: float) -> list[int]:
-        """A set with the variables that satisfy the constraint with it best, one after the other, while they do."""
-        cluster = list(seed)
-        others = self._kin(cluster, sorted(left.difference(cluster)), k, rate)
-        while others:
-            gains = self.gains(np.array([[*cluster, j] for j in others]), k, rate)
+    def _grown(self, seed: list[int], left: set[int], k: int, rate: float, least: int) -> list[int]:
+        """A set with the variables that satisfy the constraint with it best, one after the other, while they do.
+
+        The seed alone where too few of its nearest ones do for so many variables at least.
+        """
+        cluster, sets = list(seed), list(combinations(seed, k))
+        others = np.array(sorted(left.difference(seed)), dtype=np.int64)
+        others = others[self._related[others][:, cluster].any(axis=1)]
+        closeness = self._size[others][:, cluster].max(axis=1, initial=0.0)
+        nearest = others[np.sort(np.argsort(-closeness, kind="stable")[: BUDGET.n_screened])]
+        n_sets, passed = len(sets), self._passed(sets, nearest, k, rate)
+        if (passed > BUDGET.passing * n_sets).sum() < least - len(seed):
+            return cluster
+        if len(nearest) < len(others):
+            passed = self._passed(sets, others, k, rate)
+        while True:
+            # Most sets with k of the cluster have to pass. In sparse graphs a latent touches the others by way of one,
+            # or none: the indicators of both together have no larger rank than those of that one. Within the set the
+            # constraint does not hold then.
+            kin = passed > BUDGET.passing * n_sets
+            others, passed = others[kin], passed[kin]
+            if not len(others):
+                return cluster
+            gains = self.gains(_each_with(cluster, others), k, rate)
             best = int(np.argmax(gains))
             if gains[best] <= 0.0:
-                break
-            cluster.append(others[best])
-            others = self._kin(cluster, others[:best] + others[best + 1 :], k, rate)
-        return cluster
+                return cluster
+            new = int(others[best])
+            others, passed = np.delete(others, best), np.delete(passed, best)
+            more = [(*some, new) for some in combinations(cluster, k - 1)]
+            n_sets, passed = n_sets + len(more), passed + self._passed(more, others, k, rate)
+            cluster.append(new)
 
-    def _kin(self, cluster: Sequence[int], others: Sequence[int], k: int, rate: float) -> list[int]:
-        """The variables related to a cluster of which most sets with k of it pass.
-
-        In sparse graphs a latent touches the others by way of one, or none: the indicators of both together have no
-        larger rank than those of that one. Within the set the constraint does not hold then.
-        """
-        near = [j for j in others if self._related[j, cluster].any()]
-        some = np.array(list(combinations(cluster, k)))
-        if not near:
-            return []
-        sets = np.concatenate([np.column_stack([some, np.full(len(some), j)]) for j in near])
-        passed = (self.gains(sets, k, rate) > 0.0).reshape(len(near), len(some)).mean(axis=1)
-        return [j for j, part in zip(near, passed.tolist(), strict=True) if part > BUDGET.passing]
+    def _passed(self, sets: Sequence[Sequence[int]], others: Ints, k: int, rate: float) -> Ints:
+        """(B,) with how many sets of k variables each of some others passes."""
+        every = [_each_with(some, others) for some in sets]
+        gains = self.gains(np.concatenate(every), k, rate) if len(others) else np.empty(0)
+        return np.asarray((gains > 0.0).reshape(len(sets), len(others)).sum(axis=0))
 
     def _subsets(self, items: Sequence[int], size: int) -> Ints:
         """(B, size) sets of a variable and its nearest ones that hang together."""
@@ -146,6 +146,11 @@ class LocalRanks:
         linked = [self._related[subsets[:, i], subsets[:, j]] for i, j in combinations(range(size), 2)]
         # Enough links to hang together, whichever they are.
         return np.asarray(subsets[np.sum(linked, axis=0) >= size - 1])
+
+
+def _each_with(some: Sequence[int], others: Ints) -> Ints:
+    """(B, a + 1) the same variables with each of some others."""
+    return np.column_stack([np.tile(np.array(some, dtype=np.int64), (len(others), 1)), others])
 
 
 def clusters_alone(names: tuple[str, ...], clusters: Sequence[Cluster]) -> FactorModel:

@@ -67,6 +67,73 @@ def smallest_roots(S: Floats, P: Floats, subsets: Ints, n_roots: int, out: Float
             out[b] += 0.5 * np.log(max(roots[i], 1.0))
 
 
+@compiled
+def nearest_roots(S: Floats, turns: Ints, subsets: Ints, k: int, most: int, out: Floats, counts: Ints) -> None:
+    """``out``: what rank <= k costs each row A of ``subsets`` with its nearest others, ``counts`` of them, per sample.
+
+    ``turns`` (n, n) says when each variable chooses another, n: never; of a set every member chooses in turn, and of
+    two with the same turn the one that is correlated more comes first.
+    """
+    n, a = S.shape[0], subsets.shape[1]
+    near, turn_of, size_of = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64), np.empty(most)
+    own, cross = np.empty((a, a)), np.empty((a, most))
+    rest, squared = np.empty((most, most)), np.empty((a, a))
+    for b in range(subsets.shape[0]):
+        A = subsets[b]
+        m = 0
+        for j in range(n):
+            turn, size, is_own = n, 0.0, False
+            for i in range(a):
+                turn = min(turn, turns[A[i], j])
+                size = max(size, abs(S[A[i], j]))
+                is_own |= A[i] == j
+            if is_own or turn >= n:
+                continue
+            if m == most and (turn > turn_of[m - 1] or (turn == turn_of[m - 1] and size <= size_of[m - 1])):
+                continue
+            m = min(m + 1, most)
+            at = m - 1
+            while at > 0 and (turn < turn_of[at - 1] or (turn == turn_of[at - 1] and size > size_of[at - 1])):
+                near[at], turn_of[at], size_of[at] = near[at - 1], turn_of[at - 1], size_of[at - 1]
+                at -= 1
+            near[at], turn_of[at], size_of[at] = j, turn, size
+        counts[b], out[b] = m, 0.0
+        if m <= k:
+            continue
+        # Roots of the covariances of both, and what is left of those between them.
+        for x in range(a):
+            for y in range(x + 1):
+                s = S[A[x], A[y]]
+                for r in range(y):
+                    s -= own[x, r] * own[y, r]
+                own[x, y] = np.sqrt(max(s, 1e-12)) if x == y else s / own[y, y]
+            for y in range(m):
+                s = S[A[x], near[y]]
+                for r in range(x):
+                    s -= own[x, r] * cross[r, y]
+                cross[x, y] = s / own[x, x]
+        for x in range(m):
+            for y in range(x + 1):
+                s = S[near[x], near[y]]
+                for r in range(y):
+                    s -= rest[x, r] * rest[y, r]
+                rest[x, y] = np.sqrt(max(s, 1e-12)) if x == y else s / rest[y, y]
+            for i in range(a):
+                s = cross[i, x]
+                for r in range(x):
+                    s -= rest[x, r] * cross[i, r]
+                cross[i, x] = s / rest[x, x]
+        for x in range(a):
+            for y in range(a):
+                s = 0.0
+                for r in range(m):
+                    s += cross[x, r] * cross[y, r]
+                squared[x, y] = s
+        roots = np.linalg.eigvalsh(squared)  # canonical correlations, squared
+        for i in range(a - k):
+            out[b] -= 0.5 * np.log1p(-min(max(roots[i], 0.0), 1.0 - 1e-12))
+
+
 def rank_codimension(n: int, size: int, k: int) -> int:
     """How many dimensions the constraint removes: (|A| - k)(n - |A| - k).
 
