@@ -312,8 +312,7 @@ class Check:
     @cached_property
     def mardia(self) -> Mardia | None:
         """Multivariate skewness and kurtosis; None for a matrix, ordinal items, or too few complete rows that vary."""
-        rows = self.sample.rows
-        if rows is None or "ordinal" in self.sample.kinds:
+        if "ordinal" in self.sample.kinds or (rows := self.sample.rows) is None:
             return None
         rows = rows[~np.isnan(rows).any(axis=1)]
         if len(rows) <= 2 * rows.shape[1] or (rows == rows[0]).all(axis=0).any():
@@ -370,7 +369,7 @@ class Check:
         is_ok = not self._problems and all(finding.ok for finding in self.findings)
         verdict = "the data are suitable for a search" if is_ok else "see the lines marked with !"
         size = "a population" if math.isinf(sample.n) else f"{sample.n:g} samples"
-        size = size if sample.rows is None else f"{len(sample.rows)} rows"
+        size = f"{sample.n_rows} rows" if sample.has_rows else size
         lines = []
         for fault in self.faults:
             lines += _wrapped(f"  {'!!':<4}  {'fault':<12}  ", fault)

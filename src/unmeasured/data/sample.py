@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -306,6 +306,25 @@ class Sample:
         "was given.
         """
         return None if self._rows is None else frozen(self._rows.values[:, self._columns])
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the rows are known. To ask for millions of them takes time and memory."""
+        return self._rows is not None
+
+    def some_rows(self, most: int) -> Floats:
+        """Up to so many of the rows, spread evenly over all; without making the others."""
+        if self._rows is None:
+            raise DataError(NO_ROWS)
+        n = self.n_rows or 0
+        if n <= most:
+            return cast("Floats", self.rows)
+        chosen = np.linspace(0, n - 1, most).astype(np.int64)
+        if isinstance(self._rows, PackedRows):
+            values = replace(self._rows, codes=self._rows.codes[chosen]).values
+        else:
+            values = self._rows.values[chosen]
+        return frozen(values[:, self._columns])
 
     @property
     def n_rows(self) -> int | None:

@@ -108,20 +108,20 @@ def row_errors(sample: Sample, check: Check = never) -> RowErrors | None:
     >>> [bool(factor < 1.2) for factor in row_errors(Sample.from_rows(rows)).factors(np.eye(4))]
     [True, True]
     """
-    rows = sample.rows
-    if rows is None or sample.groups:
+    if not sample.has_rows or sample.groups:
         return None
-    rng, p, n_rows = np.random.default_rng(0), len(sample.names), min(len(rows), BUDGET.most_rows_drawn)
+    n_all = sample.n_rows or 0
+    rng, p, n_rows = np.random.default_rng(0), len(sample.names), min(n_all, BUDGET.most_rows_drawn)
     n_pairs = p * (p - 1) // 2
     n = min(max(BUDGET.pairs_in_replicates // n_pairs, BUDGET.least_row_replicates), BUDGET.most_row_replicates)
     errors, worths = [], []
     try:
         # Made in the same way: how missing values were treated is not known here.
-        whole = sample.redrawn(np.arange(len(rows))).corr if np.isnan(rows).any() else sample.corr
+        whole = sample.redrawn(np.arange(n_all)).corr if sample.share_missing else sample.corr
         for _ in range(n):
             check()
             try:
-                drawn = sample.redrawn(rng.integers(len(rows), size=n_rows))
+                drawn = sample.redrawn(rng.integers(n_all, size=n_rows))
             except DataError:  # a rare category was not drawn, and the variable never changes
                 continue
             errors.append(drawn.corr - whole)
@@ -146,7 +146,7 @@ class MisfitTest:
         n = self.sample.n
         corrected = mean_factor(len(implied), n) * chi2
         plain = Verdict(p_value(corrected, df), rmsea(corrected, df, n))
-        if plain.p >= BUDGET.doubtful or plain.is_negligible or self.sample.rows is None:
+        if plain.p >= BUDGET.doubtful or plain.is_negligible or not self.sample.has_rows:
             return plain
         other = browne(self.sample.corr - implied, implied, n)
         if other > BUDGET.largest_expected * df:

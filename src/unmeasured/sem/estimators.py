@@ -43,6 +43,9 @@ from unmeasured.sem.wls import (
 
 # Beyond this p-value of Mardia's kurtosis rows are not taken as normal.
 _NOT_NORMAL = 0.001
+# Rows that statistics reported after a search are made of, at most: each has a number for every pair of variables. With
+# so many, standard errors are known to 1%.
+_MOST_ROWS = 20_000
 # The covariance of polychoric correlations has the square of their number of entries.
 _MOST_ORDINAL = 60
 
@@ -98,10 +101,10 @@ def reported(fit: Fit) -> Fit:
     given or values are missing, and of more ordinal items than 60, the fit comes back as it is.
     """
     sample, kinds = fit.sample, set(fit.sample.kinds)
-    if fit.robust is not None or sample.rows is None or fit.df <= 0 or not math.isfinite(fit.chi2):
+    if fit.robust is not None or not sample.has_rows or fit.df <= 0 or not math.isfinite(fit.chi2):
         return fit
-    n, p = sample.rows.shape
-    if np.isnan(sample.rows).any() or n <= max(2 * p, fit.model.n_free):
+    n, p = sample.n_rows or 0, len(sample.names)
+    if sample.share_missing or n <= max(2 * p, fit.model.n_free):
         return fit
     if kinds == {"ordinal"}:
         return _reported_ordinal(fit) if p <= _MOST_ORDINAL else fit
@@ -112,19 +115,22 @@ def reported(fit: Fit) -> Fit:
     if not pvalue < _NOT_NORMAL:
         return fit
     robust = _robust_ml(fit, rows, "MLR")
+    if len(rows) < n:
+        base, share = replace(robust.baseline_misfit, chi2=fit.baseline_chi2), len(rows) / n
+        baseline = replace(robust.baseline, chi2=fit.baseline_chi2 / robust.baseline.factor)
+        robust = replace(robust, acov=robust.acov * share, baseline=baseline, baseline_misfit=base)
     reason = (
         f"The rows are not normal (Mardia's kurtosis is {relative:.2f} times that of a normal distribution, "
         f"p < .001): standard errors and the tests called robust are corrected for it (Yuan-Bentler, scaling factor "
-        f"{robust.test.factor:.2f}). The search itself is not."
+        f"{robust.test.factor:.2f}{_of_some(len(rows), n)}). The search itself is not."
     )
     return replace(fit, robust=replace(robust, reason=reason))
 
 
 def _as_used(sample: Sample) -> Floats:
-    """The complete rows whose covariance a sample has: scores of ranks where it took these."""
-    assert sample.rows is not None
+    """The complete rows whose covariance a sample has, or some of very many: scores of ranks where it took these."""
     assert sample.mean is not None
-    rows = sample.rows.copy()
+    rows = sample.some_rows(_MOST_ROWS).copy()
     scored = np.array([kind == "scores" for kind in sample.kinds])
     if scored.any():
         z = normal_scores(rows[:, scored])
@@ -133,14 +139,19 @@ def _as_used(sample: Sample) -> Floats:
 
 
 def _reported_ordinal(fit: Fit) -> Fit:
-    assert fit.sample.rows is not None
-    data = Polychorics.of(fit.sample.names, fit.sample.rows, fit.sample.corr)
+    rows, n = fit.sample.some_rows(_MOST_ROWS), fit.sample.n_rows or 0
+    data = replace(Polychorics.of(fit.sample.names, rows, fit.sample.corr), n=n)
     robust = robust_ml_of_polychorics(fit.problem.pattern, data, fit.estimates, fit.chi2, fit.df, fit.sample.n)
     reason = (
         "The items are ordinal: standard errors and the tests called robust come from the covariance of their "
-        f"polychoric correlations (scaled and shifted, N = {data.n}). The search itself is not corrected."
+        f"polychoric correlations (scaled and shifted, N = {n}{_of_some(len(rows), n)}). The search itself is not "
+        "corrected."
     )
     return replace(fit, robust=replace(robust, reason=reason))
+
+
+def _of_some(n_used: int, n_rows: int) -> str:
+    return f", from {n_used} of the rows" if n_used < n_rows else ""
 
 
 # Ordinal items ---------------------------------------------------------------------------------------------

@@ -299,3 +299,47 @@ def test_the_sample_says_what_it_does_not_keep(monkeypatch):
     np.testing.assert_allclose(scores, kept.result_.fit.scores(rows[:10]), atol=1e-6)
     with pytest.raises(um.DataError, match="no rows to take subsamples of"):
         um.stability(search, 2, method="subsample")
+
+
+def test_the_answer_to_very_many_ordinal_rows_is_shown_without_making_them(monkeypatch, tmp_path):
+    """Packed rows take a byte a value; as numbers they take eight, and their scores one for every pair of items."""
+    rng = np.random.default_rng(3)
+    latent = np.repeat(rng.normal(size=(4000, 2)), 4, axis=1)
+    values = np.digitize(latent + 0.8 * rng.normal(size=(4000, 8)), [-1.0, 0.0, 1.0])
+    frame = pd.DataFrame(values, columns=[f"q{k}" for k in range(8)])
+    frame.to_parquet(tmp_path / "all.parquet")
+    of_all = um.LGES().fit(frame).result_.reported
+    monkeypatch.setattr(tables, "_ROWS", 500)
+    monkeypatch.setattr("unmeasured.sem.estimators._MOST_ROWS", 2000)
+    search = um.LGES().fit(um.read(tmp_path / "all.parquet", blocks=True))
+    assert search.sample_.has_rows
+
+    def refuse(_):
+        raise AssertionError("all rows were made")
+
+    monkeypatch.setattr(type(search.sample_), "rows", property(refuse))
+    assert "2 latent variables behind 8" in str(search.result_.summary())
+    um.write_report(search, tmp_path / "report")
+    some = search.result_.reported
+    assert "from 2000 of the rows" in some.robust.reason
+    assert some.chi2 == pytest.approx(of_all.chi2)
+    assert some.chi2_scaled == pytest.approx(of_all.chi2_scaled, rel=0.1)
+    assert some.rmsea_robust == pytest.approx(of_all.rmsea_robust, abs=0.01)
+    ratio = some.robust.acov.diagonal() / of_all.robust.acov.diagonal()
+    assert ratio == pytest.approx(1.0, abs=0.2)
+
+
+def test_statistics_of_very_many_continuous_rows_come_from_some_of_them(monkeypatch):
+    rng = np.random.default_rng(4)
+    latent = np.repeat(rng.normal(size=(6000, 2)), 4, axis=1)
+    z = (latent + 0.8 * rng.normal(size=(6000, 8))) * np.sqrt(8 / rng.chisquare(8, size=(6000, 1)))
+    search = um.LGES(cor="pearson").fit(z)
+    of_all = search.result_.reported
+    assert of_all.scaling_factor > 1.2
+    monkeypatch.setattr("unmeasured.sem.estimators._MOST_ROWS", 3000)
+    some = um.LGES(cor="pearson").fit(z).result_.reported
+    assert "from 3000 of the rows" in some.robust.reason
+    assert some.chi2_scaled == pytest.approx(of_all.chi2_scaled, rel=0.15)
+    assert some.cfi_robust == pytest.approx(of_all.cfi_robust, abs=0.005)
+    ratio = some.robust.acov.diagonal() / of_all.robust.acov.diagonal()
+    assert np.median(ratio) == pytest.approx(1.0, abs=0.2)
