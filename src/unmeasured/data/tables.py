@@ -229,12 +229,17 @@ def tally_of(X: Any, names: Sequence[str] | None, *, listwise: bool) -> Tally:
 
 
 def _tally(blocks: Iterable[Any], names: tuple[str, ...] | None, listwise: bool, *, keep: bool = False) -> Tally:
+    from threadpoolctl import threadpool_limits
+
     total: Tally | None = None
-    for block in blocks:
-        rows: Rows = as_rows(block, names)
-        if total is None:
-            total = Tally(rows.names, listwise, keep)
-        total.add(rows)
+    # Products of a block are small: a second thread saves a fifth on a quiet machine, and waits ten times as long as it
+    # works where another program has its core (25 seconds instead of 2, for a million rows of 50 items).
+    with threadpool_limits(1):
+        for block in blocks:
+            rows: Rows = as_rows(block, names)
+            if total is None:
+                total = Tally(rows.names, listwise, keep)
+            total.add(rows)
     if total is None:
         raise DataError("Rows come as a table (samples x variables); this one has no rows.")
     return total
