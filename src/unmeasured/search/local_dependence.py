@@ -40,27 +40,39 @@ def cost_of_a_pair(n_items: int, n_effective: float, penalty: float = 1.0) -> fl
 
 
 def with_residual_pairs(
-    fit: Fit, n_effective: float, penalty: float = 1.0, *, n_threads: int | None = None, check: Check = never
+    fit: Fit,
+    n_effective: float,
+    penalty: float = 1.0,
+    *,
+    needed: float = -math.inf,
+    n_threads: int | None = None,
+    check: Check = never,
 ) -> Fit:
     """The fit of a class with the residual pairs that pay at N_eff; the same fit where none does.
 
-    A pair that would make the fit improper is not taken.
+    A pair that would make the fit improper is not taken. Where what all pairs are worth by their score tests, less what
+    they cost, would not come to what is ``needed``, the pairs found so far are all.
     """
     graph = fit.graph
     if not isinstance(graph, CPDAG) or math.isinf(fit.sample.n) or not fit.converged or fit.df <= 0:
         return fit
-    cost = cost_of_a_pair(len(graph.observed), n_effective, penalty)
+    cost, gained = cost_of_a_pair(len(graph.observed), n_effective, penalty), 0.0
     while True:
         check()
         least = cost * fit.sample.n / n_effective
         is_many = len(fit.sample.names) > BUDGET.most_partitioned
-        chosen = _strongest(indices_of_pairs(fit, BUDGET.telling_part * least if is_many else 0.0), least)
+        indices = indices_of_pairs(fit, BUDGET.telling_part * least if is_many else 0.0)
+        worth = sum(max(index - least, 0.0) for _, _, index in indices) * n_effective / fit.sample.n
+        if gained + worth < needed:
+            return fit
+        chosen = _strongest(indices, least)
         better = None
         while chosen and better is None:
             trial = _fitted(fit, chosen, n_threads, check)
             rise = n_effective * (fit.solution.discrepancy - trial.solution.discrepancy)
             is_proper = trial.converged and (trial.admissible or not fit.admissible)
-            better = trial if is_proper and rise > cost * len(chosen) else None
+            if is_proper and rise > cost * len(chosen):
+                better, gained = trial, gained + rise - cost * len(chosen)
             chosen = chosen[: len(chosen) // 2]
         if better is None:
             return _without_superfluous(fit, cost * fit.sample.n / n_effective, n_threads, check)

@@ -233,7 +233,8 @@ class Tolerant:
         with self.clock.ending_a_stage():
             model = _pure_model(data, lead)
             (fit,) = fit_many([model.cpdag], self.sample, n_threads=self.n_threads, check=self.clock.check)
-            if exactly._criterion(exactly._with_pairs(fit)) < goal:
+            needed = exactly._criterion(fit) - goal if len(data.names) > BUDGET.most_at_once else -math.inf
+            if exactly._criterion(exactly._with_pairs(fit, needed)) < goal:
                 steps = Steps(False, self.clock)
                 refined = exactly.refined(data, lead, steps)
                 steps.close()
@@ -302,9 +303,9 @@ class Tolerant:
         more = cost_of_a_pair(p, fit.sample.n, self.penalty) - self.penalty * math.log(fit.sample.n)
         return fit.bic + (self.penalty - 1.0) * math.log(fit.sample.n) * int(fit.dimension) + n_pairs * more
 
-    def _with_pairs(self, fit: Fit) -> Fit:
+    def _with_pairs(self, fit: Fit, needed: float = -math.inf) -> Fit:
         return with_residual_pairs(
-            fit, self.n_effective, self.penalty, n_threads=self.n_threads, check=self.clock.check
+            fit, self.n_effective, self.penalty, needed=needed, n_threads=self.n_threads, check=self.clock.check
         )
 
     def _without_superfluous_loadings(self, fit: Fit) -> Fit:

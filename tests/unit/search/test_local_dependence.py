@@ -176,6 +176,20 @@ def test_of_very_many_items_only_pairs_that_may_pay_are_looked_at():
     assert every[: len(few) // 2] == few[: len(few) // 2]
 
 
+def test_pairs_that_cannot_be_worth_what_is_needed_are_not_fitted():
+    rows = with_wording(np.random.default_rng(5), 1000, [(0, 5), (2, 9)])
+    items = [f"x{j + 1}" for j in range(12)]
+    edges = [(f"f{j // 4}", item) for j, item in enumerate(items)] + [("f0", "f1"), ("f0", "f2"), ("f1", "f2")]
+    cpdag = um.DAG.from_edges(edges, latents=["f0", "f1", "f2"]).cpdag()
+    (fit,) = fit_many([cpdag], um.as_sample(pd.DataFrame(rows, columns=items)))
+    cost = cost_of_a_pair(12, 1000)
+    all_that_pay = with_residual_pairs(fit, 1000)
+    assert len(all_that_pay.graph.pairs) == 2
+    gained = fit.chi2 - all_that_pay.chi2 - 2 * cost
+    assert with_residual_pairs(fit, 1000, needed=0.8 * gained).chi2 == pytest.approx(all_that_pay.chi2)
+    assert with_residual_pairs(fit, 1000, needed=2.0 * gained) is fit
+
+
 def test_a_pair_pays_for_having_been_picked_among_many():
     assert cost_of_a_pair(25, 364) == pytest.approx(math.log(364) + 2 * math.log(300))
     assert cost_of_a_pair(50, 364) > cost_of_a_pair(25, 364)
