@@ -89,6 +89,10 @@ class Budget:
     #: Fits of a search stop once a step is predicted to gain less than this in total log-likelihood: far below any
     #: difference that decides.
     fit_gain: float = 1e-3
+    #: With more than ``most_at_once`` variables residual variances may be as small as this part of what no other
+    #: variable explains: of models with strong coefficients some are 1e-7 of their variable's, and fits with a bound
+    #: of 1e-5 rejected the true model (docs/search-notes.md, the eleventh step).
+    part_of_unexplained: float = 1e-3
     #: Steps that tell which models are in the running, how many of them are, and steps to fit those.
     quick_steps: int = 12
     n_in_the_running: int = 12

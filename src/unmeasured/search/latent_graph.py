@@ -217,14 +217,22 @@ def _first(score: GroupBic, start: Marks | None, check: Check) -> Arcs:
 def _climbed(score: GroupBic, start: Arcs, check: Check) -> Arcs:
     """The graph where no single move raises the score."""
 
-    def changed(here: Arcs) -> Proposal[Arcs]:
+    seen = {start.marks.tobytes()}
+
+    def changed(here: Arcs) -> Proposal[Arcs] | None:
         toggled, reversible = legal_changes(here)
         toggles = np.where(toggled, here.rises, -np.inf)
         reversals = np.where(reversible, here.rises + here.rises.T, -np.inf)
         options = np.stack([toggles, reversals], axis=-1)
         # Both directions of an edge often gain the same; which of them is taken is not for rounding to say.
         g, h, is_reversed = np.unravel_index(np.argmax(options >= (1.0 - BUDGET.tie) * options.max()), options.shape)
-        return Proposal("change an arc", _with_change(score, here, int(g), int(h), is_reversed=bool(is_reversed)))
+        there = _with_change(score, here, int(g), int(h), is_reversed=bool(is_reversed))
+        # Where latents are nearly functions of others rounding may lead around in a circle.
+        key = there.marks.tobytes()
+        if key in seen:
+            return None
+        seen.add(key)
+        return Proposal("change an arc", there)
 
     return climb(
         start, [changed], least_rise=BUDGET.least_rise_in_closed_form, check=check, keeps_when_stopped=True

@@ -29,7 +29,7 @@ from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Log, Proposal, climb
 from unmeasured.search.clock import Clock
 from unmeasured.search.latent_graph import climbed_graph
-from unmeasured.search.latent_likelihood import LatentLikelihood
+from unmeasured.search.latent_likelihood import LatentLikelihood, least_noise
 from unmeasured.search.local_clusters import LocalRanks, clusters_alone
 from unmeasured.search.model import FactorModel
 from unmeasured.search.proposals import Cluster, RankGains
@@ -88,6 +88,10 @@ class Pieces:
     @cached_property
     def _ranks(self) -> LocalRanks:
         return LocalRanks(self.score.sample, self.check)
+
+    @cached_property
+    def _least_noise(self) -> Floats | float:
+        return least_noise(self.score.sample)
 
     def search(self) -> Placed | None:
         """The best measurement model found; None where nothing clusters."""
@@ -212,7 +216,7 @@ class Pieces:
         start = first_factors(sample.corr, model) if near is None else near
         factors, objective = fit_factors(
             sample.corr, loads, start, tolerance=BUDGET.least_rise_by_em / sample.n, check=self.check,
-            is_accelerated=self._is_large,
+            is_accelerated=self._is_large, least_noise=self._least_noise,
         )  # fmt: skip
         fit = -0.5 * sample.n * (objective - sample.log_det_corr - len(sample.names))
         n_parents = [mask.bit_count() for mask in model.parents]
