@@ -119,11 +119,13 @@ def refined_graph(score: GroupBic, start: Marks, check: Check = never) -> Marks:
     """
     here = described(score, start)
     climb_on(*score.terms, *here, -1, -1, False, False)
-    n_failed = 0
+    n_failed, reached = 0, score.total(here[0])
     while n_failed < 2 and not is_over(check):
         n_failed += 1
         while (there := _round_of_detours(score, here, check)) is not None:
-            here, n_failed = there, 0
+            here = there
+        if (total := score.total(here[0])) > reached + BUDGET.least_rise_of_detour:
+            n_failed, reached = 0, total
         marks = here[0].copy()
         reverse_covered(marks)
         here = described(score, marks)
@@ -148,7 +150,9 @@ def _round_of_detours(score: GroupBic, here: State, check: Check) -> State | Non
                 return None if best is here else best
             if best[0][g, h]:
                 other = _copy(best)
-                if climb_on(*terms, *other, g, h, is_reversed, True) > BUDGET.least_rise_of_detour:
+                rise = climb_on(*terms, *other, g, h, is_reversed, True)
+                # Where latents are nearly functions of others, rises add up rounding, and only totals can be trusted.
+                if rise > BUDGET.least_rise_of_detour and score.total(other[0]) > score.total(best[0]):
                     best = other
     return None if best is here else best
 
