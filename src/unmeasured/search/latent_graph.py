@@ -122,9 +122,10 @@ def refined_graph(score: GroupBic, start: Marks, check: Check = never) -> Marks:
     n_failed, reached = 0, score.total(here[0])
     while n_failed < 2 and not is_over(check):
         n_failed += 1
+        is_improved = False
         while (there := _round_of_detours(score, here, check)) is not None:
-            here = there
-        if (total := score.total(here[0])) > reached + BUDGET.least_rise_of_detour:
+            here, is_improved = there, True
+        if is_improved and (total := score.total(here[0])) > reached:
             n_failed, reached = 0, total
         marks = here[0].copy()
         reverse_covered(marks)
@@ -220,7 +221,6 @@ def _first(score: GroupBic, start: Marks | None, check: Check) -> Arcs:
 
 def _climbed(score: GroupBic, start: Arcs, check: Check) -> Arcs:
     """The graph where no single move raises the score."""
-
     seen = {start.marks.tobytes()}
 
     def changed(here: Arcs) -> Proposal[Arcs] | None:

@@ -63,7 +63,14 @@ from unmeasured.search.refine import Guidance
 from unmeasured.search.replicability import Partition, dependence_within, effective_n, leading, levels_of, partitions
 from unmeasured.search.score import BicScore, Fitted, priors
 from unmeasured.search.trace import Steps, Trace
-from unmeasured.sem.exploratory import LEAST_NOISE_ML, degrees_of_freedom, dense_factors, minres, ml_discrepancy, strongest
+from unmeasured.sem.exploratory import (
+    LEAST_NOISE_ML,
+    degrees_of_freedom,
+    dense_factors,
+    minres,
+    ml_discrepancy,
+    strongest,
+)
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.parameters import Model
 from unmeasured.sem.solve import Check, is_over, never

@@ -23,8 +23,8 @@ from unmeasured.sem.solve import Check, never
 
 # Residual variances of variables with unit variance stay between these.
 _LEAST, _LARGEST = 0.01, 1.0
-# Maximum likelihood may go closer to zero, and further still where that is asked for; it ends where a step is to gain less than this, a thousandth of a unit of
-# chi-square with a million rows, and is given up after so many steps.
+# Maximum likelihood may go closer to zero, and further still where that is asked for; it ends where a step is to gain
+# less than this, a thousandth of a unit of chi-square with a million rows, and is given up after so many steps.
 LEAST_NOISE_ML, _GAIN_ML, _STEPS_ML = 1e-6, 1e-9, 200
 # Steps of the two optimisations, and the relative gain at which they stop: partitions of items do not change beyond.
 _STEPS, _GAIN = 60, 1e-8
