@@ -159,7 +159,7 @@ def ml_discrepancy(
 
 
 def _ml_minimum(
-    R: Floats, n_factors: int, logs: Floats, check: Check, enough: float, low: Floats | float
+    R: Floats, n_factors: int, logs: Floats, check: Check, enough: float, least: Floats | float
 ) -> tuple[float, bool]:
     """The discrepancy where damped Newton steps over logarithms of the residual variances end, and whether they did.
 
@@ -168,7 +168,7 @@ def _ml_minimum(
     small eigenvalues, which is never negative, and one from pairs of a small and a large one (Clarke 1970).
     """
     rest = len(R) - n_factors
-    high = np.log(_LARGEST)
+    low, high = np.broadcast_to(least, logs.shape), np.log(_LARGEST)
 
     def at(x: Floats) -> tuple[float, Floats, Floats]:
         check()
@@ -190,7 +190,7 @@ def _ml_minimum(
         sure, other = _ml_curvature(values, vectors, rest)
         step = _newton_step((sure + other)[np.ix_(free, free)], sure[np.ix_(free, free)], slope[free], damping)
         there = x.copy()
-        there[free] = np.clip(x[free] + step, low, high)
+        there[free] = np.clip(x[free] + step, low[free], high)
         if -float(slope @ (there - x)) < _GAIN_ML:
             return value, True
         trial = at(there)
