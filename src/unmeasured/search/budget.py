@@ -89,6 +89,13 @@ class Budget:
     #: Fits of a search stop once a step is predicted to gain less than this in total log-likelihood: far below any
     #: difference that decides.
     fit_gain: float = 1e-3
+    #: With more than ``most_at_once`` variables residual variances may be as small as this part of what no other
+    #: variable explains: of models with strong coefficients some are 1e-7 of their variable's, and fits with a bound
+    #: of 1e-5 rejected the true model (docs/search-notes.md, the eleventh step).
+    part_of_unexplained: float = 1e-3
+    #: For closed forms, which take no residual variance below 1e-3, variables are in units in which no other variable
+    #: explains at least this: 32 models with strong coefficients, F1 .968 to .973, the lowest .830 to .880.
+    unexplained_in_closed_form: float = 1e-2
     #: Steps that tell which models are in the running, how many of them are, and steps to fit those.
     quick_steps: int = 12
     n_in_the_running: int = 12

@@ -119,11 +119,14 @@ def refined_graph(score: GroupBic, start: Marks, check: Check = never) -> Marks:
     """
     here = described(score, start)
     climb_on(*score.terms, *here, -1, -1, False, False)
-    n_failed = 0
+    n_failed, reached = 0, score.total(here[0])
     while n_failed < 2 and not is_over(check):
         n_failed += 1
+        is_improved = False
         while (there := _round_of_detours(score, here, check)) is not None:
-            here, n_failed = there, 0
+            here, is_improved = there, True
+        if is_improved and (total := score.total(here[0])) > reached:
+            n_failed, reached = 0, total
         marks = here[0].copy()
         reverse_covered(marks)
         here = described(score, marks)
@@ -148,7 +151,9 @@ def _round_of_detours(score: GroupBic, here: State, check: Check) -> State | Non
                 return None if best is here else best
             if best[0][g, h]:
                 other = _copy(best)
-                if climb_on(*terms, *other, g, h, is_reversed, True) > BUDGET.least_rise_of_detour:
+                rise = climb_on(*terms, *other, g, h, is_reversed, True)
+                # Where latents are nearly functions of others, rises add up rounding, and only totals can be trusted.
+                if rise > BUDGET.least_rise_of_detour and score.total(other[0]) > score.total(best[0]):
                     best = other
     return None if best is here else best
 
@@ -216,15 +221,22 @@ def _first(score: GroupBic, start: Marks | None, check: Check) -> Arcs:
 
 def _climbed(score: GroupBic, start: Arcs, check: Check) -> Arcs:
     """The graph where no single move raises the score."""
+    seen = {start.marks.tobytes()}
 
-    def changed(here: Arcs) -> Proposal[Arcs]:
+    def changed(here: Arcs) -> Proposal[Arcs] | None:
         toggled, reversible = legal_changes(here)
         toggles = np.where(toggled, here.rises, -np.inf)
         reversals = np.where(reversible, here.rises + here.rises.T, -np.inf)
         options = np.stack([toggles, reversals], axis=-1)
         # Both directions of an edge often gain the same; which of them is taken is not for rounding to say.
         g, h, is_reversed = np.unravel_index(np.argmax(options >= (1.0 - BUDGET.tie) * options.max()), options.shape)
-        return Proposal("change an arc", _with_change(score, here, int(g), int(h), is_reversed=bool(is_reversed)))
+        there = _with_change(score, here, int(g), int(h), is_reversed=bool(is_reversed))
+        # Where latents are nearly functions of others rounding may lead around in a circle.
+        key = there.marks.tobytes()
+        if key in seen:
+            return None
+        seen.add(key)
+        return Proposal("change an arc", there)
 
     return climb(
         start, [changed], least_rise=BUDGET.least_rise_in_closed_form, check=check, keeps_when_stopped=True

@@ -24,7 +24,7 @@ from unmeasured.arrays import Floats, Ints, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.score import Fitted, Scorable
-from unmeasured.sem.factors import Factors, covariance_of, fit_factors
+from unmeasured.sem.factors import LEAST_NOISE, Factors, covariance_of, fit_factors
 from unmeasured.sem.solve import Check, never
 
 Causes = list[tuple[int, list[int]]]
@@ -282,6 +282,17 @@ def _regressions(Phi: Floats, causes: Causes) -> Floats:
     return np.concatenate([*paths, logs])
 
 
+def least_noise(sample: Sample, bound: float = LEAST_NOISE) -> Floats | float:
+    """What residual variances of a sample are no smaller than: ``bound``, and less with many variables.
+
+    Of many variables some may be functions of others but for a millionth; a bound above their residual variances would
+    make every model look wrong.
+    """
+    if len(sample.names) <= BUDGET.most_at_once:
+        return bound
+    return np.minimum(bound, BUDGET.part_of_unexplained * sample.unexplained)
+
+
 def fit_along(sample: Sample, near: Fitted, arcs: Marks, check: Check = never) -> tuple[Factors, float]:
     """All parameters of a measurement model with a graph over its groups, by EM; and the log-likelihood per sample."""
     model, causes = near.model, near.model.causes_in_order(arcs)
@@ -290,6 +301,6 @@ def fit_along(sample: Sample, near: Fitted, arcs: Marks, check: Check = never) -
     tolerance = BUDGET.least_rise_by_em / sample.n
     factors, objective = fit_factors(
         sample.corr, model.mask[:, m:], start, tolerance=tolerance, causes=causes, check=check,
-        is_accelerated=len(sample.names) > BUDGET.most_at_once,
+        is_accelerated=len(sample.names) > BUDGET.most_at_once, least_noise=least_noise(sample),
     )  # fmt: skip
     return factors, -0.5 * max(objective - sample.log_det_corr - len(sample.names), 0.0)

@@ -24,12 +24,13 @@ from functools import cached_property
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats, Marks
+from unmeasured.data.rows import frozen
 from unmeasured.errors import Stopped
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Log, Proposal, climb
 from unmeasured.search.clock import Clock
 from unmeasured.search.latent_graph import climbed_graph
-from unmeasured.search.latent_likelihood import LatentLikelihood
+from unmeasured.search.latent_likelihood import LatentLikelihood, least_noise
 from unmeasured.search.local_clusters import LocalRanks, clusters_alone
 from unmeasured.search.model import FactorModel
 from unmeasured.search.proposals import Cluster, RankGains
@@ -88,6 +89,20 @@ class Pieces:
     @cached_property
     def _ranks(self) -> LocalRanks:
         return LocalRanks(self.score.sample, self.check)
+
+    @cached_property
+    def _least_noise(self) -> Floats | float:
+        return least_noise(self.score.sample)
+
+    @cached_property
+    def _unit(self) -> Floats:
+        """(n,) what variables are multiplied by for closed forms, which take no residual variance below a thousandth.
+
+        Of many variables some are functions of the others but for less than that, and all parents would look alike.
+        """
+        part = self.score.sample.unexplained
+        most = BUDGET.unexplained_in_closed_form if self._is_large else 0.0
+        return np.sqrt(np.maximum(most / part, 1.0))
 
     def search(self) -> Placed | None:
         """The best measurement model found; None where nothing clusters."""
@@ -212,7 +227,7 @@ class Pieces:
         start = first_factors(sample.corr, model) if near is None else near
         factors, objective = fit_factors(
             sample.corr, loads, start, tolerance=BUDGET.least_rise_by_em / sample.n, check=self.check,
-            is_accelerated=self._is_large,
+            is_accelerated=self._is_large, least_noise=self._least_noise,
         )  # fmt: skip
         fit = -0.5 * sample.n * (objective - sample.log_det_corr - len(sample.names))
         n_parents = [mask.bit_count() for mask in model.parents]
@@ -293,9 +308,10 @@ class Pieces:
         current = np.array([[mask >> g & 1 for g in range(G)] for mask in model.parents], dtype=bool)
         penalties = np.array([score.dimension_penalty, *(score.penalty * prior for prior in priors(n, G))])
         first = np.concatenate([[0], np.cumsum(model.sizes)])
+        unit = self._unit
         return stepwise_relocations(
-            score.sample.corr, factors.loadings, factors.Phi, factors.noise, first, current, penalties,
-            float(score.sample.n), self.check,
+            frozen(score.sample.corr * np.outer(unit, unit)), factors.loadings * unit, factors.Phi,
+            factors.noise * unit**2, first, current, penalties, float(score.sample.n), self.check,
         )  # fmt: skip
 
     def moved(self, found: Placed, best: Bools, order: Sequence[int]) -> Proposal[Placed] | None:

@@ -48,6 +48,7 @@ from unmeasured.search.guided import paths_of
 from unmeasured.search.hierarchy import RaisedClass, raise_levels
 from unmeasured.search.last_fit import in_columns, in_time
 from unmeasured.search.latent_graph import LatentTest
+from unmeasured.search.latent_likelihood import least_noise
 from unmeasured.search.local_dependence import (
     cost_of_a_pair,
     pairs_in_words,
@@ -62,7 +63,14 @@ from unmeasured.search.refine import Guidance
 from unmeasured.search.replicability import Partition, dependence_within, effective_n, leading, levels_of, partitions
 from unmeasured.search.score import BicScore, Fitted, priors
 from unmeasured.search.trace import Steps, Trace
-from unmeasured.sem.exploratory import degrees_of_freedom, dense_factors, minres, ml_discrepancy, strongest
+from unmeasured.sem.exploratory import (
+    LEAST_NOISE_ML,
+    degrees_of_freedom,
+    dense_factors,
+    minres,
+    ml_discrepancy,
+    strongest,
+)
 from unmeasured.sem.fit import Fit, fit_many
 from unmeasured.sem.parameters import Model
 from unmeasured.sem.solve import Check, is_over, never
@@ -119,9 +127,10 @@ def no_model_holds(sample: Sample, check: Check = never, test: MisfitTest | None
         return False
     # What is not rejected, or so close that an exact model is kept whatever its p-value.
     enough = max(float(chdtri(df, BUDGET.rejected)) / n, df * (1.0 / n + BUDGET.exact_rmsea**2))
+    least = least_noise(sample, LEAST_NOISE_ML)
     shares = BUDGET.shares if p <= BUDGET.many_variables else BUDGET.shares[:1]
     try:
-        discrepancy = ml_discrepancy(sample.corr, m, check, enough, shares)
+        discrepancy = ml_discrepancy(sample.corr, m, check, enough, shares, least)
         if math.isnan(discrepancy) or discrepancy <= enough:  # NaN: not known either
             return False
         factors = minres(sample.corr, m, check=check)

@@ -212,10 +212,14 @@ def _climb(
     Phi: Floats, first: Ints, n: float, penalty: float, edge_prior: float,
     marks: Marks, gains: Floats, tops: Floats, reaches: Bools, b: int, c: int, is_barred_back: bool,
 ) -> float:  # fmt: skip
-    """The best single change until none helps; the rise. No arc b → c comes in, and where so asked none c → b."""
+    """The best single change until none helps; the rise. No arc b → c comes in, and where so asked none c → b.
+
+    Where groups are nearly functions of others rounding may lead around in a circle, so changes are counted: of 60
+    groups with 60 to 900 edges climbs make some hundreds, far less than there are pairs.
+    """
     G = marks.shape[0]
     total = 0.0
-    while True:
+    for _ in range(G * G):
         best, best_g, best_h, is_reversed = _LEAST_RISE, -1, -1, False
         for h in range(G):
             if tops[h] <= 0.0:
@@ -237,10 +241,11 @@ def _climb(
                         if marks[x, y] and is_open and not _has_detour(marks, reaches, x, y):
                             best, best_g, best_h, is_reversed = rise, x, y, True
         if best_g < 0:
-            return total
+            break
         total += _change(
             Phi, first, n, penalty, edge_prior, marks, gains, tops, reaches, best_g, best_h, is_reversed
         )  # fmt: skip
+    return total
 
 
 @compiled

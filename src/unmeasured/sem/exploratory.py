@@ -23,9 +23,9 @@ from unmeasured.sem.solve import Check, never
 
 # Residual variances of variables with unit variance stay between these.
 _LEAST, _LARGEST = 0.01, 1.0
-# Maximum likelihood may go closer to zero; it ends where a step is to gain less than this, a thousandth of a unit of
-# chi-square with a million rows, and is given up after so many steps.
-_LEAST_ML, _GAIN_ML, _STEPS_ML = 1e-6, 1e-9, 200
+# Maximum likelihood may go closer to zero, and further still where that is asked for; it ends where a step is to gain
+# less than this, a thousandth of a unit of chi-square with a million rows, and is given up after so many steps.
+LEAST_NOISE_ML, _GAIN_ML, _STEPS_ML = 1e-6, 1e-9, 200
 # Steps of the two optimisations, and the relative gain at which they stop: partitions of items do not change beyond.
 _STEPS, _GAIN = 60, 1e-8
 # Damping of the steps of least squares: the least that is tried where a plain step fails, where it ends, and what keeps
@@ -127,7 +127,12 @@ def dense_factors(
 
 
 def ml_discrepancy(
-    R: Floats, n_factors: int, check: Check = never, enough: float = -np.inf, shares: Sequence[float] = (1.0,)
+    R: Floats,
+    n_factors: int,
+    check: Check = never,
+    enough: float = -np.inf,
+    shares: Sequence[float] = (1.0,),
+    least_noise: Floats | float = LEAST_NOISE_ML,
 ) -> float:
     """How far the best m factors are from the data: ``log|Sigma| - log|R| + tr(R Sigma^-1) - p`` at its minimum.
 
@@ -135,6 +140,7 @@ def ml_discrepancy(
     the minimum was not found: correlations near one make it hard. A value of ``enough`` or less is returned at once,
     where all that is asked is whether the minimum lies below. There are local minima: ``shares`` are the starts, as
     parts of the largest residual variances there can be, none of which depends on the order of the variables.
+    ``least_noise``: what residual variances are no smaller than.
 
     >>> loadings = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
     >>> R = np.outer(loadings, loadings); np.fill_diagonal(R, 1.0)
@@ -144,15 +150,17 @@ def ml_discrepancy(
     alone = 1.0 / np.diag(np.linalg.pinv(R))  # what of each variable the others leave: no residual variance is larger
     least = np.inf
     for share in shares:
-        start = np.log(np.clip(share * alone, _LEAST_ML, _LARGEST))
-        value, has_converged = _ml_minimum(R, n_factors, start, check, enough)
+        start = np.log(np.clip(share * alone, least_noise, _LARGEST))
+        value, has_converged = _ml_minimum(R, n_factors, start, check, enough, np.log(least_noise))
         least = min(least, value) if has_converged else least
         if value <= enough:
             return value
     return least if np.isfinite(least) else float("nan")
 
 
-def _ml_minimum(R: Floats, n_factors: int, logs: Floats, check: Check, enough: float) -> tuple[float, bool]:
+def _ml_minimum(
+    R: Floats, n_factors: int, logs: Floats, check: Check, enough: float, least: Floats | float
+) -> tuple[float, bool]:
     """The discrepancy where damped Newton steps over logarithms of the residual variances end, and whether they did.
 
     With ``theta`` and V the p - m smallest eigenvalues and vectors of R in units of the residuals the discrepancy is
@@ -160,7 +168,7 @@ def _ml_minimum(R: Floats, n_factors: int, logs: Floats, check: Check, enough: f
     small eigenvalues, which is never negative, and one from pairs of a small and a large one (Clarke 1970).
     """
     rest = len(R) - n_factors
-    low, high = np.log(_LEAST_ML), np.log(_LARGEST)
+    low, high = np.broadcast_to(least, logs.shape), np.log(_LARGEST)
 
     def at(x: Floats) -> tuple[float, Floats, Floats]:
         check()
@@ -182,7 +190,7 @@ def _ml_minimum(R: Floats, n_factors: int, logs: Floats, check: Check, enough: f
         sure, other = _ml_curvature(values, vectors, rest)
         step = _newton_step((sure + other)[np.ix_(free, free)], sure[np.ix_(free, free)], slope[free], damping)
         there = x.copy()
-        there[free] = np.clip(x[free] + step, low, high)
+        there[free] = np.clip(x[free] + step, low[free], high)
         if -float(slope @ (there - x)) < _GAIN_ML:
             return value, True
         trial = at(there)

@@ -29,8 +29,8 @@ from unmeasured.sem.solve import Check, never
 
 Causes = Sequence[tuple[int, Sequence[int]]]
 
-# Variables keep this much noise at least; below, a latent would become one of them.
-_LEAST_NOISE = 1e-5
+# Variables keep this much noise at least, unless less is asked for; below, a latent would become one of them.
+LEAST_NOISE = 1e-5
 _ROUNDS = 2000
 # With more variables products with loadings leave out those that are not there: of 1,000 variables and 211 latents a
 # round takes 6 ms instead of 16.
@@ -60,6 +60,7 @@ def fit_factors(
     causes: Causes | None = None,
     check: Check = never,
     is_accelerated: bool = False,
+    least_noise: Floats | float = LEAST_NOISE,
 ) -> tuple[Factors, float]:
     """Maximise the likelihood over the loadings in ``loads`` (m, n); also the objective reached.
 
@@ -67,7 +68,7 @@ def fit_factors(
     it by less than ``tolerance``, or where ``check`` says that the time is over. ``causes``: every latent, in causal
     order, with those that cause it; left out, the covariance of the latents is free. ``is_accelerated``: two rounds
     and an extrapolation of them, in turn (SQUAREM; Varadhan and Roland 2008), which takes fewer rounds where hundreds
-    of variables make EM slow.
+    of variables make EM slow. ``least_noise``: what residual variances are no smaller than.
 
     >>> S = np.full((4, 4), 0.64) + 0.36 * np.eye(4)  # one factor, loadings of 0.8
     >>> start = Factors(np.full((1, 4), 0.5), np.eye(1), np.full(4, 0.5))
@@ -90,7 +91,7 @@ def fit_factors(
         if is_accelerated:
             since.append(now)
             if len(since) == 3:
-                further = _extrapolated(since[0], since[1], since[2], causes)
+                further = _extrapolated(since[0], since[1], since[2], causes, least_noise)
                 since = [now]
                 if further is not None:
                     trial = _e_step(S, further, entries)
@@ -98,13 +99,15 @@ def fit_factors(
                         now, (value, BS, C) = further, trial
                         since = [now]
         before = value
-        now = _regressed(S, BS, C, members)
+        now = _regressed(S, BS, C, members, least_noise)
         if causes is not None:
             now = Factors(now.loadings, covariance_of(now.Phi, causes), now.noise)
     return now, value
 
 
-def _extrapolated(first: Factors, second: Factors, third: Factors, causes: Causes | None) -> Factors | None:
+def _extrapolated(
+    first: Factors, second: Factors, third: Factors, causes: Causes | None, least_noise: Floats | float
+) -> Factors | None:
     """Where three points on the way of EM lead, or None where no covariance of the latents is there."""
     points = [(one.loadings, one.Phi, np.log(one.noise)) for one in (first, second, third)]
     steps = [b - a for a, b in zip(points[0], points[1], strict=True)]
@@ -119,7 +122,7 @@ def _extrapolated(first: Factors, second: Factors, third: Factors, causes: Cause
     )
     if causes is not None:
         Phi = covariance_of(Phi, causes)
-    noise = np.clip(np.exp(np.minimum(logs, 0.0)), _LEAST_NOISE, None)
+    noise = np.maximum(np.exp(np.minimum(logs, 0.0)), least_noise)
     try:
         np.linalg.cholesky(Phi)
     except np.linalg.LinAlgError:
@@ -196,7 +199,9 @@ def _given_data(Phi: Floats, information: Floats) -> tuple[Floats, float]:
     return 0.5 * (rest + rest.T), float(np.log(np.abs(np.diag(factor))).sum())
 
 
-def _regressed(S: Floats, BS: Floats, C: Floats, members: Iterable[tuple[Ints, Ints]]) -> Factors:
+def _regressed(
+    S: Floats, BS: Floats, C: Floats, members: Iterable[tuple[Ints, Ints]], least_noise: Floats | float
+) -> Factors:
     """Every variable on its latents; latents in units of their own."""
     loadings, noise = np.zeros_like(BS), np.diag(S).copy()
     for items, parents in members:  # (c,) and (c, q)
@@ -209,7 +214,7 @@ def _regressed(S: Floats, BS: Floats, C: Floats, members: Iterable[tuple[Ints, I
         loadings[parents, items[:, None]] = b
         noise[items] -= (b * cross).sum(axis=1)
     unit = np.sqrt(np.diag(C))
-    return Factors(loadings * unit[:, None], C / np.outer(unit, unit), np.maximum(noise, _LEAST_NOISE))
+    return Factors(loadings * unit[:, None], C / np.outer(unit, unit), np.maximum(noise, least_noise))
 
 
 def _by_number_of_parents(loads: Bools) -> list[tuple[Ints, Ints]]:

@@ -33,6 +33,7 @@ from unmeasured.search.proposals import RankGains
 from unmeasured.search.refine import Guidance
 from unmeasured.search.relocate import all_best_parents, latents_of, relocated
 from unmeasured.search.score import BicScore, GroupBic, LikelihoodScore
+from unmeasured.search.tolerance import no_model_holds
 from unmeasured.sem import products
 from unmeasured.sem.arcs import climb_on
 from unmeasured.sem.factors import fit_factors
@@ -442,3 +443,52 @@ def test_steps_that_rounding_would_spoil_are_not_taken() -> None:
     rows = um.simulate.sample(um.simulate.paper_parameters(dag, rng), 300, rng=rng)
     found = um.LGES(tolerance=0, hierarchy=False).fit(rows)
     assert um.metrics.compare(dag, found.graph_).f1 > 0.85
+
+
+def almost_functions_of_others(seed: int, n_latents: int) -> np.ndarray:
+    """Correlations of latents whose variances grow from cause to effect: others leave some a millionth and less."""
+    rng = np.random.default_rng(seed)
+    shape = n_latents, n_latents
+    effects = np.triu(rng.uniform(-5, 5, shape) * (rng.random(shape) < 0.5), 1)
+    total = np.linalg.inv(np.eye(n_latents) - effects)
+    Phi = (total.T * rng.uniform(0.1, 1, n_latents)) @ total
+    unit = np.sqrt(np.diag(Phi))
+    return np.asarray(Phi / np.outer(unit, unit))
+
+
+def test_rounding_does_not_lead_climbs_around_in_circles() -> None:
+    """Both searches never ended before changes were counted and totals compared."""
+    none = np.zeros((24, 24), dtype=np.uint8)
+    score = GroupBic(almost_functions_of_others(0, 24), (1,) * 24, 1000.0, 3.45)
+    assert score.total(refined_graph(score, none)) > score.total(climbed_graph(score))
+    score = GroupBic(almost_functions_of_others(1, 14) + 1e-6 * np.eye(14), (1,) * 14, 1000.0, 3.45)
+    assert climbed_graph(score).any()
+
+
+def with_residuals_of(part: float, further_loading: float = 0.0) -> tuple[FactorModel, um.Sample]:
+    """Twelve latents with four indicators each, in a population with these residual variances.
+
+    The first variable has a second latent with this loading, which the model leaves out.
+    """
+    names = tuple(f"X{i + 1}" for i in range(48))
+    model = FactorModel(names, (1,) * 12, tuple(1 << j // 4 for j in range(48)))
+    loadings = np.kron(np.eye(12), np.ones(4))
+    loadings[1, 0] = further_loading
+    cov = loadings.T @ (0.5 + 0.5 * np.eye(12)) @ loadings + part * np.eye(48)
+    return model, um.Sample.from_cov(cov, 1000, names)
+
+
+@pytest.mark.parametrize("part", [1e-2, 1e-7])
+def test_residual_variances_near_zero_reject_no_model(part: float) -> None:
+    """The bounds of EM and of unrestricted factors lie below them."""
+    model, sample = with_residuals_of(part)
+    pieces = Pieces(BicScore(sample), Guidance(2), [], Clock(None))
+    assert pieces.fitted(model).value_of_fit > -1.0
+    assert not no_model_holds(sample)
+
+
+def test_other_parents_show_where_residual_variances_are_near_zero() -> None:
+    """A second latent explains what the first one leaves, which is a hundred-thousandth of the variance."""
+    model, sample = with_residuals_of(1e-6, further_loading=0.003)
+    pieces = Pieces(BicScore(sample), Guidance(2), [], Clock(None))
+    assert pieces.place(pieces.fitted(model)).model.parents[0] == 0b11
