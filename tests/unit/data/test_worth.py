@@ -5,20 +5,10 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
+from answers import questionnaire
 from unmeasured.data.distinct import MISSING, DistinctRows, most_distinct
 from unmeasured.data.influence import _influence_on_correlations, _influence_on_thresholds, pair_scores, smoothed
 from unmeasured.data.ordinal import Item, _fill_polychoric
-
-
-def questionnaire(n_latents, n_rows, cuts, seed):
-    """A true model, five items for each latent, and answers to it."""
-    rng = np.random.default_rng(seed)
-    dag = um.simulate.random_gnfm(
-        group_sizes=(1,) * n_latents, n_observed=5 * n_latents, density=2 / n_latents, rng=rng
-    )
-    rows = um.simulate.sample(dag, n_rows, parameters="realistic", rng=rng)
-    z = (rows - rows.mean()) / rows.std()
-    return dag, z.apply(lambda column: np.digitize(column, cuts))
 
 
 @pytest.mark.parametrize(("cuts", "pairs_alone"), [((-1.2, -0.4, 0.4, 1.2), 1.1), ((0.5,), 1.7)])

@@ -4,20 +4,10 @@ import numpy as np
 import pytest
 
 import unmeasured as um
+from answers import questionnaire
 from unmeasured.search.clock import Clock
 from unmeasured.search.expected_misfit import MisfitTest, browne, likelihood_ratio, row_errors
 from unmeasured.sem.indices import rmsea
-
-
-def questionnaire(n_latents, n_rows, cuts, seed):
-    """A true model, five items for each latent, and answers to it."""
-    rng = np.random.default_rng(seed)
-    dag = um.simulate.random_gnfm(
-        group_sizes=(1,) * n_latents, n_observed=5 * n_latents, density=2 / n_latents, rng=rng
-    )
-    rows = um.simulate.sample(dag, n_rows, parameters="realistic", rng=rng)
-    z = (rows - rows.mean()) / rows.std()
-    return dag, z.apply(lambda column: np.digitize(column, cuts))
 
 
 def test_of_rows_of_a_t_distribution_the_factor_is_that_of_theory():
