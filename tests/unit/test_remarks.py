@@ -127,6 +127,15 @@ def test_an_answer_that_is_not_to_be_published_says_so_in_its_first_line():
     assert "Do not publish" in result._repr_html_()
 
 
+def test_abbreviations_keep_their_capitals_in_the_first_line():
+    dag = um.DAG.from_edges([("L", f"x{j}") for j in range(4)], latents=["L"])
+    cov = pd.DataFrame(0.5 + 0.5 * np.eye(4), list(dag.observed), list(dag.observed))
+    fit = um.fit(dag.cpdag(), cov=cov, n_samples=500)
+    for reason, shown in (("BIC prefers another.", "BIC prefers another."), ("The fit is bad.", "the fit is bad.")):
+        result = um.Result(dag.cpdag(), fit, remarks=(Remark(reason, Severity.DISTRUST),))
+        assert result.summary().startswith(f"Do not publish this result as it is: {shown}")
+
+
 def test_latents_that_correlate_at_one_are_named():
     edges = [(f"L{k}", f"x{k}{j}") for k in (1, 2) for j in range(3)] + [("L1", "L2")]
     dag = um.DAG.from_edges(edges, latents=["L1", "L2"])

@@ -353,7 +353,8 @@ def verdict(result: Result) -> str:
         return ""
     reason = re.split(r"(?<=[^.\d])[.:](?=\s|$)", serious[0])[0]
     more = f" ({len(serious) - 1} more reason{'s' * (len(serious) > 2)} below)" if len(serious) > 1 else ""
-    return f"Do not publish this result as it is: {reason[:1].lower()}{reason[1:]}{more}."
+    reason = reason if reason[:2].isupper() else reason[:1].lower() + reason[1:]  # BIC and the like stay as they are
+    return f"Do not publish this result as it is: {reason}{more}."
 
 
 def _latents_at_one(result: Result) -> Iterator[str]:
