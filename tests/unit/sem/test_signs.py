@@ -33,6 +33,16 @@ def test_a_latent_that_is_tied_is_left_alone() -> None:
     assert first.parameters["est"].iloc[0] == 1.0
 
 
+def test_a_latent_with_a_fixed_covariance_is_left_alone() -> None:
+    """Visual and textual are correlated by .46; fixed to -.9, one of the two has to point the other way."""
+    fit = um.fit("f =~ x1 + x2 + x3; g =~ x4 + x5 + x6; f ~~ -0.9*g", reversed_items())
+    R, implied = fit.sample.cov, fit.implied_cov
+    again = np.linalg.slogdet(implied)[1] - np.linalg.slogdet(R)[1] + np.trace(np.linalg.solve(implied, R)) - len(R)
+    assert fit.n_samples * again == pytest.approx(fit.chi2)  # of the estimates that are shown
+    first = fit.parameters[fit.parameters["op"] == "=~"].groupby("lhs")["est"].first()
+    assert first["f"] * first["g"] < 0
+
+
 def test_a_latent_of_a_search_points_the_way_of_its_strongest_indicator() -> None:
     for some in ((), ("x4",), ("x5", "x6")):
         sample = reversed_items(*some)
