@@ -115,6 +115,8 @@ class Sample:
     margins: Mapping[str, Margin] = field(default_factory=dict, repr=False)
     covariates: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
+    # Whether each correlation is from the rows that show both variables; else moments are of all rows together.
+    by_pairs: bool = False
     # Of rows that were counted and not kept: how many there were, and which part of their values was missing.
     _counted: tuple[int, float] | None = None
 
@@ -238,6 +240,7 @@ class Sample:
             labels_of(X, rows.names),
             covariates=roles.covariates,
             outcomes=roles.outcomes,
+            by_pairs="ordinal" in kinds or (missing == "pairwise" and bool(rows.holes.any())),
         )
 
     @classmethod
@@ -294,6 +297,7 @@ class Sample:
             labels_of(X, names),
             _ordinal_margins(names, margins) if kind == "ordinal" else {},
             outcomes=roles.outcomes,
+            by_pairs=kind == "ordinal" or bool(tally.missing.any()),
             _counted=(tally.n_rows, float(tally.share_missing.mean())),
         )
 
@@ -325,6 +329,26 @@ class Sample:
         else:
             values = self._rows.values[chosen]
         return frozen(values[:, self._columns])
+
+    def analysed_rows(self) -> Floats:
+        """The rows with scores of ranks in the place of the values they were taken for; missing values are NaN."""
+        if self.rows is None:
+            raise DataError(NO_ROWS)
+        scored = np.array([kind == "scores" for kind in self.kinds], dtype=bool)
+        if not scored.any():
+            return self.rows
+        values = _scored(Rows(self.names, self.rows, (False,) * len(self.names)), scored).values
+        return values if self.has_unit else standardised(values)[0]
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether the variables have the units of the rows; scores of ranks may have none."""
+        return self.mean is None or not (set(self.kinds) == {"scores"} and not self.mean.any())
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the moments are of more variables than these."""
+        return self._rows is not None and len(self._columns) < len(self._rows.names)
 
     @property
     def n_rows(self) -> int | None:
@@ -513,6 +537,7 @@ class Sample:
             {name: self.margins[name] for name in names if name in self.margins},
             tuple(name for name in names if name in self.covariates),
             tuple(name for name in names if name in self.outcomes),
+            self.by_pairs,
             self._counted,
         )
 

@@ -72,7 +72,7 @@ def estimate(
     table = frame.set_axis([str(c) for c in frame.columns], axis=1)[list(used)]
     if options.estimator == "WLSMV":
         _refuse_means(models[0], "WLSMV", options)
-        sample = as_sample(table, cor="polychoric", missing="listwise")
+        sample = as_sample(table, cor="polychoric", missing="listwise" if options.missing == "listwise" else "ml")
         return fit_ordinal(_graph(model, models), sample, options.count)
     missing: Missing = "listwise" if options.missing == "listwise" else "ml"
     samples = [
@@ -141,13 +141,16 @@ def _check(options: Options) -> None:
                 "estimator='WLSMV' takes all variables as ordinal: leave cor= out, or use cor='polychoric'."
             )
         if options.missing == "fiml":
-            raise DataError("estimator='WLSMV' uses complete rows; leave missing= out.")
+            raise DataError(
+                "estimator='WLSMV' has no likelihood of the rows: each correlation is from the rows that show both "
+                "items. Leave missing= out, or use 'listwise'."
+            )
     elif options.cor not in (None, "pearson"):
         raise DataError(
             f"cor={options.cor!r} goes with estimator='ML' on one group without means, or with 'WLSMV'; here variables "
             "are taken as continuous. Leave it out."
         )
-    if options.missing == "pairwise":
+    if options.missing == "pairwise" and options.estimator != "WLSMV":
         raise DataError("missing='pairwise' goes with estimator='ML' on one group without means. Use missing='ml'.")
 
 

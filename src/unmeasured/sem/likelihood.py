@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.missing import saturated_moments
@@ -40,6 +41,7 @@ class Observations:
     counts: Floats  # (B,) rows of each pattern
     means: Floats  # (B, n) zero where not seen
     covs: Floats  # (B, n, n) divisor: the rows of the pattern
+    known: tuple[Floats, Floats] | None = None  # the moments of highest likelihood, where they were estimated before
 
     @classmethod
     def of_rows(cls, names: tuple[str, ...], rows: Floats) -> Observations:
@@ -83,6 +85,8 @@ class Observations:
         """Mean and covariance of highest likelihood: those of the rows, or by EM where values are missing."""
         if self.is_complete:
             return self.means[0], self.covs[0]
+        if self.known is not None:
+            return self.known
         assert self.rows is not None
         moments = saturated_moments(Rows(self.names, self.rows, (False,) * len(self.names)))
         return moments.mean, moments.cov
@@ -196,6 +200,28 @@ class Observations:
             out[mine, :n] = e
             out[mine, n:] = half * (e[:, i] * e[:, j] - own)
         return out
+
+    def kurtosis(self) -> tuple[float, float]:
+        """Mardia's kurtosis relative to that of a Gaussian, and its p-value, from rows that may be incomplete.
+
+        The squared Mahalanobis distance q of the m values that a row shows has mean m and ``q^2`` mean ``m (m + 2)`` if
+        rows are Gaussian. What the estimated scale takes from the variance of the sum of ``q^2`` is subtracted; of
+        complete rows ``8 m (m + 2)`` per row is left, as Mardia has it.
+        """
+        assert self.rows is not None
+        mean, cov = self.saturated
+        seen = ~np.isnan(self.rows)
+        which = np.unique(seen, axis=0, return_inverse=True)[1].ravel()
+        d = np.where(seen, self.rows - mean, 0.0)
+        q = np.empty(len(d))
+        for these, P, _ in self._inverses(cov):
+            mine = np.flatnonzero((which >= these.start) & (which < these.stop))
+            q[mine] = np.einsum("ri,rij,rj->r", d[mine], P[which[mine] - these.start], d[mine])
+        m = seen.sum(axis=1).astype(float)
+        expected = float((m * (m + 2.0)).sum())
+        variance = float((8.0 * m * (m + 2.0) * (m + 3.0)).sum()) - 16.0 * expected**2 / (2.0 * float(m.sum()))
+        found = float((q**2).sum())
+        return found / expected, float(2.0 * ndtr(-abs(found - expected) / math.sqrt(variance)))
 
     # Of parameters: directions (p, n) of mu, and u and v of Sigma, which moves by u v' + v u' -------------
 
