@@ -1,7 +1,7 @@
 """Draw the rows of lavaan_missing.R into a folder: python lavaan_missing.py FOLDER
 
-Two factors of four items each, a fifth of the values missing; which ones depends on the first item of each half, which is
-complete (missing at random).
+Two factors of four items each, a fifth of the values missing; which ones depends on the first item of each half, which
+is complete (missing at random).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Full information and all pairs against lavaan (program, script and date stand in the file); rows are stored with it."""
+"""Full information and all pairs against lavaan: program, script and date stand in the file, with the rows."""
 
 from __future__ import annotations
 

@@ -37,6 +37,7 @@ from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem.fit import Fit, fit_many
+from unmeasured.sem.full import with_full_information
 from unmeasured.sem.indices import p_value
 from unmeasured.sem.lavaan import parse
 from unmeasured.sem.parameters import Model, Pattern
@@ -269,7 +270,7 @@ def _fit(model: Any, sample: Sample, correlate_exogenous: bool) -> Fit:
     unknown = [name for name in model.observed if name not in sample.names]
     if unknown:
         raise ModelError(f"The data do not have these variables of the model: {listing(unknown)}.")
-    return fit_many([model], sample)[0]
+    return with_full_information(fit_many([model], sample)[0])
 
 
 # Nesting ----------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from unmeasured.remarks import Remark, Severity, severity_of
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.sem import kernels
 from unmeasured.sem.fit import Count, Fit
+from unmeasured.sem.full import FullInformation
 from unmeasured.sem.measures import Misfit, Robust, ScaledTest
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.solve import Problem, Solution
@@ -45,6 +46,7 @@ _NEEDED = ("graph", "member", "sample", "solution", "remarks", "method", "option
 _ARRAYS = ("x", "history", "lower")
 _ROBUST_INDICES = ("chi2_scaled", "pvalue_scaled", "rmsea_robust", "cfi_robust", "tli_robust")
 _ROBUST_NUMBERS = ("test", "baseline", "misfit", "baseline_misfit")
+_FULL_NUMBERS = ("n", "chi2", "baseline_chi2", "loglik", "srmr")
 _INDICES = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic", "loglik")
 
 
@@ -89,6 +91,7 @@ def to_json(result: Result) -> str:
         "runners": [{**vars(runner), "graph": json.loads(runner.graph.to_json())} for runner in result.runners],
         "indices": {name: getattr(fit, name) for name in _INDICES},
         "robust": _robust_record(result),
+        "full_information": _full_record(result),
         "parameters": result.parameters.to_dict(orient="records"),
     }
     return json.dumps(_spelled(record), ensure_ascii=False, allow_nan=False)
@@ -113,6 +116,7 @@ def from_json(text: str) -> dict[str, Any]:
             **_reading(record, graph),  # likewise
             "confirmed": checked_type(str, record.get("confirmed", "")),  # likewise
             "robust": _robust(record.get("robust"), len(sem.solution.x)),  # likewise
+            "acov": _acov_of_rows(record.get("full_information")),  # likewise
         }
     except UnmeasuredError as error:
         raise UnmeasuredError(f"{_DAMAGED}: {error}") from None
@@ -186,6 +190,42 @@ def _robust_record(result: Result) -> dict[str, Any] | None:
     return {**words, **kept, **indices, "acov": _packed(robust.acov[:n_free, :n_free])}
 
 
+def _full_record(result: Result) -> dict[str, Any] | None:
+    """What the likelihood of incomplete rows has given, and the covariance of estimates that follows from it."""
+    full = result.sem.full
+    if full is None:
+        return None
+    kept = {key: getattr(full, key) for key in _FULL_NUMBERS} | {"mean": full.mean.tolist()}
+    acov = result.fit._acov
+    return kept | {
+        "acov": None if acov is None else _packed(acov[: result.fit.model.n_free, : result.fit.model.n_free])
+    }
+
+
+def _full(stored: Any, n: int) -> FullInformation | None:
+    if stored is None:  # no value was missing, or unknown to earlier versions
+        return None
+    record = checked_type(dict, stored)
+    mean = np.array([float(value) for value in record["mean"]])
+    if mean.shape != (n,) or not np.isfinite(mean).all():
+        raise ValueError(f'"mean" under "full_information" is not {n} numbers')
+    n_rows, chi2, baseline, loglik, srmr = (float(record[key]) for key in _FULL_NUMBERS)
+    return FullInformation(n_rows, mean, chi2, baseline, loglik, srmr)
+
+
+def _acov_of_rows(stored: Any) -> Floats | None:
+    """The covariance of estimates from the likelihood of incomplete rows, as it was kept."""
+    if stored is None or stored["acov"] is None:
+        return None
+    packed = stored["acov"]
+    # A triangle of n (n + 1) / 2 numbers of 8 bytes each.
+    size = math.isqrt(len(base64.b64decode(packed, validate=True)) // 4) if isinstance(packed, str) else len(packed)
+    acov = _unpacked(packed, size)
+    if acov.shape != (size, size) or not np.isfinite(acov).all():
+        raise ValueError('"acov" under "full_information" is no square matrix of numbers')
+    return acov
+
+
 # Up to so many parameters the covariance of estimates is written as numbers; 1,900 of them would take 80 MB.
 _MOST_AS_NUMBERS = 300
 
@@ -247,7 +287,8 @@ def _graph_and_fit(record: dict[str, Any]) -> tuple[CPDAG, Fit]:
     problem = Problem.of(pattern_of(member), sample)
     if record["count"] not in get_args(Count):
         raise ValueError(f'"count" is {record["count"]!r:.60}')
-    return graph, Fit(member, sample, problem, _solution(record["solution"], problem), record["count"])
+    full = _full(record.get("full_information"), len(sample.names))  # unknown to earlier versions
+    return graph, Fit(member, sample, problem, _solution(record["solution"], problem), record["count"], full=full)
 
 
 def _sample(stored: Any, member: DAG) -> Sample:

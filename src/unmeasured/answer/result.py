@@ -36,6 +36,7 @@ from unmeasured.answer.rotation import Anchors, member_of, rotated, zero_loading
 from unmeasured.answer.runners import edge_probabilities, runners_table
 from unmeasured.answer.standard import standardised_errors
 from unmeasured.answer.summary import html_summary, text_summary
+from unmeasured.arrays import Floats
 from unmeasured.diagram.picture import Picture, View
 from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing
@@ -113,7 +114,10 @@ class Result:
     headline: int = 0
     heads: Mapping[str, str] = field(default_factory=dict)
     confirmed: str = ""
-    robust: Robust | None = None  # of a result read from a file, whose rows are not at hand
+    # Of a result read from a file, whose rows are not at hand: robust statistics, and where values were missing the
+    # covariance of estimates.
+    robust: Robust | None = None
+    acov: Floats | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:
@@ -159,6 +163,8 @@ class Result:
     @cached_property
     def _held(self) -> tuple[Fit, Anchors]:
         fit, anchors = rotated(self.sem, self.graph.groups, self.heads)
+        if fit.full is not None and self.acov is not None:
+            fit = replace(fit, full=replace(fit.full, acov=self.acov))
         return replace(fit, robust=self.robust) if self.robust is not None else reported(fit), anchors
 
     @property

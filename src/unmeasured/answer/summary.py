@@ -74,7 +74,11 @@ def title(result: Result) -> str:
 
 def _sizes(result: Result) -> str:
     fit = result.sem
-    n = "a population covariance" if math.isinf(fit.sample.n) else f"N = {fit.sample.n:.1f}".removesuffix(".0")
+    if math.isinf(fit.sample.n):
+        return f"a population covariance; {fit.dimension.explain()}"
+    n = f"N = {fit.n_samples:.1f}".removesuffix(".0")
+    if fit.full is not None:
+        n += f" (the search counted incomplete rows as {fit.sample.n:.1f})"
     return f"{n}; {fit.dimension.explain()}"
 
 

@@ -59,40 +59,44 @@ def cfi_in_words(value: float) -> str:
 
 
 def chi2_in_words(fit: Fit) -> str:
-    """What the test against the saturated model says."""
+    """What the test against the saturated model says: the corrected one where there is one."""
     if fit.df == 0:
         return "no degrees of freedom: the model fits any data"
     if math.isinf(fit.sample.n):
         return "a population: no test"
-    if fit.pvalue >= 0.05:
-        return "exact fit is not rejected at 5%"
-    return "exact fit is rejected at 5%"
+    return f"exact fit is {'not ' if fit.pvalue_reported >= 0.05 else ''}rejected at 5%"
 
 
 def indices_in_words(fit: Fit) -> list[tuple[str, str, str]]:
-    """Name, value and words of each index."""
-    low, high = fit.rmsea_ci
-    interval = "" if math.isnan(low) else f" ({low:.3f} to {high:.3f})"
-    p = "" if math.isnan(fit.pvalue) or math.isinf(fit.sample.n) else f", p {apa.p_value(fit.pvalue, '= ')}"
-    comparative = [("CFI", f"{fit.cfi:.3f}", cfi_in_words(fit.cfi)), ("TLI", f"{fit.tli:.3f}", cfi_in_words(fit.tli))]
-    return [
-        ("chi-square", f"{fit.chi2:.2f} on {fit.df} df{p}", chi2_in_words(fit)),
-        ("RMSEA (90%)", f"{fit.rmsea:.3f}{interval}", rmsea_in_words(fit.rmsea)),
-        # They compare with independence, and say nothing of the model that is just that.
-        *(comparative if fit.df < fit.baseline_df else []),
-        *(_robust_in_words(fit) if fit.robust is not None else []),
+    """Name, value and words of each index; those corrected for the data come first, where there are some."""
+    is_test = not (math.isnan(fit.pvalue) or math.isinf(fit.sample.n))
+    p = f", p {apa.p_value(fit.pvalue, '= ')}" if is_test else ""
+    chi2 = f"{fit.chi2:.2f} on {fit.df} df{p}"
+    comparative = fit.df < fit.baseline_df  # else it is the model of independence, with which they compare
+    rest = [
         ("SRMR", f"{fit.srmr:.3f}", srmr_in_words(fit.srmr)),
         ("BIC, AIC", f"{fit.bic:.1f}, {fit.aic:.1f}", "smaller is better, among models of the same data"),
     ]
+    if fit.robust is not None:
+        uncorrected = ("not corrected", chi2, f"RMSEA {fit.rmsea:.3f}{f', CFI {fit.cfi:.3f}' * comparative}")
+        return [*_robust_in_words(fit), rest[0], uncorrected, rest[1]]
+    low, high = fit.rmsea_ci
+    interval = "" if math.isnan(low) else f" ({low:.3f} to {high:.3f})"
+    rows = [
+        ("chi-square", chi2, chi2_in_words(fit)),
+        ("RMSEA (90%)", f"{fit.rmsea:.3f}{interval}", rmsea_in_words(fit.rmsea)),
+    ]
+    if comparative:
+        rows += [("CFI", f"{fit.cfi:.3f}", cfi_in_words(fit.cfi)), ("TLI", f"{fit.tli:.3f}", cfi_in_words(fit.tli))]
+    return rows + rest
 
 
 def _robust_in_words(fit: Fit) -> list[tuple[str, str, str]]:
-    """The indices that are corrected for data that are not normal."""
+    """The indices that are corrected for data that are not normal, or not complete."""
     low, high = fit.rmsea_robust_ci
-    p = fit.pvalue_scaled
-    tested = f"{fit.chi2_scaled:.2f} on {fit.df} df, p {apa.p_value(p, '= ')}"
+    tested = f"{fit.chi2_scaled:.2f} on {fit.df} df, p {apa.p_value(fit.pvalue_scaled, '= ')}"
     rows = [
-        ("robust chi-square", tested, f"exact fit is {'not ' if p >= 0.05 else ''}rejected at 5%"),
+        ("robust chi-square", tested, chi2_in_words(fit)),
         ("robust RMSEA", f"{fit.rmsea_robust:.3f} ({low:.3f} to {high:.3f})", rmsea_in_words(fit.rmsea_robust)),
     ]
     if fit.df < fit.baseline_df:

@@ -438,17 +438,15 @@ _FIT_COLUMNS = (
 
 def _fit(run: Run) -> Iterator[Table]:
     fit = run.result.reported
-    own = _fit_row("Model found", fit)
-    rows = [own]
+    rows = [_fit_row("Model found" if fit.robust is None else "Model found, not corrected", fit)]
     if fit.robust is not None:
-        rows.append(
-            _figures(
-                f"Model found, robust ({fit.robust.estimator})",
-                (fit.chi2_scaled, fit.df, fit.pvalue_scaled, fit.cfi_robust, fit.tli_robust, fit.rmsea_robust),
-                fit.rmsea_robust_ci,
-                (math.nan,) * 3,
-            )
+        corrected = _figures(
+            f"Model found, robust ({fit.robust.estimator})",
+            (fit.chi2_scaled, fit.df, fit.pvalue_scaled, fit.cfi_robust, fit.tli_robust, fit.rmsea_robust),
+            fit.rmsea_robust_ci,
+            (math.nan,) * 3,
         )
+        rows.insert(0, corrected)
     compared = run.comparison.rows if run.comparison else ()
     keys = ("chi2", "df", "pvalue", "cfi", "tli", "rmsea")
     for row in sorted(compared, key=lambda row: float(row["bic"])):

@@ -169,11 +169,12 @@ def _between_latents(result: Result) -> Iterator[str]:
 
 
 def _trust(result: Result, stability: Stability | None) -> str:
-    fit = result.sem
+    fit = result.reported
+    rmsea = fit.rmsea if fit.robust is None else fit.rmsea_robust
     if not (fit.converged and fit.admissible):
         return f"Its figures are not to be relied on: {fit.status}."
-    how = next((word for limit, word in _CLOSE if fit.rmsea <= limit), "badly")
-    start = f"The model fits the data {how} (RMSEA {fit.rmsea:.3f}, where 0 is perfect)".replace("0.", ".", 1)
+    how = next((word for limit, word in _CLOSE if rmsea <= limit), "badly")
+    start = f"The model fits the data {how} (RMSEA {rmsea:.3f}, where 0 is perfect)".replace("0.", ".", 1)
     if math.isinf(fit.sample.n):
         return f"{start}."
     if stability is not None and len(stability.edges):

@@ -242,7 +242,7 @@ class LGES(Search):
         strongest = known.loadings.assign(size=known.loadings["std"].abs()).sort_values("size")
         heads = {**dict(zip(strongest["latent"], strongest["indicator"], strict=True)), **known.heads}
         return {
-            label: replace(known, sem=fit, heads=heads, findings=(), runners=(), robust=None)
+            label: replace(known, sem=fit, heads=heads, findings=(), runners=(), robust=None, acov=None)
             for label, fit in fits.items()
         }
 

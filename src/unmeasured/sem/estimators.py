@@ -8,6 +8,7 @@ WLSMV                         polychoric correlations, weighted least squares (:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import get_args
@@ -127,6 +128,17 @@ def reported(fit: Fit) -> Fit:
         f"{robust.test.factor:.2f}{_of_some(len(rows), n)}). The search itself is not."
     )
     return replace(fit, robust=replace(robust, reason=reason))
+
+
+def tested_together(fits: Iterable[Fit]) -> tuple[float, int, float]:
+    """Chi-square, degrees of freedom and p-value of one structure in several groups of people.
+
+    Rows of different groups are independent: the sum of what is reported of each, corrected where its rows ask for it.
+    """
+    parts = [reported(fit) for fit in fits]
+    chi2 = sum(fit.chi2 if fit.robust is None else fit.chi2_scaled for fit in parts)
+    df = sum(fit.df for fit in parts)
+    return chi2, df, indices.p_value(chi2, df)
 
 
 def _as_used(sample: Sample) -> Floats:

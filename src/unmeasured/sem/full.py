@@ -75,8 +75,10 @@ def with_full_information(fit: Fit, check: Callable[[], None] | None = None) -> 
     observations = observations_of(sample)
     if len(observations.seen) * len(sample.names) ** 3 > _MOST_WORK:
         return fit
-    holes = {x for x, seen in zip(sample.names, observations.seen.all(axis=0), strict=True) if not seen}
-    if holes & set(fit.covariates):  # what is missing has a distribution, so that the model is not conditioned on it
+    is_whole = np.asarray(observations.seen.all(axis=0), dtype=bool)
+    if not is_whole[
+        [sample.names.index(x) for x in fit.covariates]
+    ].all():  # what is missing has a distribution, so that the model is not conditioned on it
         fit = replace(fit, is_joint=True)
     pattern = fit.problem.pattern
     structure = Structure.saturated_means(pattern)
