@@ -69,12 +69,14 @@ def with_robust(fit: Fit, estimator: str) -> Fit:
 
 
 def _robust_ml(fit: Fit, rows: Floats, estimator: str) -> Robust:
-    observations = Observations.of_rows(fit.sample.names, rows)
+    # All means are free, so nothing here depends on them: in deviations from the means every intercept is zero.
+    observations = Observations.of_rows(fit.sample.names, rows - rows.mean(axis=0))
     structure = Structure.saturated_means(fit.problem.pattern)
     joint = Joint((structure,), (observations,), structure.n_local)
-    theta = np.concatenate([fit.estimates, observations.means[0]])
+    theta = np.concatenate([fit.estimates, np.zeros(len(fit.sample.names))])
     fitted = Fitted(joint, theta, fit.chi2, fit.df, fit.model.covariates)
-    return satorra_bentler(fitted) if estimator == "MLM" else yuan_bentler(fitted)
+    robust = satorra_bentler(fitted) if estimator == "MLM" else yuan_bentler(fitted)
+    return replace(robust, acov=robust.acov[: len(fit.estimates), : len(fit.estimates)])
 
 
 def continuous_rows(sample: Sample, estimator: str) -> Floats:

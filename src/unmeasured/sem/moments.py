@@ -16,12 +16,13 @@ is written out with arrays: confirmatory fits are few. The search has the compil
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from unmeasured.arrays import Floats, Ints
+from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.sem.parameters import Pattern
 
 
@@ -64,6 +65,15 @@ class Structure:
     def n_local(self) -> int:
         """How many parameters this group has, equal ones counted separately."""
         return len(self.where)
+
+    def among(self, names: Collection[str]) -> Bools:
+        """(p,) which local parameters are (co)variances or intercepts of these variables alone."""
+        member = np.array([name in names for name in self.pattern.names], dtype=bool)
+        mask = np.zeros(self.n_local, dtype=bool)
+        mask[: self.pattern.n_free] = member[self.pattern.ends].all(axis=1) & ~self.pattern.is_path
+        free = self.slots >= 0
+        mask[self.slots[free]] = member[self.nodes[free]]
+        return mask
 
     def at(self, theta: Floats) -> Point:
         """The moments at a joint parameter vector."""
