@@ -286,6 +286,8 @@ def residual_errors(fit: Fit) -> Floats:
     moves = Moves.of(fit)
     S, P = moves.S, moves.P
     change = moves.derivatives(free_rows(fit.model))
+    if fit._along is not None:
+        change = np.einsum("kij,kq->qij", change, fit._along)
     weighted = P @ change @ P
     root = inverse_root(0.5 * np.einsum("kij,lij->kl", weighted, change))
     # (r, n, n) orthonormal directions in which the estimates move Sigma, and what each reads from the data

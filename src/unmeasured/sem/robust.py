@@ -17,7 +17,8 @@ function of the misfit of the moments, so robust RMSEA and CFI are computed from
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -49,6 +50,22 @@ def pseudo_inverse(H: Floats) -> Floats:
     value, vector = np.linalg.eigh(H * np.outer(unit, unit))
     keep = np.abs(value) > 1e-9 * max(float(np.abs(value).max()), 1.0)
     return np.asarray(np.outer(unit, unit) * ((vector[:, keep] / value[keep]) @ vector[:, keep].T))
+
+
+def with_saturated_means(joint: Joint, theta: Floats, rows: Sequence[Floats]) -> tuple[Joint, Floats]:
+    """A problem of covariances as one of the complete rows of each group, with a free mean for every variable.
+
+    Nothing depends on means that are all free: in deviations from them every intercept is zero. The parameters of the
+    covariances come first, as they were.
+    """
+    structures, observations, size = [], [], joint.size
+    for s, o, values in zip(joint.structures, joint.observations, rows, strict=True):
+        n = len(o.names)
+        local = Structure.saturated_means(s.pattern)
+        structures.append(replace(local, where=np.concatenate([s.where, np.arange(size, size + n)])))
+        observations.append(Observations.of_rows(o.names, values - values.mean(axis=0)))
+        size += n
+    return Joint(tuple(structures), tuple(observations), size), np.concatenate([theta, np.zeros(size - joint.size)])
 
 
 def independence(observations: tuple[Observations, ...], covariates: tuple[str, ...] = ()) -> Fitted:
