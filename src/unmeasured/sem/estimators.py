@@ -34,7 +34,7 @@ from unmeasured.sem.measures import Robust
 from unmeasured.sem.moments import Structure
 from unmeasured.sem.pairs import Influences, robust_by_pairs
 from unmeasured.sem.parameters import Model
-from unmeasured.sem.robust import Fitted, satorra_bentler, yuan_bentler
+from unmeasured.sem.robust import Fitted, satorra_bentler, with_saturated_means, yuan_bentler
 from unmeasured.sem.wls import (
     CorrelationStructure,
     Polychorics,
@@ -70,12 +70,13 @@ def with_robust(fit: Fit, estimator: str) -> Fit:
 
 
 def _robust_ml(fit: Fit, rows: Floats, estimator: str) -> Robust:
-    observations = Observations.of_rows(fit.sample.names, rows)
-    structure = Structure.saturated_means(fit.problem.pattern)
-    joint = Joint((structure,), (observations,), structure.n_local)
-    theta = np.concatenate([fit.estimates, observations.means[0]])
+    p, names = len(fit.estimates), fit.sample.names
+    structure = Structure.of_covariances(fit.problem.pattern)
+    moments = Observations.of_moments(names, np.zeros(len(names)), fit.sample.cov, fit.sample.n)
+    joint, theta = with_saturated_means(Joint((structure,), (moments,), p), fit.estimates, [rows])
     fitted = Fitted(joint, theta, fit.chi2, fit.df, fit.model.covariates)
-    return satorra_bentler(fitted) if estimator == "MLM" else yuan_bentler(fitted)
+    robust = satorra_bentler(fitted) if estimator == "MLM" else yuan_bentler(fitted)
+    return replace(robust, acov=robust.acov[:p, :p])
 
 
 def continuous_rows(sample: Sample, estimator: str) -> Floats:

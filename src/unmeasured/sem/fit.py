@@ -170,16 +170,20 @@ def fit(
     (85.31, 24, 0.931)
     """
     # What goes beyond one covariance matrix builds on this module.
-    from unmeasured.sem.estimate import Options, estimate
+    from unmeasured.sem.estimate import Options, check_options, estimate, fit_with_labels, used_columns
 
     options = Options(
         estimator, groups, equal, cor, missing, correlate_exogenous, scale_latents, correlate_outcomes, count
     )
+    check_options(options)
     matrix = None
-    if estimator == "ML" and groups is None and not equal and missing != "fiml":
-        sample = as_sample(X, cov=cov, n_samples=n_samples, names=names, cor=cor or "pearson", missing=missing)
+    if estimator == "ML" and groups is None and missing != "fiml":
+        used = used_columns([model], X, options.parse) if names is None else X
+        sample = as_sample(used, cov=cov, n_samples=n_samples, names=names, cor=cor or "pearson", missing=missing)
         read = options.parse(model, sample.names) if isinstance(model, str) else model
-        if not (isinstance(read, Model) and (read.intercepts or read.has_equalities)):
+        if not (isinstance(read, Model) and read.intercepts):
+            if isinstance(read, Model) and read.has_equalities:
+                return fit_with_labels(read, sample, options)
             start = _marker_start(read, sample) if isinstance(read, Model) else None
             (found,) = fit_many([read], sample, starts=[start])
             return first_indicators_positive(with_full_information(replace(found, count=count)))
@@ -336,6 +340,11 @@ class Fit(Measures):
         """Observed causes the model is conditioned on (lavaan's ``fixed.x``): their likelihood does not count."""
         given = self.graph.covariates if isinstance(self.graph, Model) else self.graph.variables.covariates
         return () if self.is_joint else given
+
+    @property
+    def has_means(self) -> bool:
+        """Whether means are part of the model, so that degrees of freedom, AIC, BIC and SRMR count them."""
+        return False
 
     @cached_property
     def model(self) -> Model:
@@ -625,6 +634,11 @@ class Fit(Measures):
             variance = (vector[:, ~null] ** 2 / value[~null]).sum(axis=1) * unit**2 * 2.0 / self.sample.n
             errors = np.sqrt(variance) * self.problem.pattern.unit(self.problem.scale)
         return np.where(identified, errors, np.nan), identified
+
+    @property
+    def _along(self) -> Floats | None:
+        """(p, q) how free rows, on variables of unit variance, move with parameters that stand for several of them."""
+        return None
 
     def _own_root(self) -> tuple[Floats, Floats] | None:
         """What :func:`unmeasured.sem.delta.covariance_root` gives, where it does not follow from the information."""

@@ -9,7 +9,7 @@ loadings the variances of latents are free in all groups but the first, with equ
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -29,10 +29,10 @@ from unmeasured.sem.finish import first_indicators_positive
 from unmeasured.sem.fit import Count, Fit, fit_many
 from unmeasured.sem.joint import Joint, JointSolution, joined_square, lower_bounds, parameter_gradient
 from unmeasured.sem.likelihood import Observations
-from unmeasured.sem.local_fit import Residual
+from unmeasured.sem.local_fit import Residual, candidate_parameters
 from unmeasured.sem.measures import Measures, Robust
 from unmeasured.sem.moments import Point, Structure
-from unmeasured.sem.parameters import Model, Parameter, markers_of, scaled_by_variance
+from unmeasured.sem.parameters import Model, Parameter, markers_of, scaled_by_variance, with_shared_values
 from unmeasured.sem.robust import (
     Fitted,
     group_ratios,
@@ -40,6 +40,7 @@ from unmeasured.sem.robust import (
     likelihood_ratio,
     pseudo_inverse,
     satorra_bentler,
+    with_saturated_means,
     yuan_bentler,
 )
 from unmeasured.sem.scoring import Method
@@ -60,7 +61,9 @@ KINDS: tuple[str, ...] = get_args(Kind)
 
 def check_equal(equal: Sequence[str] | str) -> tuple[str, ...]:
     """What is to be equal across groups, as lavaan names it; a typing error gets the nearest name."""
-    asked = (equal,) if isinstance(equal, str) else tuple(equal)
+    asked = (equal,) if isinstance(equal, str) else tuple(equal) if isinstance(equal, Iterable) else None
+    if asked is None:
+        raise ModelError(f"equal= is a sequence of {listing(KINDS)}; got {equal!r}.")
     for kind in asked:
         if kind not in KINDS:
             raise ModelError(f"equal= has {kind!r}{nearest(str(kind), KINDS) or '.'} It takes {listing(KINDS)}.")
@@ -92,11 +95,15 @@ class Table:
     rows: tuple[tuple[Row, ...], ...]  # of each group: loadings, paths, covariances, intercepts
     size: int
     equal: tuple[str, ...]
+    has_means: bool = True
 
     @classmethod
-    def of(cls, models: Sequence[Model], equal: tuple[str, ...]) -> Table:
+    def of(cls, models: Sequence[Model], equal: tuple[str, ...], *, has_means: bool = True) -> Table:
         """Complete the model of each group and number the free parameters."""
-        completed = [_completed(model, equal, first=g == 0) for g, model in enumerate(models)]
+        completed: Sequence[Model] = models
+        if has_means:
+            completed = [_completed(model, equal, first=g == 0) for g, model in enumerate(models)]
+        completed = with_shared_values(completed)
         slots: dict[tuple[object, ...], int] = {}
         rows = []
         for g, model in enumerate(completed):
@@ -110,7 +117,7 @@ class Table:
                 key: tuple[object, ...] = ("label", p.label) if p.label else (p.lhs, p.op, p.rhs, None if shared else g)
                 mine.append(Row(g, p, slots.setdefault(key, len(slots))))
             rows.append(tuple(mine))
-        return cls(tuple(completed), tuple(rows), len(slots), equal)
+        return cls(tuple(completed), tuple(rows), len(slots), equal, has_means)
 
     def structure(self, g: int, order: Sequence[str]) -> Structure:
         """The arrays of one group, its observed variables in the order given."""
@@ -247,9 +254,18 @@ class Estimated:
         return known if all(o.seen[:, index].all() for o in self.joint.observations) else ()
 
     @property
+    def has_means(self) -> bool:
+        """Whether means are part of the model; else it is one of the covariances."""
+        return self.table.has_means
+
+    @property
     def n_given(self) -> int:
-        """Means, variances and covariances of the covariates, of one group."""
-        return len(self.covariates) * (len(self.covariates) + 3) // 2
+        """Means (where the model has them), variances and covariances of the covariates, of one group."""
+        return self.moments_of(len(self.covariates))
+
+    def moments_of(self, n: int) -> int:
+        """The number of means, where the model has them, variances and covariances of n variables."""
+        return n * (n + 1) // 2 + n * self.has_means
 
     def _loglik_of_covariates(self, o: Observations) -> float:
         """That of their saturated model, which every model of them given others adds."""
@@ -282,7 +298,7 @@ class Estimated:
     @property
     def n_moments(self) -> int:
         """Means, variances and covariances of all groups, but for those of the covariates."""
-        return sum(len(o.names) * (len(o.names) + 3) // 2 - self.n_given for o in self.joint.observations)
+        return sum(self.moments_of(len(o.names)) - self.n_given for o in self.joint.observations)
 
     @property
     def df(self) -> int:
@@ -294,15 +310,24 @@ class Estimated:
         """Whether no value is missing."""
         return all(o.is_complete for o in self.joint.observations)
 
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether the implied covariance is positive definite where the fit ended."""
+        return math.isfinite(self.solution.value)
+
     @cached_property
     def information(self) -> Floats:
-        """(q, q) per row: expected, or observed where values are missing, as in lavaan."""
+        """(q, q) per row: expected, or observed where values are missing, as in lavaan; none without a likelihood."""
+        if not self.has_likelihood:
+            return np.zeros((self.table.size,) * 2)
         return self.joint.expected(self.theta) if self.is_complete else self.joint.observed(self.theta)
 
     @cached_property
     def blind(self) -> Floats:
         """(q, r) directions in which the data carry no information."""
         H = self.information
+        if not self.has_likelihood:
+            return np.eye(len(H))
         unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
         value, vector = np.linalg.eigh(H * np.outer(unit, unit))
         return np.asarray(unit[:, None] * vector[:, value < NO_INFORMATION * max(value[-1], 1.0)])
@@ -310,6 +335,8 @@ class Estimated:
     @cached_property
     def uncertainty(self) -> tuple[Floats, Bools]:
         """Standard errors (q,), NaN where there is none, and which parameters are identified."""
+        if not self.has_likelihood:
+            return np.full(self.table.size, math.nan), np.zeros(self.table.size, dtype=bool)
         scale = np.sqrt(np.maximum(np.diag(self.information), 1e-300))
         identified = np.asarray(~(np.abs(scale[:, None] * self.blind) > 1e-4).any(axis=1))
         variance = np.diag(self.acov)
@@ -318,12 +345,18 @@ class Estimated:
     @cached_property
     def acov(self) -> Floats:
         """(q, q) covariance of the estimates."""
+        if not self.has_likelihood:
+            return np.zeros((self.table.size,) * 2)
         return pseudo_inverse(self.information) / self.joint.n if self.robust is None else self.robust.acov
 
 
 @dataclass(frozen=True, eq=False)
 class MeanFit(Fit):
-    """A fit with means: of the only group, or one group's share of a fit of several.
+    """A fit with means or equal labels: of the only group, or one group's share of a fit of several.
+
+    Means are part of the model where it states one, in groups, and where the likelihood of rows with missing values is
+    maximised (``has_means``); else degrees of freedom, AIC, BIC and SRMR are those of the covariances, as without
+    labels.
 
     A share has the chi-square that the group contributes; constraints across groups are not counted in its df.
     """
@@ -373,7 +406,7 @@ class MeanFit(Fit):
     @property
     def df(self) -> int:
         """Degrees of freedom: means, variances and covariances, less what is counted."""
-        return self.n_observed * (self.n_observed + 3) // 2 - self._joint.n_given - self.n_counted
+        return self._joint.moments_of(self.n_observed) - self._joint.n_given - self.n_counted
 
     @property
     def loglik(self) -> float:
@@ -393,8 +426,11 @@ class MeanFit(Fit):
 
     @cached_property
     def srmr(self) -> float:
-        """Standardised root mean square residual of means and covariances, as lavaan computes it with means."""
-        return indices.srmr_with_means(*self._observations.saturated, self._point.mu, self._point.Sigma)
+        """Standardised root mean square residual of the covariances, and of the means where the model has them."""
+        mean, cov = self._observations.saturated
+        if not self.has_means:
+            return indices.srmr(cov, self._point.Sigma)
+        return indices.srmr_with_means(mean, cov, self._point.mu, self._point.Sigma)
 
     @cached_property
     def estimates(self) -> Floats:
@@ -402,10 +438,25 @@ class MeanFit(Fit):
         s = self._joint.joint.structures[self.group]
         return self._joint.theta[s.where[: s.pattern.n_free]]
 
+    @property
+    def has_means(self) -> bool:
+        """Whether means are part of the model."""
+        return self._joint.has_means
+
     @cached_property
     def implied_mean(self) -> Floats:
-        """(n,) implied mean of the observed variables, in the order of ``sample.names``."""
-        return self._point.mu
+        """(n,) implied mean of the observed variables, in the order of ``sample.names``.
+
+        Raises
+        ------
+        ModelError
+            Where means are no part of the model and were not given: it was fitted to a matrix.
+        """
+        if self.has_means:
+            return self._point.mu
+        if self.sample.mean is None:
+            raise ModelError("A model fitted to a matrix has no means. Pass rows.")
+        return self.sample.mean
 
     @property
     def latent_means(self) -> pd.Series:
@@ -433,27 +484,58 @@ class MeanFit(Fit):
 
         With free latent means, those of the group are added.
         """
-        centre = self.implied_mean if mean is None and self.sample.rows is not None else mean
+        centre = self.implied_mean if mean is None and self.has_means and self.sample.rows is not None else mean
         table = super().scores(rows, method, errors=errors, mean=centre)
         latents = list(self.latent_means.index)
         table[latents] = table[latents] + self.latent_means.to_numpy()
         return table
 
+    @property
+    def _along(self) -> Floats:
+        s = self._joint.joint.structures[self.group]
+        at = s.where[: s.pattern.n_free]
+        moves = np.zeros((len(at), self._joint.table.size))
+        moves[np.arange(len(at)), at] = 1.0 / s.pattern.unit(self.problem.scale)
+        return moves[:, moves.any(axis=0)]
+
     def residuals(self, kind: Residual = "correlation") -> pd.DataFrame:
         """Observed less implied covariances or correlations; standard errors are for one group without means only."""
-        if kind == "standardised":
+        if kind == "standardised" and self.has_means:
             raise ModelError(
-                "Standardised residuals are for models of one group without means, equal labels or missing values. Use "
+                "Standardised residuals are for models of one group without means or missing values. Use "
                 "residuals('correlation')."
             )
+        if kind == "standardised":
+            _refuse_without_likelihood(self._joint)
         return super().residuals(kind)
 
     def modification_indices(self, least: float = 0.0) -> pd.DataFrame:
-        """Refused: for equality constraints see :meth:`GroupFit.score_tests`."""
-        raise ModelError(
-            "Modification indices are for models of one group without means, equal labels or missing values. What "
-            "equality constraints cost is in score_tests() of a fit of groups."
-        )
+        """Decrease of chi-square if one more parameter were free: ``lhs op rhs mi epc sepc.all``.
+
+        As :meth:`Fit.modification_indices`, with equal parameters kept equal; in a group, the parameter of this group.
+        What equality itself costs is in :meth:`score_tests`.
+        """
+        table = _modification_indices(self)
+        return table[table["mi"] >= least]
+
+    def score_tests(self) -> pd.DataFrame:
+        """A test of releasing each equality constraint of a single group, with all others kept.
+
+        One row for each parameter that shares its label, as :meth:`GroupFit.score_tests` gives them: ``lhs op rhs chi2
+        df pvalue change bic``, largest first.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("holzinger_swineford")
+        >>> text = "visual =~ x1 + a*x2 + a*x3; textual =~ x4 + x5 + x6"
+        >>> um.fit(text, cov=data.frame(), n_samples=data.n_samples).score_tests()[["lhs", "rhs", "df"]]
+              lhs rhs  df
+        0  visual  x3   1
+        """
+        if not self._is_alone:
+            raise ModelError("This is one group's share of a fit; the tests are those of all groups: score_tests().")
+        return score_tests(self._joint).drop(columns="group")
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -485,9 +567,11 @@ class MeanFit(Fit):
     def summary(self) -> str:
         """The fit as text: status, indices, parameters, notes."""
         first, second, *robust = self._test_lines()
+        full = "" if self._observations.is_complete else "; full information from rows with missing values"
+        means = f", with means{full}" if self.has_means else ""
         lines = [
-            f"unmeasured fit: {self.n_observed} observed, {len(self.model.latents)} latent, N = {self.n_samples:g}, "
-            f"with means{'' if self._observations.is_complete else '; full information from rows with missing values'}",
+            f"unmeasured fit: {self.n_observed} observed, {len(self.model.latents)} latent, "
+            f"N = {self.n_samples:g}{means}",
             self.status,
             "",
             first,
@@ -501,7 +585,8 @@ class MeanFit(Fit):
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<Fit: chi2 {self.chi2:.2f} on {self.df} df, N = {self.n_samples:g}, with means; {self.status}>"
+        means = ", with means" if self.has_means else ""
+        return f"<Fit: chi2 {self.chi2:.2f} on {self.df} df, N = {self.n_samples:g}{means}; {self.status}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -588,6 +673,8 @@ class GroupFit(Measures):
         """How the fit went, as a sentence."""
         s = self.joint.solution
         went = f"converged in {s.steps} steps" if s.converged else f"no optimum after {s.steps} steps"
+        if not self.joint.has_likelihood:
+            went = "the covariance implied by the starting values is not positive definite"
         reasons = [f"not admissible in {g}: {reason}" for g, fit in self.fits.items() for reason in fit._improper]
         return "; ".join([went, *reasons])
 
@@ -677,6 +764,7 @@ def _defined_rows(joint: Estimated, tables: Sequence[pd.DataFrame]) -> pd.DataFr
 
 def score_tests(joint: Estimated) -> pd.DataFrame:
     """Tests of every equality constraint; see :meth:`GroupFit.score_tests`."""
+    _refuse_without_likelihood(joint)
     structures = joint.joint.structures
     locals_, informations = [], []
     base = np.zeros((joint.table.size,) * 2)
@@ -708,10 +796,59 @@ def score_tests(joint: Estimated) -> pd.DataFrame:
     return frame.sort_values("chi2", ascending=False, ignore_index=True)
 
 
+def _refuse_without_likelihood(joint: Estimated) -> None:
+    if not joint.has_likelihood:
+        raise ModelError(
+            "The covariance that the model implies is not positive definite where the fit ended, so there is nothing "
+            "to test. Check what equal labels and fixed values ask for."
+        )
+
+
+# Parameters that are tested at once: bounds memory.
+_TESTED = 500
+# A parameter that the free ones imitate but for this part of its information cannot be told from them.
+_IMITATED = 1e-8
+
+
+def _modification_indices(fit: MeanFit) -> pd.DataFrame:
+    """Score tests of the parameters of a group that are fixed or absent, from the expected information as in lavaan."""
+    joint, g = fit._joint.joint, fit.group
+    _refuse_without_likelihood(fit._joint)
+    s, o, w = joint.structures[g], joint.observations[g], joint.weights[g]
+    point = fit._point
+    slope, Slope = o.gradient(point.mu, point.Sigma)
+    inverse = pseudo_inverse(joint.expected(fit._joint.theta))
+    others = candidate_parameters(fit.model)
+    scores, left = np.empty(len(others)), np.empty(len(others))
+    for start in range(0, len(others), _TESTED):
+        part = slice(start, start + _TESTED)
+        along = point.towards(others[part])
+        both = along.beside(point.directions)
+        k = len(along.mu)
+        information = w * o.parameter_information(point.mu, point.Sigma, both, observed=False)
+        cross = s.joined(information[:k, k:], joint.size)
+        own = np.diag(information)[:k]
+        unexplained = own - np.einsum("kp,pq,kq->k", cross, inverse, cross)
+        scores[part] = -0.5 * w * along.gradient(slope, Slope)
+        left[part] = np.where(unexplained > _IMITATED * np.maximum(own, 1e-300), unexplained, math.nan)
+    change = scores / left
+    table = pd.DataFrame(
+        {
+            "lhs": [p.lhs for p in others],
+            "op": [p.op for p in others],
+            "rhs": [p.rhs for p in others],
+            "mi": joint.n * scores * change,
+            "epc": change,
+            "sepc.all": [fit._standardised(p, float(value)) for p, value in zip(others, change, strict=True)],
+        }
+    )
+    return table[~np.isnan(left)].sort_values("mi", ascending=False, kind="stable", ignore_index=True)
+
+
 def _notes(joint: Estimated) -> tuple[str, ...]:
     notes = []
     errors_known = joint.uncertainty[1]
-    if not errors_known.all():
+    if joint.has_likelihood and not errors_known.all():
         missing = []
         for g, label in enumerate(joint.labels):
             of = f" in {label}" if len(joint.labels) > 1 else ""
@@ -735,15 +872,17 @@ def fit_groups(
     equal: tuple[str, ...] = (),
     estimator: str = "ML",
     count: Count = "dimension",
+    has_means: bool = True,
 ) -> tuple[Estimated, tuple[MeanFit, ...]]:
-    """Fit the model of every group (all have the same variables) by full-information maximum likelihood.
+    """Fit the model of every group (all have the same variables) by maximum likelihood.
 
+    With means, the likelihood is that of the rows, complete or not; without, that of the covariances of the samples.
     Returns what the groups share, and the fit of each.
     """
     names = samples[0].names
-    table = Table.of(models, equal)
+    table = Table.of(models, equal, has_means=has_means)
     structures = tuple(table.structure(g, names) for g in range(len(models)))
-    observations = tuple(_observations(s) for s in samples)
+    observations = tuple(_rows_of(s) if has_means else _moments_of(s) for s in samples)
     joint = Joint(structures, observations, table.size)
     lower = lower_bounds(structures, observations, table.size)
     own = [_alone(m, s) for m, s in zip(models, samples, strict=True)]
@@ -755,7 +894,7 @@ def fit_groups(
         if other.value < solution.value - 1e-12 or (other.converged and not solution.converged):
             solution = other
     estimated = Estimated(tuple(labels), table, joint, solution, estimator, None, count)
-    estimated = replace(estimated, robust=_robust(estimated))
+    estimated = replace(estimated, robust=_robust(estimated, samples))
     fits = []
     for g, (structure, sample) in enumerate(zip(structures, samples, strict=True)):
         problem = Problem(structure.pattern, sample)
@@ -769,7 +908,7 @@ def fit_groups(
                 Solution(
                     solution.theta[at] / unit,
                     estimated.chi2[g] / observations[g].n,
-                    kernels.CONVERGED if solution.converged else kernels.STEP_LIMIT,
+                    _end_of(solution),
                     solution.steps,
                     solution.predicted,
                     np.array([solution.value]),
@@ -784,26 +923,39 @@ def fit_groups(
     return estimated, tuple(fits)
 
 
-def _observations(sample: Sample) -> Observations:
-    """The rows of a sample; of a matrix its covariance, the means taken as zero."""
-    if sample.rows is None:
-        return Observations.of_moments(sample.names, np.zeros(len(sample.names)), sample.cov, sample.n)
-    return Observations.of_rows(sample.names, sample.rows)
+def _end_of(solution: JointSolution) -> int:
+    if not math.isfinite(solution.value):
+        return kernels.BAD_START
+    return kernels.CONVERGED if solution.converged else kernels.STEP_LIMIT
 
 
-def _robust(estimated: Estimated) -> Robust | None:
-    chi2 = float(sum(estimated.chi2))
-    fitted = Fitted(estimated.joint, estimated.theta, chi2, estimated.df, estimated.covariates)
+def _rows_of(sample: Sample) -> Observations:
+    assert sample.rows is not None
+    return Observations.of_rows(sample.names, sample.rows[~np.isnan(sample.rows).all(axis=1)])
+
+
+def _moments_of(sample: Sample) -> Observations:
+    """The covariance of a sample; means are no part of the model and are taken as zero."""
+    return Observations.of_moments(sample.names, np.zeros(len(sample.names)), sample.cov, sample.n)
+
+
+def _robust(estimated: Estimated, samples: Sequence[Sample]) -> Robust | None:
+    if estimated.estimator not in ("MLM", "MLR") or not estimated.has_likelihood:
+        return None
+    joint, theta = estimated.joint, estimated.theta
+    if not estimated.has_means:
+        joint, theta = with_saturated_means(joint, theta, [np.asarray(s.rows) for s in samples])
+    fitted = Fitted(joint, theta, float(sum(estimated.chi2)), estimated.df, estimated.covariates)
     if estimated.estimator == "MLR":
-        return yuan_bentler(fitted)
-    if estimated.estimator == "MLM":
-        if not estimated.is_complete:
-            raise DataError(
-                "estimator='MLM' needs complete rows. Use estimator='MLR', which takes missing values as they are, or "
-                "missing='listwise'."
-            )
-        return satorra_bentler(fitted)
-    return None
+        robust = yuan_bentler(fitted)
+    elif all(o.is_complete for o in joint.observations):
+        robust = satorra_bentler(fitted)
+    else:
+        raise DataError(
+            "estimator='MLM' needs complete rows. Use estimator='MLR', which takes missing values as they are, or "
+            "missing='listwise'."
+        )
+    return replace(robust, acov=robust.acov[: len(estimated.theta), : len(estimated.theta)])
 
 
 # Starting values -------------------------------------------------------------------------------------------

@@ -213,8 +213,7 @@ class _Quadratic:
 
 def parameter_gradient(g: Floats, G: Floats, point: Point) -> Floats:
     """(p,) derivatives in the local parameters, from those in mu and Sigma."""
-    along = point.directions
-    return np.asarray(along.mu @ g + 2.0 * (along.u @ G * along.v).sum(axis=1))
+    return point.directions.gradient(g, G)
 
 
 def joined_square(s: Structure, local: Floats, size: int) -> Floats:

@@ -47,7 +47,7 @@ from typing import NoReturn, get_args
 
 from unmeasured.errors import ModelError, UnmeasuredWarning, listing, nearest
 from unmeasured.sem.defined import check_expression
-from unmeasured.sem.parameters import LatentScale, Model, Operator, Parameter
+from unmeasured.sem.parameters import LatentScale, Model, Operator, Parameter, with_shared_values
 
 __all__ = ["parse", "write"]
 
@@ -140,7 +140,8 @@ def parse(
     _refuse_cycles(rows)
     _warn_of_lost_covariances(roles)
     added = _Defaults(correlate_exogenous, scale_latents, correlate_outcomes)
-    return _with_names(replace(_complete(rows, roles, observed, added), defined=defined), names)
+    (model,) = with_shared_values([_complete(rows, roles, observed, added)])
+    return _with_names(replace(model, defined=defined), names)
 
 
 _STANDS_FOR = re.compile(r'^# (\S+) stands for (".*")$', re.MULTILINE)

@@ -270,25 +270,40 @@ class Observations:
         """Observed and first-order information of the moments, at the saturated ones."""
         return self.observed_information(*self.saturated), self.first_order_information(*self.saturated)
 
-    def fourth_moment_trace(self, Sigma: Floats) -> float:
-        """``tr(A Gamma)``: A the expected information at Sigma, Gamma the covariance of complete rows' moments."""
+    def predicted(self, covariates: tuple[str, ...]) -> Floats:
+        """(N, n) deviations from the means that covariates predict: their own, and the regressions of the others."""
         assert self.rows is not None
         d = self.rows - self.means[0]
-        P = np.linalg.inv(Sigma)
-        q = ((d @ P) * d).sum(axis=1)
-        PS = P @ self.covs[0]
-        return float(q.mean() + ((q**2).mean() - (PS * PS.T).sum()) / 2.0)
+        if not covariates:
+            return np.zeros_like(d)
+        given = [self.names.index(name) for name in covariates]
+        slopes = np.linalg.solve(self.covs[0][np.ix_(given, given)], self.covs[0][given])
+        return np.asarray(d[:, given] @ slopes)
 
-    def moment_scores(self, Sigma: Floats, along: Directions) -> Floats:
-        """(N, p) ``Delta' A z`` of complete rows, z what each contributes to the sample moments.
+    def fourth_moment_trace(self, Sigma: Floats, predicted: Floats) -> float:
+        """``tr(A Gamma)``: A the expected information at Sigma, Gamma the covariance of complete rows' moments.
+
+        What each row contributes to the moments is taken less what covariates predict of it (:meth:`predicted`).
+        """
+        assert self.rows is not None
+        d, h = self.rows - self.means[0], predicted
+        P = np.linalg.inv(Sigma)
+        dP, hP = d @ P, h @ P
+        dd, dh, hh = (dP * d).sum(axis=1), (dP * h).sum(axis=1), (hP * h).sum(axis=1)
+        PS = P @ (self.covs[0] - h.T @ h / len(h))
+        squares = (dd**2 - 2.0 * dh**2 + hh**2).mean() - (PS * PS.T).sum()
+        return float((dd - 2.0 * dh + hh).mean() + squares / 2.0)
+
+    def moment_scores(self, Sigma: Floats, along: Directions, predicted: Floats) -> Floats:
+        """(N, p) ``Delta' A z`` of complete rows, z what each contributes to the sample moments, less its prediction.
 
         Their mean outer product is ``Delta' A Gamma A Delta``.
         """
         assert self.rows is not None
         P = np.linalg.inv(Sigma)
-        e = (self.rows - self.means[0]) @ P
-        own = (along.u @ P @ self.covs[0] @ P * along.v).sum(axis=1)
-        return np.asarray((e @ along.u.T) * (e @ along.v.T) - own + e @ along.mu.T)
+        e, h = (self.rows - self.means[0]) @ P, predicted @ P
+        scores = (e @ along.u.T) * (e @ along.v.T) - (h @ along.u.T) * (h @ along.v.T)
+        return np.asarray(scores - scores.mean(axis=0) + (e - h) @ along.mu.T)
 
     def first_order_information(self, mu: Floats, Sigma: Floats) -> Floats:
         """Per row, of the moments: the mean outer product of the rows' scores."""

@@ -313,6 +313,8 @@ def residual_errors(fit: Fit) -> Floats:
     change = moves.derivatives(free_rows(fit.model))
     if fit.full is not None and fit.sample.has_rows:
         return _residual_errors_of_rows(fit, change)
+    if fit._along is not None:
+        change = np.einsum("kij,kq->qij", change, fit._along)
     weighted = P @ change @ P
     root = inverse_root(0.5 * np.einsum("kij,lij->kl", weighted, change))
     # (r, n, n) orthonormal directions in which the estimates move Sigma, and what each reads from the data

@@ -8,14 +8,17 @@ the covariance of the sample moments (times N), all blocks over groups:
     MLR   acov = H^-1 B_0 H^-1 / N,  H the observed information of the parameters, B_0 of their scores
           mean of chi2 = tr(A_1^-1 B_1) - tr(H^-1 B_0),  A_1 observed and B_1 at the saturated moments
 
-The chi-square is divided by that mean over its degrees of freedom. With missing values, chi-square is no longer a
+The chi-square is divided by that mean over its degrees of freedom. Where a model is conditioned on covariates, Gamma of
+MLM is that of the moments given them: what a linear regression on the covariates predicts of each row does not vary
+(lavaan's ``fixed.x``). With missing values, chi-square is no longer a
 function of the misfit of the moments, so robust RMSEA and CFI are computed from the moments of the saturated model
 (:func:`_complete_misfit`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -49,6 +52,22 @@ def pseudo_inverse(H: Floats) -> Floats:
     return np.asarray(np.outer(unit, unit) * ((vector[:, keep] / value[keep]) @ vector[:, keep].T))
 
 
+def with_saturated_means(joint: Joint, theta: Floats, rows: Sequence[Floats]) -> tuple[Joint, Floats]:
+    """A problem of covariances as one of the complete rows of each group, with a free mean for every variable.
+
+    Nothing depends on means that are all free: in deviations from them every intercept is zero. The parameters of the
+    covariances come first, as they were.
+    """
+    structures, observations, size = [], [], joint.size
+    for s, o, values in zip(joint.structures, joint.observations, rows, strict=True):
+        n = len(o.names)
+        local = Structure.saturated_means(s.pattern)
+        structures.append(replace(local, where=np.concatenate([s.where, np.arange(size, size + n)])))
+        observations.append(Observations.of_rows(o.names, values - values.mean(axis=0)))
+        size += n
+    return Joint(tuple(structures), tuple(observations), size), np.concatenate([theta, np.zeros(size - joint.size)])
+
+
 def independence(observations: tuple[Observations, ...], covariates: tuple[str, ...] = ()) -> Fitted:
     """The baseline: all variables independent but for covariates, means and variances free in every group."""
     structures, theta, size = [], [], 0
@@ -69,7 +88,7 @@ def independence(observations: tuple[Observations, ...], covariates: tuple[str, 
     q = len(covariates)
     df = sum((len(o.names) * (len(o.names) - 1) - q * (q - 1)) // 2 for o in observations)
     at = np.concatenate(theta)
-    return Fitted(joint, at, likelihood_ratio(joint, at), df)
+    return Fitted(joint, at, likelihood_ratio(joint, at), df, covariates)
 
 
 def likelihood_ratio(joint: Joint, theta: Floats) -> float:
@@ -95,15 +114,21 @@ def satorra_bentler(model: Fitted) -> Robust:
 def _satorra_bentler_mean(fitted: Fitted) -> tuple[float, Floats]:
     """The mean of chi-square over df, and the covariance of the estimates."""
     joint = fitted.joint
-    B, total = np.zeros((joint.size,) * 2), 0.0
+    B, B_own, total = np.zeros((joint.size,) * 2), np.zeros((joint.size,) * 2), 0.0
     for w, s, o, p in zip(joint.weights, joint.structures, joint.observations, joint.points(fitted.theta), strict=True):
-        scores = o.moment_scores(p.Sigma, p.directions)
+        predicted = o.predicted(fitted.covariates)
+        scores = o.moment_scores(p.Sigma, p.directions, predicted)
         B += w * joined_square(s, scores.T @ scores / o.n, joint.size)
-        total += o.fourth_moment_trace(p.Sigma)
-    E = joint.expected(fitted.theta)
-    inverse = pseudo_inverse(E)
+        total += o.fourth_moment_trace(p.Sigma, predicted)
+        # Given the covariates their own moments do not vary; in the table of parameters they do.
+        own = np.flatnonzero(s.among(fitted.covariates))
+        scores = o.moment_scores(p.Sigma, p.directions, np.zeros_like(predicted))[:, own]
+        local = np.zeros((s.n_local,) * 2)
+        local[np.ix_(own, own)] = scores.T @ scores / o.n
+        B_own += w * joined_square(s, local, joint.size)
+    inverse = pseudo_inverse(joint.expected(fitted.theta))
     trace = total - float((inverse * B).sum())
-    return trace / fitted.df if fitted.df else 1.0, inverse @ B @ inverse / joint.n
+    return trace / fitted.df if fitted.df else 1.0, inverse @ (B + B_own) @ inverse / joint.n
 
 
 def yuan_bentler(model: Fitted) -> Robust:
