@@ -243,7 +243,7 @@ def confirm(
         confirmed=note,
         findings=(),
         runners=(),
-        heads=_ways(result),
+        heads=result.leading_items,
         robust=None,
     )
     return Confirmation(result, fresh, stopped)
@@ -285,14 +285,3 @@ def _sample(
         outcomes=variables.outcomes,
         check=check,
     ).select(names)
-
-
-def _ways(result: Result) -> dict[str, str]:
-    """The indicator whose way each latent points where it was found, so that it points the same way in new rows."""
-    loadings = result.loadings[~result.loadings["fixed"]]
-    heads = dict(result.heads)
-    strongest: dict[str, float] = {}
-    for latent, indicator, std in zip(loadings["latent"], loadings["indicator"], loadings["std"]):
-        if latent not in result.heads and std > strongest.get(latent, 0.0):
-            strongest[latent], heads[latent] = std, indicator
-    return heads

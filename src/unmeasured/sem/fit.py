@@ -30,7 +30,7 @@ from unmeasured.sem import effects, indices, kernels, local_fit, scoring
 from unmeasured.sem.defined import Labelled, defined_rows
 from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, delta_errors, plain_inverse_root
 from unmeasured.sem.dimension import Dimension, dimension
-from unmeasured.sem.finish import first_indicators_positive, refined
+from unmeasured.sem.finish import refined
 from unmeasured.sem.large import solve_large
 from unmeasured.sem.measures import Measures, Robust
 from unmeasured.sem.parameters import (
@@ -44,6 +44,7 @@ from unmeasured.sem.parameters import (
 )
 from unmeasured.sem.products import LARGE
 from unmeasured.sem.reliability import Reliability
+from unmeasured.sem.signs import with_signs
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve_with_restarts
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def fit(
         read = options.parse(model, sample.names) if isinstance(model, str) else model
         if not (isinstance(read, Model) and (read.intercepts or read.has_equalities)):
             start = _marker_start(read, sample) if isinstance(read, Model) else None
-            return first_indicators_positive(replace(fit_many([read], sample, starts=[start])[0], count=count))
+            return with_signs(replace(fit_many([read], sample, starts=[start])[0], count=count))
         matrix = sample if sample.rows is None else None
     elif X is None or cov is not None or n_samples is not None:
         matrix = as_sample(X, cov=cov, n_samples=n_samples, names=names)
