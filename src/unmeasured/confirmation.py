@@ -259,7 +259,7 @@ def confirm(
         confirmed=note,
         findings=(),
         runners=(),
-        heads=_ways(result),
+        heads=result.leading_items,
         robust=None,
         acov=None,
     )
@@ -302,14 +302,3 @@ def _sample(
         outcomes=variables.outcomes,
         check=check,
     ).select(names)
-
-
-def _ways(result: Result) -> dict[str, str]:
-    """The indicator whose way each latent points where it was found, so that it points the same way in new rows."""
-    loadings = result.loadings[~result.loadings["fixed"]]
-    heads = dict(result.heads)
-    strongest: dict[str, float] = {}
-    for latent, indicator, std in zip(loadings["latent"], loadings["indicator"], loadings["std"]):
-        if latent not in result.heads and std > strongest.get(latent, 0.0):
-            strongest[latent], heads[latent] = std, indicator
-    return heads

@@ -81,6 +81,7 @@ def to_json(result: Result) -> str:
             "kinds": sample.kinds,
             "margins": margins.to_record(margins.margins_of(sample)),
             "labels": dict(sample.labels),
+            "reverse_keyed": sample.reverse_keyed,
         },
         "solution": solution,
         "count": fit.count,
@@ -166,8 +167,8 @@ def _reading(record: dict[str, Any], graph: CPDAG) -> dict[str, Any]:
 
 def _heads(stored: Any, graph: CPDAG) -> dict[str, str]:
     heads = {name: checked_type(str, item) for name, item in checked_type(dict, stored).items()}
-    if not set(heads) <= set(graph.latents) or not set(heads.values()) <= set(graph.observed):
-        raise ValueError('"heads" is not of latents and observed variables of the graph')
+    if not set(heads) <= set(graph.latents) or not set(heads.values()) <= set(graph.names):
+        raise ValueError('"heads" is not of latents and variables of the graph')
     return heads
 
 
@@ -313,6 +314,7 @@ def _sample(stored: Any, member: DAG) -> Sample:
     if kinds and (len(kinds) != len(names) or not set(kinds) <= set(get_args(Kind))):
         raise ValueError(f'"kinds" is {kinds!r:.60}')
     labels = {name: checked_type(str, text) for name, text in checked_type(dict, stored.get("labels", {})).items()}
+    reverse_keyed = tuple(checked_type(str, name) for name in stored.get("reverse_keyed", ()))  # likewise
     return Sample(
         names,
         cov,
@@ -320,6 +322,7 @@ def _sample(stored: Any, member: DAG) -> Sample:
         mean,
         kinds,
         labels=labels,
+        reverse_keyed=reverse_keyed,
         margins=_margins(stored.get("margins", {}), names),
         covariates=member.variables.covariates,
         outcomes=member.variables.outcomes,

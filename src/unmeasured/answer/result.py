@@ -51,6 +51,7 @@ from unmeasured.sem.fit import Fit
 from unmeasured.sem.measures import Robust
 from unmeasured.sem.parameters import Model, pattern_of
 from unmeasured.sem.reliability import Reliability
+from unmeasured.sem.signs import loadings_of
 from unmeasured.sem.solve import Problem
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ class Result:
     headline : int
         The level that summary, diagram and report lead with: the one whose latents are those of ``graph``.
     heads : mapping of str to str
-        For latents that were named before the search the first item they were given: they point its way. Others point
-        the way of their strongest indicator.
+        For latents of estimates in other rows an item whose loading is positive, as it was where the graph was found.
+        The signs of others follow the rule of :mod:`unmeasured.sem.signs`.
     confirmed : str
         Where estimates are of other rows than the graph was found in, a sentence that says so.
     findings : tuple of Finding
@@ -391,6 +392,21 @@ class Result:
         return result
 
     @cached_property
+    def leading_items(self) -> dict[str, str]:
+        """For each latent the strongest of its own items, those that load on no other latent more.
+
+        Its loading is positive, unless authors score all of them in reverse.
+        """
+        found = loadings_of(self.fit)
+        table = pd.DataFrame(found.values[0], index=found.names, columns=found.names)
+        leading = {}
+        for latent, items in found.own.items():
+            own = table.loc[latent, list(items)]
+            if len(own):
+                leading[latent] = str((own if own.max() > 0 else own.abs()).idxmax())
+        return leading
+
+    @cached_property
     def suggested_names(self) -> dict[str, str]:
         """A name for each latent, made from the names of the indicators that load on it most."""
         lowest = strongest_level(self.graph, self.sem)
@@ -533,11 +549,14 @@ class Result:
     def to_lavaan(self) -> str:
         """Text for lavaan whose fit has the chi-square and the degrees of freedom of this one.
 
-        As :func:`unmeasured.graphs.convert.to_lavaan`, with two things only an estimate can give: the rotation of
-        groups is fixed by indicators that measure them well, and parameters that the data do not determine are fixed
-        at their estimates, which changes neither fit nor degrees of freedom but lets lavaan count them right.
+        As :func:`unmeasured.graphs.convert.to_lavaan`, with three things only an estimate can give: the rotation of
+        groups is fixed by indicators that measure them well, parameters that the data do not determine are fixed
+        at their estimates, which changes neither fit nor degrees of freedom but lets lavaan count them right, and the
+        items of a latent begin with its :attr:`leading_items`, a good marker that keeps its sign.
         """
-        text = convert.to_lavaan(self.graph, member=self.member, anchors=self.anchors, fixed=self._surplus)
+        text = convert.to_lavaan(
+            self.graph, member=self.member, anchors=self.anchors, fixed=self._surplus, first=self.leading_items
+        )
         if self.sem.admissible:
             return text
         # lavaan has no bounds unless asked, and then ends in an optimum that is no model.
@@ -566,6 +585,9 @@ class Result:
         # strength.
         shared = strength.columns[strength.notna().sum() > 1]
         strength[shared] = strength[shared] - 10.0
+        # Nor one with a negative loading: a marker of 1 would change the sign of the latent.
+        std = table.pivot(index="latent", columns="indicator", values="std").reindex(columns=strength.columns)
+        strength = strength - 20.0 * (std < 0)
         rows, columns = linear_sum_assignment(-strength.fillna(-1e3).to_numpy())
         pairs = [(strength.index[i], strength.columns[j]) for i, j in zip(rows, columns, strict=True)]
         return {str(latent): str(x) for latent, x in pairs if not math.isnan(float(strength.loc[latent, x]))}

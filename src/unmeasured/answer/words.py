@@ -267,8 +267,8 @@ def what_is_identified(result: Result) -> Iterator[str]:
             yield _rotation(result, group)
     if result.graph.latents:
         yield (
-            "The scale and the sign of a latent are conventions: its residual variance is 1, and its strongest "
-            "indicator (or the first item of a latent that was named before the search) has a positive loading."
+            "The scale and the sign of a latent are conventions: its residual variance is 1, and the loadings of its "
+            "own items (those that load on no other latent more) have a positive sum."
         )
     yield from _undetermined(result)
     if result.graph.latents or told or known or open_:

@@ -87,6 +87,8 @@ class Sample:
         What the file of the data says of a variable, such as the wording of a question; empty where it says nothing.
     covariates, outcomes : tuple of str
         Variables that are no indicators: observed causes, which models are conditioned on, and observed effects.
+    reverse_keyed : tuple of str
+        Items that their authors score in reverse (``X.attrs["reverse_keyed"]``), as far as that is known.
 
     Examples
     --------
@@ -119,6 +121,7 @@ class Sample:
     by_pairs: bool = False
     # Of rows that were counted and not kept: how many there were, and which part of their values was missing.
     _counted: tuple[int, float] | None = None
+    reverse_keyed: tuple[str, ...] = ()
 
     # To another process goes what it was made of. Arrays arrive as ones that can be written, which compiled code takes
     # for another type and would be compiled for again; so they are frozen anew.
@@ -179,6 +182,7 @@ class Sample:
             n,
             remarks=(*remarks, *asked),
             labels=labels_of(cov, names),
+            reverse_keyed=reverse_keyed_of(cov, names),
             covariates=roles.covariates,
             outcomes=roles.outcomes,
         )
@@ -238,6 +242,7 @@ class Sample:
             rows,
             tuple(range(len(rows.names))),
             labels_of(X, rows.names),
+            reverse_keyed=reverse_keyed_of(X, rows.names),
             covariates=roles.covariates,
             outcomes=roles.outcomes,
             by_pairs="ordinal" in kinds or (missing == "pairwise" and bool(rows.holes.any())),
@@ -299,6 +304,7 @@ class Sample:
             outcomes=roles.outcomes,
             by_pairs=kind == "ordinal" or bool(tally.missing.any()),
             _counted=(tally.n_rows, float(tally.share_missing.mean())),
+            reverse_keyed=reverse_keyed_of(X, names),
         )
 
     def __repr__(self) -> str:
@@ -397,6 +403,7 @@ class Sample:
                 frame[name] = pd.Categorical(frame[name], ordered=True)
         frame.attrs["continuous"] = [name for name, kind in zip(self.names, self.kinds) if kind != "ordinal"]
         frame.attrs["labels"] = dict(self.labels)
+        frame.attrs["reverse_keyed"] = list(self.reverse_keyed)
         return frame
 
     def redrawn(self, chosen: Ints, missing: Missing = "ml", groups: Sequence[str] = ()) -> Sample:
@@ -539,6 +546,7 @@ class Sample:
             tuple(name for name in names if name in self.outcomes),
             self.by_pairs,
             self._counted,
+            tuple(name for name in names if name in self.reverse_keyed),
         )
 
 
@@ -559,6 +567,12 @@ def labels_of(data: Any, names: Sequence[str]) -> dict[str, str]:
     """The labels of a data frame (``attrs["labels"]``, from an SPSS or Stata file), for some of its variables."""
     known = getattr(data, "attrs", {}).get("labels") or {}
     return {name: str(known[name]) for name in names if name in known and str(known[name]) != name}
+
+
+def reverse_keyed_of(data: Any, names: Sequence[str]) -> tuple[str, ...]:
+    """The items that are scored in reverse, of a data frame that says so (``attrs["reverse_keyed"]``)."""
+    known = set(getattr(data, "attrs", {}).get("reverse_keyed") or ())
+    return tuple(name for name in names if name in known)
 
 
 def as_sample(

@@ -41,6 +41,7 @@ from unmeasured.search.clock import checked_time_limit
 from unmeasured.search.discovery import RunnerUp, remarks_on_fit
 from unmeasured.sem.fit import Fit
 from unmeasured.sem.full import NOT_DONE, calls_for_it, with_full_information
+from unmeasured.sem.signs import with_signs
 
 if TYPE_CHECKING:
     from unmeasured.answer.result import Result
@@ -200,6 +201,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         # That the search was stopped comes before all else; it is among the remarks of the search, too.
         stopped = [distrust(self.stopped_)] if self.stopped_ else []
         self.remarks_ = by_consequence((*stopped, *sample.remarks, *self.remarks_))
+        self.sem_ = with_signs(self.sem_)
         variables = self.graph_.variables
         self.sample_ = replace(sample, covariates=variables.covariates, outcomes=variables.outcomes)
         self.groups_ = self.graph_.groups
@@ -218,7 +220,6 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             "stopped": self.stopped_,
             "reading": self._levels,
             "headline": self._headline,
-            "heads": self._heads(),
         }
         self._made: dict[str, Any] = {}
         return self
@@ -258,11 +259,6 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             # The only look to the right: what an answer is belongs to a package that builds on this one.
             self._made["result"] = import_module("unmeasured.answer.result").Result(**self._answer)
         return cast("Result", self._made["result"])
-
-    def _heads(self) -> dict[str, str]:
-        """The first item of every latent that was named before the search."""
-        groups = getattr(getattr(self, "knowledge", None), "groups", {})
-        return {name: items[0] for name, items in groups.items() if name in self.graph_.latents}
 
     def _options(self) -> dict[str, Any]:
         """The options as a result keeps them: functions by their names."""

@@ -236,11 +236,10 @@ class LGES(Search):
     def group_results_(self) -> dict[str, Result]:
         """The result with the estimates of each group of people, if ``fit`` was given groups.
 
-        A latent points the same way in all of them: that of its strongest indicator in all rows.
+        A latent has the same sign in all of them: its strongest own item in all rows has a positive loading.
         """
         fits, known = self._fits_of_groups(), self.result_
-        strongest = known.loadings.assign(size=known.loadings["std"].abs()).sort_values("size")
-        heads = {**dict(zip(strongest["latent"], strongest["indicator"], strict=True)), **known.heads}
+        heads = known.leading_items
         return {
             label: replace(known, sem=fit, heads=heads, findings=(), runners=(), robust=None, acov=None)
             for label, fit in fits.items()

@@ -23,12 +23,12 @@ from unmeasured.data.sample import NO_ROWS, Cor, Sample, as_sample
 from unmeasured.errors import DataError, ModelError, UnmeasuredWarning, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem.estimators import check_estimator, continuous_rows, fit_ordinal, with_robust
-from unmeasured.sem.finish import first_indicators_positive
 from unmeasured.sem.fit import Count, Fit, FitMissing, fit_many
 from unmeasured.sem.full import calls_for_it
 from unmeasured.sem.groups import GroupFit, MeanFit, check_equal, fit_groups, split_groups
 from unmeasured.sem.lavaan import parse
 from unmeasured.sem.parameters import LatentScale, Model, model_of
+from unmeasured.sem.signs import with_signs
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def estimate(
     full = options.missing == "fiml" or (has_missing and options.estimator == "MLR")
     if len(parts) == 1 and not full and not models[0].intercepts and not models[0].has_equalities:
         fit = fit_many([_graph(model, models)], samples[0])[0]
-        fit = first_indicators_positive(replace(fit, count=options.count))
+        fit = with_signs(replace(fit, count=options.count))
         return with_robust(fit, options.estimator) if options.estimator != "ML" else fit
     has_means = len(parts) > 1 or full or bool(models[0].intercepts)
     return _joined(models, samples, labels, options, has_means=has_means)

@@ -24,7 +24,6 @@ from unmeasured.errors import DataError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem import indices, kernels
 from unmeasured.sem.delta import NO_INFORMATION, symmetric_root
-from unmeasured.sem.finish import first_indicators_positive
 from unmeasured.sem.fit import Count, Estimator, Fit, fit_many
 from unmeasured.sem.full import fitted_to_rows
 from unmeasured.sem.joint import Joint
@@ -35,6 +34,7 @@ from unmeasured.sem.moments import Structure
 from unmeasured.sem.pairs import Influences, robust_by_pairs
 from unmeasured.sem.parameters import Model
 from unmeasured.sem.robust import Fitted, satorra_bentler, with_saturated_means, yuan_bentler
+from unmeasured.sem.signs import with_signs
 from unmeasured.sem.wls import (
     CorrelationStructure,
     Polychorics,
@@ -315,7 +315,7 @@ def _identified(information: Floats) -> Bools:
 
 def fit_ordinal(model: DAG | CPDAG | Model, sample: Sample, count: Count) -> OrdinalFit:
     """WLSMV: all variables of the model are ordinal items; with missing values each pair has rows of its own."""
-    start = first_indicators_positive(fit_many([model], sample)[0])
+    start = with_signs(fit_many([model], sample)[0])
     if start.sample.rows is None or set(start.sample.kinds) != {"ordinal"}:
         raise DataError("estimator='WLSMV' needs rows of ordinal items; pass them with cor='polychoric'.")
     structure = CorrelationStructure.of(start.problem.pattern)

@@ -30,7 +30,7 @@ from unmeasured.sem import effects, indices, kernels, local_fit, scoring
 from unmeasured.sem.defined import Labelled, defined_rows
 from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, delta_errors, plain_inverse_root
 from unmeasured.sem.dimension import Dimension, dimension
-from unmeasured.sem.finish import first_indicators_positive, refined
+from unmeasured.sem.finish import refined
 from unmeasured.sem.full import (
     NOT_DONE,
     FullInformation,
@@ -51,6 +51,7 @@ from unmeasured.sem.parameters import (
 )
 from unmeasured.sem.products import LARGE
 from unmeasured.sem.reliability import Reliability
+from unmeasured.sem.signs import with_signs
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve_with_restarts
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def fit(
                 return fit_with_labels(read, sample, options)
             start = _marker_start(read, sample) if isinstance(read, Model) else None
             (found,) = fit_many([read], sample, starts=[start])
-            return first_indicators_positive(with_full_information(replace(found, count=count)))
+            return with_signs(with_full_information(replace(found, count=count)))
         matrix = sample if sample.rows is None else None
     elif X is None or cov is not None or n_samples is not None:
         matrix = as_sample(X, cov=cov, n_samples=n_samples, names=names)

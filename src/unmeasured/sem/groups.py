@@ -25,7 +25,6 @@ from unmeasured.errors import DataError, ModelError, listing, nearest
 from unmeasured.sem import indices, kernels
 from unmeasured.sem.defined import Labelled, defined_rows
 from unmeasured.sem.delta import NO_INFORMATION, errors_along, symmetric_root
-from unmeasured.sem.finish import first_indicators_positive
 from unmeasured.sem.fit import Count, Fit, fit_many
 from unmeasured.sem.joint import Joint, JointSolution, joined_square, lower_bounds, parameter_gradient
 from unmeasured.sem.likelihood import Observations
@@ -44,6 +43,7 @@ from unmeasured.sem.robust import (
     yuan_bentler,
 )
 from unmeasured.sem.scoring import Method
+from unmeasured.sem.signs import Entry, Loadings, slot_signs, standardised, tied_latents, with_signs
 from unmeasured.sem.solve import Problem, Solution
 
 Kind = Literal[
@@ -893,6 +893,8 @@ def fit_groups(
         other = joint.maximise(_start(alike, models, table, joint), lower)
         if other.value < solution.value - 1e-12 or (other.converged and not solution.converged):
             solution = other
+    keyed = samples[0].reverse_keyed
+    solution = replace(solution, theta=solution.theta * _signs(table, joint, solution.theta, keyed))
     estimated = Estimated(tuple(labels), table, joint, solution, estimator, None, count)
     estimated = replace(estimated, robust=_robust(estimated, samples))
     fits = []
@@ -921,6 +923,28 @@ def fit_groups(
             )
         )
     return estimated, tuple(fits)
+
+
+def _signs(table: Table, joint: Joint, theta: Floats, reverse_keyed: Sequence[str]) -> Floats:
+    """(q,) what turns the estimates to the signs of the rule, which are the same in all groups."""
+    values = []
+    for structure in joint.structures:
+        x = theta[structure.where[: structure.pattern.n_free]]
+        values.append(standardised(*structure.pattern.matrices(np.append(x, 0.0))))
+    # With the sign of a latent its mean changes once, its variance twice.
+    entries = [
+        Entry(row.group, (p.source, "" if p.op == "~1" else p.target), row.slot, p.fixed or 0.0)
+        for rows in table.rows
+        for row in rows
+        for p in (row.parameter,)
+    ]
+    model, names = table.models[0], joint.structures[0].pattern.names
+    tied = tied_latents(entries, model.latents)
+    found = Loadings(model, names, tuple(values), tuple(map(float, joint.weights)), frozenset(reverse_keyed)).signs(
+        tied
+    )
+    signs = {(g, x): float(found[g, k]) for g in range(len(found)) for k, x in enumerate(names)}
+    return slot_signs(entries, signs, table.size)
 
 
 def _end_of(solution: JointSolution) -> int:
@@ -962,8 +986,8 @@ def _robust(estimated: Estimated, samples: Sequence[Sample]) -> Robust | None:
 
 
 def _alone(model: Model, sample: Sample) -> Fit:
-    """The covariance structure of one group, latents pointing the way of their first indicators."""
-    return first_indicators_positive(fit_many([scaled_by_variance(model)], sample, n_restarts=6)[0])
+    """The covariance structure of one group, latents with the signs of the rule."""
+    return with_signs(fit_many([scaled_by_variance(model)], sample, n_restarts=6)[0])
 
 
 def _is_far(joint: Joint, solution: JointSolution, own: Sequence[Fit]) -> bool:

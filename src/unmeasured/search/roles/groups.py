@@ -77,6 +77,7 @@ def within_groups(samples: Iterable[Sample]) -> Sample:
         mean,
         first.kinds,
         labels=first.labels,
+        reverse_keyed=first.reverse_keyed,
         covariates=first.covariates,
         outcomes=first.outcomes,
     )
