@@ -1,15 +1,15 @@
 """How often is the truth rejected at 5%? python benchmarks/true_models.py [REPLICATES] [SETTING ...]
 
-Three factors with four items each, correlations of .3; items normal, skewed, with heavy tails, in five categories and in
-two; complete, and with 15 and 30% of the values missing by chance; 200 and 600 rows. Settings:
+Three factors with four items each, correlations of .3; items normal, skewed, with heavy tails, in five categories and
+in two; complete, and with 15 and 30% of the values missing by chance; 200 and 600 rows. Settings:
 
     plain       nothing else
     covariates  with age (mean 40) and a treatment (0 or 1) that cause the first factor
     groups      people of two countries with loadings and means of their own; the test is that of both together
     searches    the default search, p-values of the answers that are the true class
 
-In all settings but the last the true graph is fitted and reported as a search reports what it found: the sample that the
-search makes of the rows, the fit, full information where values are missing, corrections where rows call for them.
+In all settings but the last the true graph is fitted and reported as a search reports what it found: the sample that
+the search makes of the rows, the fit, full information where values are missing, corrections where rows call for them.
 """
 
 from __future__ import annotations
@@ -46,8 +46,10 @@ def graph(covariates: Iterable[str] = ()) -> um.DAG:
 
 def drawn(kind: str, n: int, share: float, rng: np.random.Generator, effect: np.ndarray | float = 0.0) -> pd.DataFrame:
     """Rows of the items, with holes; ``effect`` is added to the first factor."""
-    f = rng.multivariate_normal(np.zeros(3), 0.7 * np.eye(3) + 0.3, n)
-    f[:, 0] += effect
+    noise = rng.normal(size=(n, 3))
+    first = noise[:, 0] + effect
+    second = 0.3 * first + np.sqrt(0.91) * noise[:, 1]
+    f = np.column_stack([first, second, 0.23 * (first + second) + np.sqrt(0.86) * noise[:, 2]])
     loadings = np.kron(np.eye(3), np.array([[0.8, 0.7, 0.6, 0.7]]))
     z = f @ loadings + rng.normal(size=(n, 12)) * np.sqrt(1.0 - (loadings**2).sum(axis=0))
     if kind == "heavy tails":

@@ -18,7 +18,6 @@ import pandas as pd
 from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
-from unmeasured.data.normality import kurtosis
 from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
@@ -115,7 +114,7 @@ def reported(fit: Fit) -> Fit:
     if sample.share_missing:
         return fit
     rows = _as_used(sample)
-    relative, pvalue = kurtosis(rows)
+    relative, pvalue = Observations.of_rows(sample.names, rows).kurtosis(fit.covariates)
     if not pvalue < _NOT_NORMAL:
         return fit
     robust = _robust_ml(fit, rows, "MLR")
@@ -154,7 +153,7 @@ def _as_used(sample: Sample) -> Floats:
 def _reported_incomplete(fit: Fit) -> Fit:
     """The same for rows with missing values, whose likelihood was maximised."""
     fitted = fitted_to_rows(fit)
-    relative, pvalue = fitted.joint.observations[0].kurtosis()
+    relative, pvalue = fitted.joint.observations[0].kurtosis(fit.covariates)
     if not pvalue < _NOT_NORMAL:
         return fit
     robust = yuan_bentler(fitted)

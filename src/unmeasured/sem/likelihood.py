@@ -14,7 +14,7 @@ does; *observed* are the second derivatives themselves; *first-order* is the mea
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -201,12 +201,13 @@ class Observations:
             out[mine, n:] = half * (e[:, i] * e[:, j] - own)
         return out
 
-    def kurtosis(self) -> tuple[float, float]:
+    def kurtosis(self, given: Sequence[str] = ()) -> tuple[float, float]:
         """Mardia's kurtosis relative to that of a Gaussian, and its p-value, from rows that may be incomplete.
 
-        The squared Mahalanobis distance q of the m values that a row shows has mean m and ``q^2`` mean ``m (m + 2)`` if
-        rows are Gaussian. What the estimated scale takes from the variance of the sum of ``q^2`` is subtracted; of
-        complete rows ``8 m (m + 2)`` per row is left, as Mardia has it.
+        Of the other variables given the covariates, which are complete and may have any distribution. The squared
+        Mahalanobis distance q of the m values that a row shows has mean m and ``q^2`` mean ``m (m + 2)`` if rows are
+        Gaussian. What the estimated scale takes from the variance of the sum of ``q^2`` is subtracted; of complete rows
+        ``8 m (m + 2)`` per row is left, as Mardia has it.
         """
         assert self.rows is not None
         mean, cov = self.saturated
@@ -217,7 +218,10 @@ class Observations:
         for these, P, _ in self._inverses(cov):
             mine = np.flatnonzero((which >= these.start) & (which < these.stop))
             q[mine] = np.einsum("ri,rij,rj->r", d[mine], P[which[mine] - these.start], d[mine])
-        m = seen.sum(axis=1).astype(float)
+        if index := [self.names.index(name) for name in given]:
+            x = d[:, index]
+            q -= ((x @ np.linalg.inv(cov[np.ix_(index, index)])) * x).sum(axis=1)
+        m = seen.sum(axis=1).astype(float) - len(index)
         expected = float((m * (m + 2.0)).sum())
         variance = float((8.0 * m * (m + 2.0) * (m + 3.0)).sum()) - 16.0 * expected**2 / (2.0 * float(m.sum()))
         found = float((q**2).sum())
