@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from scipy.special import chdtri
 
 from unmeasured import apa
 from unmeasured.errors import listing
@@ -21,6 +22,8 @@ from unmeasured.graphs import DAG, class_over_groups
 from unmeasured.graphs.groups import braces
 from unmeasured.remarks import Remark, Severity, by_consequence, data_problem, distrust
 from unmeasured.search.budget import BUDGET
+from unmeasured.search.expected_misfit import bartlett_factor
+from unmeasured.sem import indices
 from unmeasured.sem.fit import Fit
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ _RMSEA = ((0.05, "close, up to .05"), (0.08, "acceptable, up to .08"), (0.10, "m
 _SRMR = ((0.08, "good, up to .08"), (0.10, "acceptable, up to .10"))
 # From this correlation on two latents are one as far as data can tell.
 _ONE = 0.99
+# A test at 5% that rejects so many true models is worth a remark.
+_TOO_OFTEN = 0.08
 # More edges than this are counted, not listed.
 _FEW = 8
 _CFI = ((0.95, "good, from .95"), (0.90, "acceptable, from .90"))
@@ -380,10 +385,32 @@ def _paths_beyond_one(result: Result) -> Iterator[str]:
             yield f"{row['source']} {'→' if row['directed'] else '–'} {row['target']} {number(row['std'], 2)}"
 
 
+def _tests_not_to_rely_on(result: Result) -> Iterator[str]:
+    """Where the test of exact fit rejects true models more often than it says."""
+    fit = result.reported
+    sample = fit.sample
+    if fit.df <= 0 or not sample.has_rows:
+        return
+    if sample.by_pairs and fit.robust is None:
+        yield data_problem(
+            "Correlations were estimated pair by pair, and there are too many variables, or too few rows, to correct the "
+            "test and standard errors for it: p-values are too small."
+        )
+        return
+    few = bartlett_factor(len(sample.names), sample.n, len(result.graph.latents))
+    often = indices.p_value(few * float(chdtri(fit.df, 0.05)), fit.df)
+    if often >= _TOO_OFTEN:
+        yield data_problem(
+            f"There are few rows for a test of {fit.df} degrees of freedom: at 5% it rejects about {often:.0%} of true "
+            "models (chi-square is too large by what Bartlett's factor says)."
+        )
+
+
 def _cautions(result: Result) -> Iterator[str]:
     yield from (remark for remark in result.remarks if remark != result.stopped)  # that one is the first line
     if result.fit.robust is not None and result.fit.robust.reason:
         yield result.fit.robust.reason
+    yield from _tests_not_to_rely_on(result)
     said = any(result.sem.status in remark for remark in result.remarks)
     if not said and not (result.sem.converged and result.sem.admissible):
         yield distrust(f"The fit is not a proper one: {result.sem.status}.")

@@ -152,9 +152,9 @@ def fit(
     cor : "pearson", "auto", "polychoric" or "spearman-normal"
         Which correlations to take from rows (see :func:`unmeasured.as_sample`); WLSMV takes polychoric ones.
     missing : "ml", "fiml", "listwise" or "pairwise"
-        What to do about missing values. "ml": the model is fitted to the moments of highest likelihood; in groups,
-        with means and with MLR, the likelihood of the rows themselves is maximised (full information), as "fiml" does
-        always.
+        What to do about missing values. "ml": the likelihood of the rows themselves is maximised (full information);
+        "fiml" does the same and has the means among the parameters. Ordinal items have no such likelihood: each
+        correlation is from the rows that show both items. "listwise": only complete rows.
 
     Returns
     -------
