@@ -393,8 +393,8 @@ def _tests_not_to_rely_on(result: Result) -> Iterator[str]:
         return
     if sample.by_pairs and fit.robust is None:
         yield data_problem(
-            "Correlations were estimated pair by pair, and there are too many variables, or too few rows, to correct the "
-            "test and standard errors for it: p-values are too small."
+            "Correlations were estimated pair by pair, and there are too many variables, or too few rows, to correct "
+            "the test and standard errors for it: p-values are too small."
         )
         return
     few = bartlett_factor(len(sample.names), sample.n, len(result.graph.latents))

@@ -2,9 +2,9 @@
 "figures.
 
 Rows that are continuous are read from their file, with missing values for full information. Other data (a matrix,
-ordinal items, normal scores) are not something that lavaan would make the same moments from, so the moments that were analysed are
-written into the script; where there are rows, the script fits the model to them as well (ordinal items by WLSMV), if
-their file is there.
+ordinal items, normal scores) are not something that lavaan would make the same moments from, so the moments that were
+analysed are written into the script; where there are rows, the script fits the model to them as well (ordinal items by
+WLSMV), if their file is there.
 """
 
 from __future__ import annotations
