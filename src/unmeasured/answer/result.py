@@ -345,6 +345,8 @@ class Result:
     def reliability(self) -> Reliability:
         """Omega, alpha, AVE, HTMT and Fornell-Larcker of the latents, as :meth:`unmeasured.Fit.reliability`.
 
+        Each latent goes with its own items, those that load on no other latent more.
+
         Without the latents of groups of several, whose loadings depend on the rotation.
         """
         return Reliability(self.fit, tuple(group[0] for group in self.graph.groups if len(group) == 1))
@@ -394,7 +396,7 @@ class Result:
         found = loadings_of(self.fit)
         table = pd.DataFrame(found.values[0], index=found.names, columns=found.names)
         leading = {}
-        for latent, items in found.own.items():
+        for latent, items in found.deciding.items():
             own = table.loc[latent, list(items)]
             if len(own):
                 leading[latent] = str((own if own.max() > 0 else own.abs()).idxmax())

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from unmeasured import apa
 from unmeasured.answer.effects import ClassEffects
@@ -295,9 +296,7 @@ def _correlations(result: Result) -> Iterator[Table]:
                 cells.append(Number(float(reliability.loc[name, key]), bounded=True) if known else "")  # type: ignore[union-attr, arg-type]
             cells += ["—" if i == j else _std(float(figures[i, j])) if j < i else "" for j in part]
             rows.append(Row(tuple(cells)))
-        words = "ω = McDonald's omega; α = Cronbach's alpha; AVE = average variance extracted. " * bool(
-            measures and first
-        )
+        words = _items_in_words(reliability) if reliability is not None and first else ""
         rotation = (
             "Correlations of latent variables that share all their indicators depend on the rotation that was chosen. "
             if len(alone) < len(latents)
@@ -308,6 +307,16 @@ def _correlations(result: Result) -> Iterator[Table]:
         note = f"{_n_in_words(result)} Correlations are those that the model implies. {words}{rotation}"
         key = "correlations" if first else f"correlations{part.start + 1}"
         yield Table(key, title, tuple(columns), tuple(rows), note.strip())
+
+
+def _items_in_words(reliability: pd.DataFrame) -> str:
+    """What the measures are, and of which items."""
+    items = "; ".join(f"{latent}: {own}" for latent, own in reliability["indicators"].items() if own)
+    reversed_ = ", reversed if marked by a minus sign" if "−" in items else ""
+    return (
+        "ω = McDonald's omega; α = Cronbach's alpha; AVE = average variance extracted. They are of the items that load "
+        f"on no other latent variable more{reversed_} ({items}). "
+    )
 
 
 def _paths(result: Result) -> Iterator[Table]:
