@@ -88,6 +88,8 @@ class Result:
         Where estimates are of other rows than the graph was found in, a sentence that says so.
     findings : tuple of Finding
         What :attr:`check` said when the rows were at hand; empty: it looks now.
+    of_groups : mapping of str to float
+        For groups of people ``chi2 df pvalue`` of the structure with parameters of its own in each group; else empty.
     stopped : str
         Why the search did not come to its end (Ctrl-C, a time limit), where it did not: the first line of the summary.
 
@@ -114,6 +116,7 @@ class Result:
     headline: int = 0
     heads: Mapping[str, str] = field(default_factory=dict)
     confirmed: str = ""
+    of_groups: Mapping[str, float] = field(default_factory=dict)
     robust: Robust | None = None  # of a result read from a file, whose rows are not at hand
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ import pandas as pd
 from unmeasured import apa
 from unmeasured.answer.effects import ClassEffects
 from unmeasured.answer.result import Result
-from unmeasured.answer.words import direction_in_words, node
+from unmeasured.answer.words import DOUBTFUL, direction_in_words, doubts_of_paths, node, paths_beyond_one
 from unmeasured.errors import UnmeasuredError
 from unmeasured.report.run import Run
 from unmeasured.sem.fit import Fit
@@ -324,13 +324,15 @@ def _paths(result: Result) -> Iterator[Table]:
         return
     columns = (Column("Path", align="left"), *_ESTIMATES, Column("Direction", align="left"))
     rows = []
+    steep = paths_beyond_one(result)
     why = {"compelled in the class found": "identified", "follows from knowledge": "from prior knowledge"}
     for row in result.latent_paths.to_dict("records"):
         source, target = str(row["source"]), str(row["target"])
         arrow = "→" if row["directed"] else "–"
         told = direction_in_words(result, source, target)
         cells = _estimates(row)  # type: ignore[arg-type]
-        rows.append(Row((f"{source} {arrow} {target}", *cells, why.get(told, told))))
+        doubt = f"; {DOUBTFUL}" if (source, target) in steep else ""
+        rows.append(Row((f"{source} {arrow} {target}", *cells, why.get(told, told) + doubt)))
     is_open = not result.latent_paths["directed"].all()
     reverse = (
         "Where the direction is not identified (–), a model with this edge reversed, together with others, fits "
@@ -344,7 +346,8 @@ def _paths(result: Result) -> Iterator[Table]:
     ends += ["Covariates"] * bool(variables.covariates) + ["Outcomes"] * bool(variables.outcomes)
     between = ends[0] if len(ends) == 1 else f"{', '.join(ends[:-1])} and {ends[-1]}"
     left_out = " Total effects are not tabulated: there are too many." * (len(result.graph.groups) > _MOST_GROUPS)
-    note = f"{_n_in_words(result)} {reverse}{_INTERVAL} {_errors_in_words(result)}{left_out}"
+    beyond = f" {doubts_of_paths(result)}" if steep else ""
+    note = f"{_n_in_words(result)} {reverse}{_INTERVAL} {_errors_in_words(result)}{left_out}{beyond}"
     yield Table("paths", f"Paths Between {between}", columns, tuple(rows), note.strip())
 
 
@@ -447,8 +450,13 @@ _FIT_COLUMNS = (
 
 def _fit(run: Run) -> Iterator[Table]:
     fit = run.result.reported
-    own = _fit_row("Model found", fit)
+    test = run.result.of_groups
+    own = _fit_row("Model found" + ", one set of parameters for all groups" * bool(test), fit)
     rows = [own]
+    if test:
+        nan = math.nan
+        tested = (test["chi2"], test["df"], test["pvalue"], nan, nan, nan)
+        rows.insert(0, _figures("Model found, each group its own parameters", tested, (nan, nan), (nan, nan, nan)))
     if fit.robust is not None:
         rows.append(
             _figures(

@@ -31,12 +31,14 @@ from unmeasured.search.moves import OwnMove
 from unmeasured.search.options import Criterion, Options
 from unmeasured.search.pipeline import discover
 from unmeasured.search.roles.covariates import checked_roles
+from unmeasured.search.roles.groups import configural_test
 from unmeasured.search.score import default_delta
 from unmeasured.search.tolerance import checked_tolerance
 from unmeasured.search.trace import Trace
 from unmeasured.search.warm import are_on_disk, compile_kernels
 from unmeasured.sem.estimate import split_rows_by_group
 from unmeasured.sem.fit import Fit
+from unmeasured.sem.indices import p_value
 
 if TYPE_CHECKING:
     from unmeasured.answer.result import Result
@@ -241,9 +243,16 @@ class LGES(Search):
         fits, known = self._fits_of_groups(), self.result_
         heads = known.leading_items
         return {
-            label: replace(known, sem=fit, heads=heads, findings=(), runners=(), robust=None)
+            label: replace(known, sem=fit, heads=heads, findings=(), runners=(), of_groups={}, robust=None)
             for label, fit in fits.items()
         }
+
+    def _of_groups(self) -> dict[str, float]:
+        fits = getattr(self, "_by_group", None)
+        if not fits:
+            return {}
+        chi2, df = configural_test(fits)
+        return {"chi2": chi2, "df": float(df), "pvalue": p_value(chi2, df)}
 
     def _fits_of_groups(self) -> dict[str, Fit]:
         if not getattr(self, "_by_group", None):

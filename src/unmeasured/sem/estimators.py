@@ -17,6 +17,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
+from unmeasured.data.margins import with_scores
 from unmeasured.data.normality import kurtosis
 from unmeasured.data.sample import Sample
 from unmeasured.data.transform import normal_scores
@@ -132,6 +133,9 @@ def _as_used(sample: Sample) -> Floats:
     assert sample.mean is not None
     rows = sample.some_rows(_MOST_ROWS).copy()
     scored = np.array([kind == "scores" for kind in sample.kinds])
+    if sample.margins:  # those of all groups of people, of which these rows are one
+        frame = with_scores(pd.DataFrame(rows, columns=list(sample.names)), sample.margins)
+        return np.asarray(frame, dtype=float)
     if scored.any():
         z = normal_scores(rows[:, scored])
         rows[:, scored] = sample.mean[scored] + sample.sd[scored] * (z - z.mean(axis=0)) / z.std(axis=0)

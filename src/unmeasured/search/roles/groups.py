@@ -29,6 +29,7 @@ from itertools import combinations
 import numpy as np
 
 from unmeasured.arrays import Marks
+from unmeasured.data.margins import margins_of
 from unmeasured.data.sample import Sample
 from unmeasured.errors import SearchStopped
 from unmeasured.graphs import CPDAG
@@ -278,7 +279,7 @@ class GroupsSearch:
                 structural.go()
             graph = structural.class_of(structural.arcs, measured, self.sample.names, decided)
             check = self.clock.check_last_fit
-            whole = within_groups(self.parts.values())
+            whole = replace(within_groups(self.parts.values()), margins=margins_of(self.sample))
             (fit,) = fit_many([graph], whole, n_threads=n_threads, check=check)
             fits = {label: fit_many([graph], part, check=check)[0] for label, part in self.parts.items()}
         dimension = int(fit.dimension)
@@ -303,16 +304,37 @@ class GroupsSearch:
             yield distrust(stopped)
         before = {str(remark) for remark in (*remarks_on_fit(pooled.fit), *remarks_on(pooled.cpdag), pooled.stopped)}
         yield from (remark for remark in pooled.remarks if str(remark) not in before)
-        chi2, df = sum(fit.chi2 for fit in fits.values()), sum(fit.df for fit in fits.values())
+        chi2, df = configural_test(fits)
         sizes = ", ".join(f"{label} ({fit.sample.n:.0f})" for label, fit in fits.items())
         yield (
             f"One structure for {len(fits)} groups, {sizes}, each with parameters of its own: chi-square {chi2:.2f} on "
-            f"{df} df. The estimates shown are those of all rows, each less the means of its group."
+            f"{df} df. The estimates shown are those of all rows, each less the means of its group, as are all "
+            f"other indices of fit.{self._other_moments(fits)}"
         )
         yield from (effect.sentence for effect in structural.found)
         yield from remarks_on(graph, bool(self.clock.stopped))
         worst = max(fits, key=lambda label: fits[label].rmsea)
         yield from (distrust(f"In {worst}: {remark}") for remark in remarks_on_fit(fits[worst]))
+
+    def _other_moments(self, fits: Mapping[str, Fit]) -> str:
+        """Why a comparison of these groups, which has means, has another chi-square; empty if it has the same."""
+        samples = [fit.sample for fit in fits.values()]
+        if any("ordinal" in sample.kinds for sample in samples):
+            return (
+                " This chi-square is of polychoric correlations; the comparison of groups takes answers as numbers and "
+                "has means, so that its chi-square is another."
+            )
+        if any(sample.share_missing for sample in samples):
+            return (
+                " This chi-square is of moments estimated from incomplete rows; the comparison of groups uses full "
+                "information, so that its chi-square is somewhat different."
+            )
+        return ""
+
+
+def configural_test(fits: Mapping[str, Fit]) -> tuple[float, int]:
+    """Chi-square and degrees of freedom of groups that share a structure and no parameter."""
+    return sum(fit.chi2 for fit in fits.values()), sum(fit.df for fit in fits.values())
 
 
 def _standardised(sample: Sample) -> Sample:
