@@ -65,6 +65,7 @@ def to_json(result: Result) -> str:
         "options": dict(result.options),
         "named": result.named,
         "heads": dict(result.heads),
+        "of_groups": dict(result.of_groups),
         "levels": [
             {"latents": level.latents, "agreement": _or_none(level.agreement), "error": _or_none(level.error)}
             for level in result.reading
@@ -114,6 +115,7 @@ def from_json(text: str) -> dict[str, Any]:
             "named": tuple(checked_type(str, name) for name in record["named"]),
             "stopped": checked_type(str, record.get("stopped", "")),  # likewise
             "heads": _heads(record.get("heads", {}), graph),  # likewise
+            "of_groups": _of_groups(record.get("of_groups", {})),  # likewise
             **_reading(record, graph),  # likewise
             "confirmed": checked_type(str, record.get("confirmed", "")),  # likewise
             "robust": _robust(record.get("robust"), len(sem.solution.x)),  # likewise
@@ -170,6 +172,14 @@ def _heads(stored: Any, graph: CPDAG) -> dict[str, str]:
     if not set(heads) <= set(graph.latents) or not set(heads.values()) <= set(graph.names):
         raise ValueError('"heads" is not of latents and variables of the graph')
     return heads
+
+
+def _of_groups(stored: Any) -> dict[str, float]:
+    """The test of the structure in groups of people, where there are some."""
+    found = {str(key): float(value) for key, value in checked_type(dict, stored).items()}
+    if found and set(found) != {"chi2", "df", "pvalue"}:
+        raise ValueError('"of_groups" is not "chi2", "df" and "pvalue"')
+    return found
 
 
 def _remarks(record: dict[str, Any]) -> tuple[str, ...]:

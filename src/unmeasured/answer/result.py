@@ -89,6 +89,8 @@ class Result:
         Where estimates are of other rows than the graph was found in, a sentence that says so.
     findings : tuple of Finding
         What :attr:`check` said when the rows were at hand; empty: it looks now.
+    of_groups : mapping of str to float
+        For groups of people ``chi2 df pvalue`` of the structure with parameters of its own in each group; else empty.
     stopped : str
         Why the search did not come to its end (Ctrl-C, a time limit), where it did not: the first line of the summary.
 
@@ -115,6 +117,7 @@ class Result:
     headline: int = 0
     heads: Mapping[str, str] = field(default_factory=dict)
     confirmed: str = ""
+    of_groups: Mapping[str, float] = field(default_factory=dict)
     # Of a result read from a file, whose rows are not at hand: robust statistics, and where values were missing the
     # covariance of estimates.
     robust: Robust | None = None
@@ -351,6 +354,8 @@ class Result:
     def reliability(self) -> Reliability:
         """Omega, alpha, AVE, HTMT and Fornell-Larcker of the latents, as :meth:`unmeasured.Fit.reliability`.
 
+        Each latent goes with its own items, those that load on no other latent more.
+
         Without the latents of groups of several, whose loadings depend on the rotation.
         """
         return Reliability(self.fit, tuple(group[0] for group in self.graph.groups if len(group) == 1))
@@ -400,7 +405,7 @@ class Result:
         found = loadings_of(self.fit)
         table = pd.DataFrame(found.values[0], index=found.names, columns=found.names)
         leading = {}
-        for latent, items in found.own.items():
+        for latent, items in found.deciding.items():
             own = table.loc[latent, list(items)]
             if len(own):
                 leading[latent] = str((own if own.max() > 0 else own.abs()).idxmax())

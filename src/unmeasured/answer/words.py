@@ -96,6 +96,22 @@ def indices_in_words(fit: Fit) -> list[tuple[str, str, str]]:
     return rows + rest
 
 
+def fit_in_words(result: Result) -> list[tuple[str, str, str]]:
+    """Name, value and words of each index of an answer; with groups of people the test of the structure first."""
+    rows = indices_in_words(result.reported)
+    test = result.of_groups
+    if not test:
+        return rows
+    groups = f"{test['chi2']:.2f} on {test['df']:.0f} df, p {apa.p_value(test['pvalue'], '= ')}"
+    words = f"exact fit is {'not ' if test['pvalue'] >= 0.05 else ''}rejected at 5%"
+    first, *rest = rows
+    return [
+        ("chi-square of the groups", groups, f"{words}, each group with its own parameters"),
+        (first[0], first[1], f"{first[2]}, one set of parameters for all groups"),
+        *rest,
+    ]
+
+
 def _robust_in_words(fit: Fit) -> list[tuple[str, str, str]]:
     """The indices that are corrected for data that are not normal, or not complete."""
     low, high = fit.rmsea_robust_ci
@@ -377,12 +393,46 @@ def _latents_at_one(result: Result) -> Iterator[str]:
         yield f"{single[i]} and {single[j]}"
 
 
-def _paths_beyond_one(result: Result) -> Iterator[str]:
-    """Paths between latents, groups of several left out, whose standardised size is more than 1."""
+def paths_beyond_one(result: Result) -> dict[tuple[str, str], str]:
+    """Paths whose standardised size is more than 1, as text, by their ends; groups of several latents left out."""
     several = {name for group in result.graph.groups if len(group) > 1 for name in group}
+    found = {}
     for row in result.latent_paths.to_dict(orient="records"):
-        if abs(row["std"]) > 1.0 and not {row["source"], row["target"]} & several:
-            yield f"{row['source']} {'→' if row['directed'] else '–'} {row['target']} {number(row['std'], 2)}"
+        a, b = row["source"], row["target"]
+        if abs(row["std"]) > 1.0 and not {a, b} & several:
+            found[a, b] = f"{a} {'→' if row['directed'] else '–'} {b} {number(row['std'], 2)}"
+    return found
+
+
+#: What stands beside a standardised path beyond 1.
+DOUBTFUL = "beyond 1: doubtful"
+
+
+def doubts_of_paths(result: Result) -> str:
+    """Return why standardised paths beyond 1 should not be believed, with the causes that offset each other.
+
+    A path ``b`` beyond 1 is possible only if the other causes of its effect explain at least ``1 - 1 / b^2`` of its
+    cause.
+    """
+    steep = paths_beyond_one(result)
+    if not steep:
+        return ""
+    fit = result.fit
+    place = {name: k for k, name in enumerate(fit.causal_order)}
+    sd = np.sqrt(np.maximum(np.diag(fit.full_cov), 1e-300))
+    corr = fit.full_cov / np.outer(sd, sd)
+    why = []
+    for a, b in steep:
+        others = [x for x in result.member.parents(b) if x != a and x in place]
+        if others:
+            nearest = max(others, key=lambda x, a=a: abs(corr[place[a], place[x]]))  # type: ignore[misc]
+            why.append(f"{a} and {nearest} correlate at {number(corr[place[a], place[nearest]], 2)} as causes of {b}")
+    return (
+        f"Standardised paths beyond 1 ({'; '.join(steep.values())}): they are no finding, but a reason to doubt this "
+        f"part of the model. Causes that overlap offset each other ({'; '.join(dict.fromkeys(why))}), so that neither "
+        "sizes nor signs of single paths are reliable. Interpret what the causes explain together, by R2, and check "
+        "whether they are different factors at all (discriminant validity, fewer latents)."
+    )
 
 
 def _tests_not_to_rely_on(result: Result) -> Iterator[str]:
@@ -423,12 +473,14 @@ def _cautions(result: Result) -> Iterator[str]:
         )
     if same := list(_latents_at_one(result)):
         yield distrust(f"Latents that correlate at 1 ({'; '.join(same)}): the data do not distinguish them.")
-    if steep := list(_paths_beyond_one(result)):
-        yield data_problem(
-            f"Standardised paths beyond 1 ({'; '.join(steep)}): strongly correlated causes offset each other. "
-            "Interpret their effects together, by the R2 of what they cause, and do not interpret the signs one by one."
-        )
+    if doubts := doubts_of_paths(result):
+        yield distrust(doubts)
     n, n_free = result.sem.sample.n, result.fit.model.n_free
+    if result.sem.sample.mean is None and not result.sem.sample.kinds and not math.isinf(n):
+        yield (
+            "A matrix was analysed as it is. From the rows themselves, ordinal items would get polychoric correlations "
+            "and skewed variables normal scores of their ranks, and the number of latents may differ."
+        )
     if n < n_free:
         yield distrust(f"{n:.0f} samples for {n_free} free parameters: the estimates are not reliable.")
     if result.confirmed:

@@ -25,7 +25,7 @@ from scipy.linalg import lapack
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.columns import refuse_constant, refuse_identical, refuse_useless, suspicions
 from unmeasured.data.given import Roles, with_covariates
-from unmeasured.data.margins import Margin
+from unmeasured.data.margins import Margin, margins_of, with_scores
 from unmeasured.data.matrices import as_matrix, checked_cov, repaired, rescaled, sample_size, with_deviations
 from unmeasured.data.missing import (
     Missing,
@@ -343,6 +343,9 @@ class Sample:
         scored = np.array([kind == "scores" for kind in self.kinds], dtype=bool)
         if not scored.any():
             return self.rows
+        # Of a group of people the scores are those of ranks in all groups.
+        if known := {name: margin for name, margin in self.margins.items() if margin.kind == "scores"}:
+            return np.asarray(with_scores(pd.DataFrame(self.rows, columns=list(self.names)), known), dtype=float)
         values = _scored(Rows(self.names, self.rows, (False,) * len(self.names)), scored).values
         return values if self.has_unit else standardised(values)[0]
 
@@ -441,19 +444,35 @@ class Sample:
     def by_group(self, missing: Missing = "ml") -> dict[str, Sample]:
         """A sample for each group of people, variables taken as in all rows together.
 
+        Normal scores are those of the ranks in all rows: one scale for all groups, so that their loadings and means can
+        be compared.
+
         Raises
         ------
         DataError
             When a group has too few rows, or a variable never changes in it, with the name of the group.
         """
         frame, labels = self.frame, np.asarray(self.groups, dtype=object)
+        scores = {name: margin for name, margin in margins_of(self).items() if margin.kind == "scores"}
+        scored = with_scores(frame, scores)
+        cor: Cor = "auto" if "ordinal" in self.kinds else "pearson"
         found = {}
         for label in dict.fromkeys(self.groups):
             part = frame[labels == label]
             try:
-                found[label] = Sample.from_rows(
+                own = Sample.from_rows(
                     part, cor=self.cor, missing=missing, covariates=self.covariates, outcomes=self.outcomes
                 )
+                if scores:
+                    used = Sample.from_rows(
+                        scored[labels == label],
+                        cor=cor,
+                        missing=missing,
+                        covariates=self.covariates,
+                        outcomes=self.outcomes,
+                    )
+                    own = replace(own, cov=used.cov, mean=used.mean, n=used.n, margins={**margins_of(own), **scores})
+                found[label] = own
             except DataError as error:
                 raise DataError(f"In group {label!r} ({len(part)} rows): {error}") from None
         return found
@@ -811,8 +830,9 @@ def _pairwise_remark(told: str, n: float, n_rows: int) -> str:
 
 
 _SCORED = (
-    "Continuous variables were replaced by normal scores of their ranks (van der Waerden), as suits skewed variables; "
-    "cor='pearson' uses the values as they are."
+    "Continuous variables were replaced by normal scores of their ranks (van der Waerden), as suits skewed variables: "
+    "fit and number of latents may differ from those of Pearson correlations of the same rows. cor='pearson' uses the "
+    "values as they are."
 )
 
 

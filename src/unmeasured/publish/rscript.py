@@ -255,11 +255,17 @@ def _model(run: Run) -> Iterator[str]:
         yield "}"
 
 
+_SCORES = """  # Values as normal scores of their ranks in all rows, mean and spread as they were, as in the search.
+  for (x in c(@NAMES@)) {
+    z <- qnorm(rank(people[[x]], na.last = "keep") / (sum(!is.na(people[[x]])) + 1))
+    people[[x]] <- mean(people[[x]], na.rm = TRUE) + z * sd(people[[x]], na.rm = TRUE) / sd(z, na.rm = TRUE)
+  }
+"""
 _GROUPS = """
 # Groups of people: the same model in all of them, then with loadings, intercepts and residual variances equal.
 if (file.exists(data_file)) {
   people <- read_rows()
-  equal <- list(configural = "", loadings = "loadings", intercepts = c("loadings", "intercepts"),
+@SCORES@  equal <- list(configural = "", loadings = "loadings", intercepts = c("loadings", "intercepts"),
                 residuals = c("loadings", "intercepts", "residuals"))
   by_group <- lapply(equal, function(these)
     sem(model, data = people, group = ".group", group.equal = these, meanstructure = TRUE, @OPTIONS@))
@@ -291,7 +297,14 @@ def _groups(run: Run, options: list[str]) -> Iterator[str]:
             '  theirs <- sapply(by_group, fitMeasures, "chisq")\n'
             '  cat(sprintf("\\nLargest difference of chi-square in groups: %.6f\\n", max(abs(theirs - ours$chisq))))'
         )
-    yield _GROUPS.replace("@OPTIONS@", ", ".join([*options, *missing])).replace("@OURS@", ours)
+    sample, names = run.result.sem.sample, readable_names(run.result.graph.names)
+    scored = [_quoted(names[x]) for x, kind in zip(sample.names, sample.kinds) if kind == "scores"]
+    scores = _SCORES.replace("@NAMES@", _vector(scored, indent="              ")) if scored else ""
+    yield (
+        _GROUPS.replace("@SCORES@", scores)
+        .replace("@OPTIONS@", ", ".join([*options, *missing]))
+        .replace("@OURS@", ours)
+    )
 
 
 def _rows_of(run: Run, column: str) -> Iterator[str]:

@@ -220,6 +220,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             "stopped": self.stopped_,
             "reading": self._levels,
             "headline": self._headline,
+            "of_groups": self._of_groups(),
         }
         self._made: dict[str, Any] = {}
         return self
@@ -259,6 +260,10 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             # The only look to the right: what an answer is belongs to a package that builds on this one.
             self._made["result"] = import_module("unmeasured.answer.result").Result(**self._answer)
         return cast("Result", self._made["result"])
+
+    def _of_groups(self) -> dict[str, float]:
+        """The test of the structure with parameters of its own in each group of people; empty if there are none."""
+        return {}
 
     def _options(self) -> dict[str, Any]:
         """The options as a result keeps them: functions by their names."""

@@ -36,6 +36,7 @@ from unmeasured.search.tolerance import checked_tolerance
 from unmeasured.search.trace import Trace
 from unmeasured.search.warm import are_on_disk, compile_kernels
 from unmeasured.sem.estimate import split_rows_by_group
+from unmeasured.sem.estimators import tested_together
 from unmeasured.sem.fit import Fit
 
 if TYPE_CHECKING:
@@ -241,9 +242,16 @@ class LGES(Search):
         fits, known = self._fits_of_groups(), self.result_
         heads = known.leading_items
         return {
-            label: replace(known, sem=fit, heads=heads, findings=(), runners=(), robust=None, acov=None)
+            label: replace(known, sem=fit, heads=heads, findings=(), runners=(), of_groups={}, robust=None, acov=None)
             for label, fit in fits.items()
         }
+
+    def _of_groups(self) -> dict[str, float]:
+        fits = getattr(self, "_by_group", None)
+        if not fits:
+            return {}
+        chi2, df, p = tested_together(fits.values())
+        return {"chi2": chi2, "df": float(df), "pvalue": p}
 
     def _fits_of_groups(self) -> dict[str, Fit]:
         if not getattr(self, "_by_group", None):

@@ -3,12 +3,13 @@
 The sign of a latent is free: all its loadings and paths may change theirs together, and the fit stays the same. A
 loading or path that is fixed to a number, such as that of a marker, takes this freedom away. Otherwise::
 
-    own items     the items that load on no other latent more (standardised), or all its items if it has none of its own
+    own items     the items that load on no other latent more (standardised)
     sign          the loadings of the own items have a positive sum, an item that its authors score in reverse counted
                   with the opposite sign
 
-Neither the order of items in model text nor that of columns matters, and a cross-loading has no say. The items of a
-latent above latents are those latents, with the signs that they have been given.
+Of a latent without items of its own all its items count. Neither the order of items in model text nor that of columns
+matters, and a cross-loading has no say. The items of a latent above latents are those latents, with the signs that they
+have been given.
 """
 
 from __future__ import annotations
@@ -70,14 +71,18 @@ class Loadings:
 
     @cached_property
     def own(self) -> dict[str, tuple[str, ...]]:
-        """The items of each latent that load on no other latent more; all its items if there are none."""
+        """The items of each latent that load on no other latent more."""
         size = np.sum([w * np.abs(L) for w, L in zip(self.weights, self.values, strict=True)], axis=0)
         of = {(a, x): float(size[self._place[a], self._place[x]]) for a, items in self.items.items() for x in items}
         main: dict[str, float] = {}
         for (_, x), loading in of.items():
             main[x] = max(main.get(x, 0.0), loading)
-        own = {a: tuple(x for x in items if 0.0 < of[a, x] >= main[x] - _EQUAL) for a, items in self.items.items()}
-        return {a: items or self.items[a] for a, items in own.items()}
+        return {a: tuple(x for x in items if 0.0 < of[a, x] >= main[x] - _EQUAL) for a, items in self.items.items()}
+
+    @cached_property
+    def deciding(self) -> dict[str, tuple[str, ...]]:
+        """The items that decide about the sign of each latent: its own, or all if it has none."""
+        return {a: items or self.items[a] for a, items in self.own.items()}
 
     def signs(self, tied: Collection[str] = (), heads: Mapping[str, str] | None = None) -> Floats:
         """Return (groups, d) signs, 1 or -1; those of observed variables and of ``tied`` latents are 1.
@@ -89,7 +94,7 @@ class Loadings:
         for latent in _upwards(self.items):
             if latent in tied:
                 continue
-            chosen = self.own[latent]
+            chosen = self.deciding[latent]
             head = (heads or {}).get(latent)
             if head in self.items[latent]:
                 chosen = (head,)
