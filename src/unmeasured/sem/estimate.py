@@ -101,6 +101,25 @@ def fit_with_labels(model: Model, sample: Sample, options: Options) -> MeanFit:
     return found
 
 
+def fit_beside(model: DAG | CPDAG | Model, sample: Sample, *, has_means: bool) -> Fit:
+    """Fit a model of one group to a sample as others are fitted that it is compared with.
+
+    With means, which are free unless the model states them, the likelihood is that of the rows, complete or not;
+    without, that of the covariance.
+    """
+    read = model if isinstance(model, Model) else model_of(model)
+    _check_columns(read.observed, sample.names)
+    if not has_means:
+        if read.has_equalities:
+            return fit_with_labels(read, sample, Options())
+        return fit_many([model], sample)[0]
+    own = sample.select(read.observed)
+    continuous_rows(own, "ML")
+    found = _joined([read], [own], ("all",), Options(), has_means=True)
+    assert isinstance(found, MeanFit)
+    return found
+
+
 def estimate_groups(model: DAG | CPDAG | Model, sample: Sample, options: Options) -> GroupFit:
     """Fit one model to the groups of a sample's rows."""
     found = estimate(model, sample, None, None, options)
