@@ -251,17 +251,18 @@ class Estimated:
         pairs = zip(self.joint.observations, self.points, strict=True)
         return tuple(o.loglik(p.mu, p.Sigma) - self._loglik_of_covariates(o) for o, p in pairs)
 
-    @property
+    @cached_property
     def covariates(self) -> tuple[str, ...]:
         """Observed causes the model is conditioned on (lavaan's ``fixed.x``); none where some of their values lack."""
-        return () if self.is_joint else self.known_covariates
-
-    @cached_property
-    def known_covariates(self) -> tuple[str, ...]:
-        """The same whether or not they count as variables of the model."""
-        names, known = self.joint.observations[0].names, self.table.models[0].covariates
+        names, known = self.joint.observations[0].names, self.known_covariates
         index = [names.index(name) for name in known]
-        return known if all(o.seen[:, index].all() for o in self.joint.observations) else ()
+        is_known = all(o.seen[:, index].all() for o in self.joint.observations)
+        return known if is_known and not self.is_joint else ()
+
+    @property
+    def known_covariates(self) -> tuple[str, ...]:
+        """The same, also where they count as variables of the model."""
+        return self.table.models[0].covariates
 
     @property
     def has_means(self) -> bool:
@@ -997,7 +998,7 @@ def _robust(estimated: Estimated, samples: Sequence[Sample]) -> Robust | None:
     joint, theta = estimated.joint, estimated.theta
     if not estimated.has_means:
         joint, theta = with_saturated_means(joint, theta, [np.asarray(s.rows) for s in samples])
-    fitted = Fitted(joint, theta, float(sum(estimated.chi2)), estimated.df, estimated.covariates)
+    fitted = Fitted(joint, theta, float(sum(estimated.chi2)), estimated.df, estimated.known_covariates)
     if estimated.estimator == "MLR":
         robust = yuan_bentler(fitted)
     elif all(o.is_complete for o in joint.observations):
