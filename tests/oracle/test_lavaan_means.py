@@ -101,7 +101,7 @@ def test_what_a_search_reports_does_not_depend_on_the_means() -> None:
 
 
 def draw() -> dict[str, pd.DataFrame]:
-    """Skewed rows whose spread grows with age, so that corrections are far from 1; with a tenth of the items missing."""
+    """Skewed rows whose spread grows with age, so that corrections are far from 1; a tenth of the items missing."""
     rng = np.random.default_rng(40)
     n = 300
     age = 30.0 + rng.gamma(2.0, 5.0, n)
