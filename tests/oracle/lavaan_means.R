@@ -1,6 +1,6 @@
 # Models conditioned on covariates of large mean (age around 40, incomes around 30, in thousands) in lavaan, with each estimator.
 # Rscript lavaan_means.R FOLDER_OF_DRAWN_ROWS OUT.json
-# The folder has aged.csv and aged_incomplete.csv, which test_lavaan_means.py draws when run as a script.
+# The folder has aged.csv, aged_incomplete.csv and aged_gaps.csv, which test_lavaan_means.py draws when run as a script.
 suppressMessages(library(lavaan))
 given <- commandArgs(TRUE)
 drawn <- function(name) read.csv(file.path(given[1], paste0(name, ".csv")))
@@ -41,10 +41,11 @@ fits <- c(
   answer("aged", factors, estimator = "MLM", group = "g", group.equal = c("loadings", "intercepts")),
   answer("aged", factors, estimator = "MLR", group = "g", group.equal = c("loadings", "intercepts")),
   answer("aged_incomplete", factors, estimator = "ML", missing = "ml"),
-  answer("aged_incomplete", factors, estimator = "MLR", missing = "ml")
+  answer("aged_incomplete", factors, estimator = "MLR", missing = "ml"),
+  answer("aged_gaps", factors, estimator = "ML", missing = "ml", fixed.x = FALSE)
 )
 columns <- function(rows) object(names(rows), sapply(rows, function(v) listed(if (is.numeric(v)) number(v) else quoted(v))))
 writeLines(paste0('{"program": "lavaan ', packageVersion("lavaan"), ', R ', getRversion(), '", "date": "', Sys.Date(),
-                  '", "script": "lavaan_means.R",\n"rows": ', object(c("aged", "aged_incomplete"),
-                  c(columns(drawn("aged")), columns(drawn("aged_incomplete")))), ',\n"fits": [\n',
+                  '", "script": "lavaan_means.R",\n"rows": ', object(c("aged", "aged_incomplete", "aged_gaps"),
+                  c(columns(drawn("aged")), columns(drawn("aged_incomplete")), columns(drawn("aged_gaps")))), ',\n"fits": [\n',
                   paste(fits, collapse = ",\n"), "\n]}"), given[2])

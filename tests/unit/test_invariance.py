@@ -14,6 +14,7 @@ from lavaan_rows import DRAWN
 from unmeasured.cli import app
 from unmeasured.errors import DataError, ModelError
 from unmeasured.report.screen import screen
+from unmeasured.sem.lavaan import parse
 from unmeasured.sem.parameters import model_of
 
 TWO = "f =~ y1 + y2 + y3\nh =~ y4 + y5 + y6"
@@ -220,7 +221,7 @@ def test_many_models_in_groups() -> None:
 def test_models_side_by_side_do_not_forget_constraints() -> None:
     text = "f =~ a*y1 + a*y2 + y3"
     with pytest.raises(ModelError, match="cannot have equal labels"):
-        um.compare_models({"equal": text}, SKEWED.drop(columns="g"))
+        um.fit_many([parse(text)], um.as_sample(SKEWED.drop(columns="g")))
 
 
 def test_units_do_not_matter() -> None:

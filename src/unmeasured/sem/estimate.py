@@ -24,7 +24,7 @@ from unmeasured.errors import DataError, ModelError, UnmeasuredWarning, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem.estimators import check_estimator, continuous_rows, fit_ordinal, with_robust
 from unmeasured.sem.fit import Count, Fit, FitMissing, fit_many
-from unmeasured.sem.full import calls_for_it
+from unmeasured.sem.full import calls_for_it, with_full_information
 from unmeasured.sem.groups import GroupFit, MeanFit, check_equal, fit_groups, split_groups
 from unmeasured.sem.lavaan import parse
 from unmeasured.sem.parameters import LatentScale, Model, model_of
@@ -103,6 +103,25 @@ def fit_with_labels(model: Model, sample: Sample, options: Options) -> MeanFit:
     own = sample.select(model.observed)
     has_means = calls_for_it(own) and set(own.kinds) <= {"continuous"}
     found = _joined([model], [own], ("all",), options, has_means=has_means)
+    assert isinstance(found, MeanFit)
+    return found
+
+
+def fit_beside(model: DAG | CPDAG | Model, sample: Sample, *, has_means: bool) -> Fit:
+    """Fit a model of one group to a sample as others are fitted that it is compared with.
+
+    With means, which are free unless the model states them, the likelihood is that of the rows, complete or not;
+    without, that of the covariance, or of rows with missing values.
+    """
+    read = model if isinstance(model, Model) else model_of(model)
+    _check_columns(read.observed, sample.names)
+    if not has_means:
+        if read.has_equalities:
+            return fit_with_labels(read, sample, Options())
+        return with_full_information(fit_many([model], sample)[0])
+    own = sample.select(read.observed)
+    continuous_rows(own, "ML")
+    found = _joined([read], [own], ("all",), Options(), has_means=True)
     assert isinstance(found, MeanFit)
     return found
 

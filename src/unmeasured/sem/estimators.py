@@ -65,6 +65,8 @@ def with_robust(fit: Fit, estimator: str) -> Fit:
             f"estimator={estimator!r} needs complete rows, and values are missing in {missing} of {len(rows)}. Use "
             "estimator='MLR', which takes them as they are, or missing='listwise'."
         )
+    if not math.isfinite(fit.chi2):
+        return fit  # the fit ended where there is no likelihood, and says so
     return replace(fit, robust=_robust_ml(fit, rows, estimator))
 
 

@@ -345,7 +345,7 @@ class Fit(Measures):
     @property
     def has_means(self) -> bool:
         """Whether means are part of the model, so that degrees of freedom, AIC, BIC and SRMR count them."""
-        return False
+        return self.full is not None
 
     @cached_property
     def model(self) -> Model:

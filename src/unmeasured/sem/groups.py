@@ -210,6 +210,10 @@ def _completed(model: Model, equal: tuple[str, ...], *, first: bool) -> Model:
     return Model(model.names, model.latents, tuple(rows), tuple(intercepts), model.defined, model.covariates)
 
 
+# How often covariances that were drawn are made smaller until they fit together.
+_SHRINKS = 40
+
+
 # Fitting ---------------------------------------------------------------------------------------------------
 
 
@@ -224,6 +228,7 @@ class Estimated:
     estimator: str
     robust: Robust | None
     count: Count
+    is_joint: bool = False  # whether covariates count as variables of the model
 
     @property
     def theta(self) -> Floats:
@@ -249,9 +254,15 @@ class Estimated:
     @cached_property
     def covariates(self) -> tuple[str, ...]:
         """Observed causes the model is conditioned on (lavaan's ``fixed.x``); none where some of their values lack."""
-        names, known = self.joint.observations[0].names, self.table.models[0].covariates
+        names, known = self.joint.observations[0].names, self.known_covariates
         index = [names.index(name) for name in known]
-        return known if all(o.seen[:, index].all() for o in self.joint.observations) else ()
+        is_known = all(o.seen[:, index].all() for o in self.joint.observations)
+        return known if is_known and not self.is_joint else ()
+
+    @property
+    def known_covariates(self) -> tuple[str, ...]:
+        """The same, also where they count as variables of the model."""
+        return self.table.models[0].covariates
 
     @property
     def has_means(self) -> bool:
@@ -386,6 +397,11 @@ class MeanFit(Fit):
         """The model as rows of parameters, that of the group."""
         return self._joint.table.models[self.group]
 
+    @cached_property
+    def covariates(self) -> tuple[str, ...]:
+        """Observed causes the model is conditioned on (lavaan's ``fixed.x``); none where some of their values lack."""
+        return self._joint.covariates
+
     @property
     def n_samples(self) -> float:
         """Number of rows."""
@@ -416,12 +432,12 @@ class MeanFit(Fit):
     @cached_property
     def baseline_chi2(self) -> float:
         """Chi-square of the model in which all variables are independent."""
-        return independence((self._observations,), self._joint.covariates).chi2
+        return independence((self._observations,), self._joint.known_covariates).chi2
 
     @property
     def baseline_df(self) -> int:
         """Degrees of freedom of that model."""
-        q = len(self._joint.covariates)
+        q = len(self._joint.known_covariates)
         return (self.n_observed * (self.n_observed - 1) - q * (q - 1)) // 2
 
     @cached_property
@@ -947,6 +963,43 @@ def _signs(table: Table, joint: Joint, theta: Floats, reverse_keyed: Sequence[st
     return slot_signs(entries, signs, table.size)
 
 
+def fit_anywhere(fit: MeanFit, mean: Floats, cov: Floats) -> float:
+    """Discrepancy of the best member of a fit's model from given moments of its variables: zero if it has them."""
+    names, model = fit.sample.names, fit._joint.table.models[0]
+    table = fit._joint.table
+    structures = (table.structure(0, names),)
+    observations = (Observations.of_moments(names, mean, cov, 1.0),)
+    joint = Joint(structures, observations, table.size)
+    own = [_alone(model, Sample(names, cov, math.inf))]
+    found = joint.maximise(_start(own, [model], table, joint), lower_bounds(structures, observations, table.size))
+    return max(found.value - observations[0].value(mean, cov), 0.0)
+
+
+def random_moments(fit: MeanFit, rng: np.random.Generator) -> tuple[Floats, Floats] | None:
+    """Mean and covariance of a fit's model at random parameters, equal where they have to be; None if none was found.
+
+    Loadings and paths are strong, so that what another model cannot do shows.
+    """
+    s, joint = fit._joint.joint.structures[0], fit._joint.joint
+    pattern, p = s.pattern, s.pattern.n_free
+    variance, path = pattern.is_variance, pattern.is_path
+    size = np.where(path, rng.uniform(0.4, 0.9, p), rng.uniform(0.2, 0.5, p))
+    local = np.concatenate([rng.choice([-1.0, 1.0], p) * size, rng.normal(size=s.n_local - p)])
+    theta = np.zeros(joint.size)
+    theta[s.where] = local
+    theta[s.where[:p][variance]] = rng.uniform(0.3, 0.8, int(variance.sum()))
+    covariances = np.setdiff1d(s.where[:p][~variance & ~path], s.where[:p][variance | path])
+    for _ in range(_SHRINKS):
+        point = s.at(theta)
+        if np.linalg.eigvalsh(point.Omega)[0] >= 0.05 * np.diag(point.Omega).max() or (
+            not len(covariances) and np.linalg.eigvalsh(point.Sigma)[0] > 0
+        ):
+            return point.mu, point.Sigma
+        theta[covariances] *= 0.7  # drawn one by one, they need not fit together
+    point = s.at(theta)
+    return (point.mu, point.Sigma) if np.linalg.eigvalsh(point.Sigma)[0] > 0 else None
+
+
 def _end_of(solution: JointSolution) -> int:
     if not math.isfinite(solution.value):
         return kernels.BAD_START
@@ -969,7 +1022,7 @@ def _robust(estimated: Estimated, samples: Sequence[Sample]) -> Robust | None:
     joint, theta = estimated.joint, estimated.theta
     if not estimated.has_means:
         joint, theta = with_saturated_means(joint, theta, [np.asarray(s.rows) for s in samples])
-    fitted = Fitted(joint, theta, float(sum(estimated.chi2)), estimated.df, estimated.covariates)
+    fitted = Fitted(joint, theta, float(sum(estimated.chi2)), estimated.df, estimated.known_covariates)
     if estimated.estimator == "MLR":
         robust = yuan_bentler(fitted)
     elif all(o.is_complete for o in joint.observations):

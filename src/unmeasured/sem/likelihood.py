@@ -14,7 +14,7 @@ does; *observed* are the second derivatives themselves; *first-order* is the mea
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -90,6 +90,21 @@ class Observations:
         assert self.rows is not None
         moments = saturated_moments(Rows(self.names, self.rows, (False,) * len(self.names)))
         return moments.mean, moments.cov
+
+    def moments_among(self, names: Collection[str]) -> Bools:
+        """(moments,) which are means or (co)variances of these variables alone."""
+        member = np.array([name in names for name in self.names], dtype=bool)
+        i, j = np.tril_indices(len(member))
+        return np.concatenate([member, member[i] & member[j]])
+
+    def saturated_of(self, which: list[int]) -> tuple[Floats, Floats]:
+        """Mean and covariance of highest likelihood of some variables alone."""
+        if self.seen[:, which].all():
+            return self.saturated[0][which], self.saturated[1][np.ix_(which, which)]
+        assert self.rows is not None
+        rows = self.rows[:, which]
+        names = tuple(self.names[j] for j in which)
+        return Observations.of_rows(names, rows[~np.isnan(rows).all(axis=1)]).saturated
 
     @cached_property
     def independent(self) -> tuple[Floats, Floats]:

@@ -69,7 +69,7 @@ def with_saturated_means(joint: Joint, theta: Floats, rows: Sequence[Floats]) ->
 
 
 def independence(observations: tuple[Observations, ...], covariates: tuple[str, ...] = ()) -> Fitted:
-    """The baseline: all variables independent but for covariates, means and variances free in every group."""
+    """The baseline: all variables independent but for covariates among themselves, means free in every group."""
     structures, theta, size = [], [], 0
     for o in observations:
         pairs = list(combinations([x for x in o.names if x in covariates], 2))
@@ -79,9 +79,11 @@ def independence(observations: tuple[Observations, ...], covariates: tuple[str, 
         structures.append(
             Structure(local.pattern, local.nodes, local.slots, local.fixed, np.arange(size, size + local.n_local))
         )
-        mean, cov = o.independent
-        # Covariates have no missing values, so their covariances are those of the saturated moments.
-        among = [o.saturated[1][o.names.index(x), o.names.index(y)] for x, y in pairs]
+        mean, cov = (moments.copy() for moments in o.independent)
+        given = [o.names.index(x) for x in o.names if x in covariates]
+        if given:
+            mean[given], cov[np.ix_(given, given)] = o.saturated_of(given)
+        among = [cov[o.names.index(x), o.names.index(y)] for x, y in pairs]
         theta += [np.diag(cov), np.array(among), mean]
         size += local.n_local
     joint = Joint(tuple(structures), observations, size)
@@ -151,6 +153,12 @@ def _yuan_bentler_mean(fitted: Fitted, saturated: float) -> tuple[float, Floats]
     return trace / fitted.df if fitted.df else 1.0, inverse @ B @ inverse / joint.n
 
 
+def _given(fitted: Fitted, o: Observations) -> tuple[str, ...]:
+    """The covariates, unless some of their values are missing: then they are variables of the model."""
+    index = [o.names.index(x) for x in fitted.covariates]
+    return fitted.covariates if o.seen[:, index].all() else ()
+
+
 def _robust(estimator: str, acov: Floats, model: Fitted, base: Fitted, misfit: Misfit, misfit_0: Misfit) -> Robust:
     return Robust(
         estimator,
@@ -168,21 +176,27 @@ def complete_misfit(fitted: Fitted, *, robust: bool) -> Misfit:
 
     The mean is ``tr(W_c W^-1 U Gamma U W^-1)``, with W the observed information of the saturated moments, W_c what
     complete rows would give, ``U = W - W Delta (Delta' W Delta)^-1 Delta' W`` and Gamma their covariance: W^-1 if the
-    data are normal, else ``W^-1 B W^-1`` (Zhang and Savalei 2023: corrections V6 and V3).
+    data are normal, else ``W^-1 B W^-1`` (Zhang and Savalei 2023: corrections V6 and V3). Of a model that is
+    conditioned on covariates, their own moments and parameters are left out of the matrices.
     """
     joint, theta = fitted.joint, fitted.theta
     chi2 = 0.0
     W, Wc, B, Delta = [], [], [], []
+    own = np.zeros(joint.size, dtype=bool)
+    for s, o in zip(joint.structures, joint.observations, strict=True):
+        own[s.where[s.among(_given(fitted, o))]] = True
     for w, o, p, D in zip(joint.weights, joint.observations, joint.points(theta), joint.jacobians(theta), strict=True):
         complete = Observations.of_moments(o.names, *o.saturated, o.n)
         chi2 += o.n * (complete.value(p.mu, p.Sigma) - complete.value(*o.saturated))
         root = np.sqrt(w)
         A, outer = o.saturated_information
-        W.append(A)
-        Wc.append(complete.expected_information(o.saturated[1]))
-        B.append(outer if robust else A)
-        Delta.append(root * D)
-    E = sum((D.T @ A @ D for D, A in zip(Delta, W, strict=True)), np.zeros((joint.size,) * 2))
+        kept = np.flatnonzero(~o.moments_among(_given(fitted, o)))
+        among = np.ix_(kept, kept)
+        W.append(A[among])
+        Wc.append(complete.expected_information(o.saturated[1])[among])
+        B.append((outer if robust else A)[among])
+        Delta.append(root * D[np.ix_(kept, np.flatnonzero(~own))])
+    E = sum((D.T @ A @ D for D, A in zip(Delta, W, strict=True)), np.zeros((int((~own).sum()),) * 2))
     inverse = pseudo_inverse(E)
     # In units where each group's block is weighted by its share: X = W^-1 U, block by block.
     trace = 0.0

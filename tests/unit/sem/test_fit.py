@@ -252,3 +252,27 @@ def test_a_fit_that_ended_where_there_is_no_likelihood_has_no_standard_errors():
     found = fit()
     lost = replace(found, solution=replace(found.solution, x=-found.solution.x))  # negative residual variances
     assert np.isnan(delta_errors(lost, np.eye(len(found.solution.x)))).all()
+
+
+@pytest.mark.parametrize("pair", ["x7 ~~ {}*x8", "x3 ~~ {}*x9", "x1 ~~ {}*x2"])
+@pytest.mark.parametrize("scale_latents", ["variance", "first-indicator"])
+def test_a_covariance_fixed_at_its_estimate_costs_nothing(pair, scale_latents):
+    """Large ones left no room for the variances from which fits began."""
+    data = um.datasets.load("holzinger_swineford")
+    three = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9; "
+    given = {"cov": data.frame(), "n_samples": data.n_samples, "scale_latents": scale_latents}
+    free = um.fit(three + pair.format("NA"), **given)
+    left, _, right = (part.split("*")[-1] for part in pair.split())
+    row = free.parameters.query(f"op == '~~' and lhs == '{left}' and rhs == '{right}'").iloc[0]
+    fixed = um.fit(three + pair.format(row["est"]), **given)
+    assert fixed.converged
+    assert (fixed.chi2, fixed.df) == (pytest.approx(free.chi2, abs=1e-5), free.df + 1)
+
+
+@pytest.mark.parametrize("estimator", ["MLM", "MLR"])
+def test_what_has_no_likelihood_has_no_robust_statistics(estimator):
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(90, 4)), columns=list("abcd"))
+    failed = um.fit("f =~ a + b; g =~ c + d; f ~~ 5*g", rows, estimator=estimator)
+    assert "not positive definite" in failed.status
+    assert failed.robust is None
+    assert "not positive definite" in failed.summary()
