@@ -289,3 +289,21 @@ def test_normal_scores_of_groups_are_on_one_scale() -> None:
     bent = um.LGES().fit(rows.assign(**{x: rows[x] ** 2 for x in rows.columns[:6]}), groups="school")
     assert bent.result_.of_groups["chi2"] == pytest.approx(search.result_.of_groups["chi2"], rel=1e-3)
     assert bent.invariance_.fits["loadings"].chi2 == pytest.approx(search.invariance_.fits["loadings"].chi2, rel=1e-3)
+
+
+def test_a_covariate_that_is_too_far_from_zero_is_refused() -> None:
+    """Where means are part of the model; its digits would be lost, and fits ended anywhere without a word."""
+    age = SKEWED["y1"] + np.random.default_rng(0).normal(size=len(SKEWED))
+    model = f"{TWO}\nf ~ age"
+    near, far = (SKEWED.assign(age=age + shift * age.std()) for shift in (4_000.0, 20_000.0))
+    centred = um.fit(model, SKEWED.assign(age=age - age.mean()), groups="g", equal="loadings")
+    fit = um.fit(model, near, groups="g", equal="loadings")
+    assert fit.chi2 == pytest.approx(centred.chi2, abs=1e-6)
+    with pytest.raises(
+        DataError, match=r"The mean of 'age' is .* times its standard deviation: .* Subtract a constant"
+    ):
+        um.fit(model, far, groups="g", equal="loadings")
+    alone = far.drop(columns="g")
+    assert um.fit(model, alone, estimator="MLR").chi2_scaled == pytest.approx(
+        um.fit(model, alone.assign(age=age), estimator="MLR").chi2_scaled, rel=1e-5
+    )

@@ -899,6 +899,8 @@ def fit_groups(
     table = Table.of(models, equal, has_means=has_means)
     structures = tuple(table.structure(g, names) for g in range(len(models)))
     observations = tuple(_rows_of(s) if has_means else _moments_of(s) for s in samples)
+    if has_means:
+        _refuse_distant_means(table, observations)
     joint = Joint(structures, observations, table.size)
     lower = lower_bounds(structures, observations, table.size)
     own = [_alone(m, s) for m, s in zip(models, samples, strict=True)]
@@ -998,6 +1000,23 @@ def random_moments(fit: MeanFit, rng: np.random.Generator) -> tuple[Floats, Floa
         theta[covariances] *= 0.7  # drawn one by one, they need not fit together
     point = s.at(theta)
     return (point.mu, point.Sigma) if np.linalg.eigvalsh(point.Sigma)[0] > 0 else None
+
+
+# Beyond so many standard deviations from zero the effect of a variable cannot be told from the intercept: at 5,000
+# estimates were right to eight digits, at 7,000 fits with a covariate stopped before their optimum.
+_FARTHEST = 5_000.0
+
+
+def _refuse_distant_means(table: Table, observations: Sequence[Observations]) -> None:
+    causes = {p.source for model in table.models for p in model.parameters if p.op == "~"}
+    for o in observations:
+        mean, cov = o.independent
+        for name, m, variance in zip(o.names, mean, np.diag(cov), strict=True):
+            if name in causes and abs(m) > _FARTHEST * math.sqrt(variance):
+                raise DataError(
+                    f"The mean of {name!r} is {m:g}, {abs(m) / math.sqrt(variance):,.0f} times its standard deviation: "
+                    "a model with means cannot tell its effects from intercepts. Subtract a constant from it."
+                )
 
 
 def _end_of(solution: JointSolution) -> int:
