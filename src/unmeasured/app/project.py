@@ -619,6 +619,7 @@ class Project:
         std = _coefficients(fit)
         if fit is self.result.sem:  # in its own names
             std = {(names.get(a, a), names.get(b, b)): value for (a, b), value in std.items()}
+        directed = set(self.current().graph.directed_edges)
         before = {(names.get(a, a), names.get(b, b)) for a, b in found.edges}
         picture = picture_of(self.result, "full", min_loading=0.0)
         place = {node.id: (node.x, node.y) for node in picture.nodes}
@@ -631,7 +632,13 @@ class Project:
             "covariates": list(variables.covariates),
             "outcomes": list(variables.outcomes),
             "edges": [
-                {"source": a, "target": b, "std": std.get((a, b)), "is_new": (a, b) not in before}
+                {
+                    "source": a,
+                    "target": b,
+                    "std": std.get((a, b)),
+                    "is_new": (a, b) not in before,
+                    "is_directed": (a, b) in directed,
+                }
                 for a, b in model.edges
             ],
             "pairs": [

@@ -52,7 +52,10 @@ def test_all_files_are_written_and_say_the_same(tmp_path, run, search):
     folder = page.parent
     names = ["diagram.png", "diagram.svg", "loadings.csv", "model.lav", "paths.csv", "report.html", "result.json"]
     assert sorted(path.name for path in folder.iterdir()) == names
-    assert (folder / "model.lav").read_text("utf-8") == search.result_.to_lavaan()
+    assert (folder / "model.lav").read_text("utf-8").splitlines() == search.result_.to_lavaan().splitlines()
+    # Every text file ends its last line, once.
+    ends = {path.name: path.read_bytes()[-2:] for path in folder.iterdir() if path.suffix != ".png"}
+    assert all(end.endswith(b"\n") and end != b"\n\n" for end in ends.values()), ends
     loadings = pd.read_csv(folder / "loadings.csv")
     np.testing.assert_allclose(loadings["std"], search.result_.loadings["std"], rtol=1e-12)
     assert len(pd.read_csv(folder / "paths.csv")) == len(search.result_.latent_paths)
