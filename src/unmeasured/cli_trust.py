@@ -126,7 +126,9 @@ def stability(
         _refuse_options(context, _OF_SEARCH, "replicates of a result.json are searched with the options of its search")
         if rows is None:
             _refuse_options(context, _OF_ROWS, "there are no rows. Their file may follow the result.json")
-        sample = _rows_of(file, run, rows, cli.Preparing.of(exclude, na, reverse, sheet, [file]), columns, header)
+        sample = _rows_of(
+            file, run, rows, cli.Preparing.of(exclude, na, reverse, sheet, models=[file]), columns, header
+        )
     else:
         if rows is not None:
             raise um.UnmeasuredError(f"A second file has the rows of a result.json, and {file.name} is none.")

@@ -135,6 +135,22 @@ def test_edges_of_the_editor_are_directed_where_the_class_says_so(project):
     assert arrows == edges & set(project.current().graph.directed_edges)
 
 
+def test_the_editor_has_the_figures_of_the_result(tmp_path):
+    project = Project(tmp_path)
+    project.open_dataset("big_five")  # half of its items are worded the other way
+    search = um.LGES(time_limit=60).fit(project.sample())
+    project.found(Run(search.result_).to_json())
+    for action in (None, {"kind": "add", "source": "L1", "target": "E1"}):
+        if action:
+            project.edit(action)
+        shown = {(edge["source"], edge["target"]): edge["std"] for edge in project.state()["edit"]["edges"]}
+        result = project.current()
+        table = result.edges
+        assert len(shown) == len(table)
+        expected = dict(zip(zip(table["source"], table["target"], strict=True), table["std"], strict=True))
+        assert shown == pytest.approx(expected)
+
+
 def test_edits_that_cannot_be_are_refused_and_nothing_is_kept(project):
     for action, words in (
         ({"kind": "add", "source": "Speed", "target": "Speed"}, "no new edge"),
