@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -151,7 +152,9 @@ def diagnose(
 
     found = cli._run(result).result
     missed = found.what_the_model_misses(most)
-    residuals = _largest(found.fit.residuals("standardised"), most)
+    # In a population nothing varies: there is no error to divide a residual by, as there is no modification index.
+    is_sample = math.isfinite(found.fit.sample.n)
+    residuals = _largest(found.fit.residuals("standardised"), most) if is_sample else pd.DataFrame()
     # Loadings of the latents of a group of several depend on the rotation: they have no reliability of their own.
     has_own = any(len(group) == 1 and found.indicators[group] for group in found.graph.groups)
     table = found.reliability().table.reset_index() if has_own else pd.DataFrame()

@@ -393,5 +393,5 @@ def _tests_of(this: GroupFit, kind: str) -> pd.DataFrame:
     entries = {row.entry for row in this.joint.table.rows[0] if kind_of(row.parameter, model, exogenous) == kind}
     tests = this.score_tests()
     mine = [entry in entries for entry in zip(tests["lhs"], tests["op"], tests["rhs"], strict=True)]
-    chosen = tests[mine]
+    chosen = tests.loc[mine]
     return chosen.assign(kind=kind, differs=chosen["bic"] > 0)

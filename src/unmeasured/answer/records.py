@@ -9,11 +9,13 @@ from __future__ import annotations
 import base64
 import json
 import math
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 
+from unmeasured.answer.rotation import rotated
 from unmeasured.arrays import Floats
 from unmeasured.data import margins
 from unmeasured.data.matrices import checked_cov
@@ -23,6 +25,7 @@ from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.files import parsed_json
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.graphs import from_json as graph_from_json
+from unmeasured.knowledge.known import Knowledge
 from unmeasured.levels import Level
 from unmeasured.precheck import Finding
 from unmeasured.remarks import Remark, Severity, severity_of
@@ -62,7 +65,7 @@ def to_json(result: Result) -> str:
         "format": FORMAT,
         "version": __version__,
         "method": result.method,
-        "options": dict(result.options),
+        "options": {key: _option(value) for key, value in result.options.items()},
         "named": result.named,
         "heads": dict(result.heads),
         "of_groups": dict(result.of_groups),
@@ -104,21 +107,22 @@ def from_json(text: str) -> dict[str, Any]:
     record = _checked(text)
     try:
         graph, sem = _graph_and_fit(record)
+        heads = _heads(record.get("heads", {}), graph)  # unknown to earlier versions
         return {
             "graph": graph,
             "sem": sem,
-            "runners": tuple(_runner(entry) for entry in record.get("runners", ())),  # unknown to earlier versions
+            "runners": tuple(_runner(entry) for entry in record.get("runners", ())),  # likewise
             "method": checked_type(str, record["method"]),
-            "options": checked_type(dict, record["options"]),
+            "options": _options(record["options"]),
             "findings": tuple(_finding(entry) for entry in record.get("check", ())),  # likewise
             "remarks": _remarks(record),
             "named": tuple(checked_type(str, name) for name in record["named"]),
             "stopped": checked_type(str, record.get("stopped", "")),  # likewise
-            "heads": _heads(record.get("heads", {}), graph),  # likewise
+            "heads": heads,
             "of_groups": _of_groups(record.get("of_groups", {})),  # likewise
             **_reading(record, graph),  # likewise
             "confirmed": checked_type(str, record.get("confirmed", "")),  # likewise
-            "robust": _robust(record.get("robust"), len(sem.solution.x)),  # likewise
+            "robust": _robust(record.get("robust"), graph, sem, heads),  # likewise
             "acov": _acov_of_rows(record.get("full_information")),  # likewise
         }
     except UnmeasuredError as error:
@@ -141,6 +145,21 @@ def checked_type(kind: type[T], value: Any) -> T:
     if not isinstance(value, kind):
         raise TypeError(f"{value!r:.60} is no {kind.__name__}")
     return value
+
+
+def _option(value: Any) -> Any:
+    """Return an option as JSON has it; of knowledge, the statements that were made."""
+    if not isinstance(value, Knowledge):
+        return value
+    return {entry.name: getattr(value, entry.name) for entry in fields(value) if getattr(value, entry.name)}
+
+
+def _options(stored: Any) -> dict[str, Any]:
+    """Return the options of a search; earlier versions wrote of knowledge how many statements there were."""
+    options = dict(checked_type(dict, stored))
+    if isinstance(options.get("knowledge"), dict):
+        options["knowledge"] = Knowledge(**options["knowledge"])
+    return options
 
 
 def _finding(entry: Any) -> Finding:
@@ -194,7 +213,7 @@ def _robust_record(result: Result) -> dict[str, Any] | None:
     robust = result.fit.robust
     if robust is None:
         return None
-    n_free = result.fit.model.n_free
+    n_free = result.fit.problem.pattern.n_free
     kept = {name: asdict(getattr(robust, name)) for name in _ROBUST_NUMBERS}
     words = {name: getattr(robust, name) for name in ("estimator", "correction", "reason")}
     indices = {name: getattr(result.reported, name) for name in _ROBUST_INDICES}
@@ -261,9 +280,11 @@ def _unpacked(stored: Any, n_free: int) -> Floats:
     return acov
 
 
-def _robust(stored: Any, n_free: int) -> Robust | None:
+def _robust(stored: Any, graph: CPDAG, sem: Fit, heads: Mapping[str, str]) -> Robust | None:
+    """Robust statistics of the fit whose rotation is fixed, the one that is reported: it has fewer parameters."""
     if stored is None:  # not needed, or unknown to earlier versions
         return None
+    n_free = rotated(sem, graph.groups, heads)[0].problem.pattern.n_free
     record = checked_type(dict, stored)
     acov = _unpacked(record["acov"], n_free)
     if acov.shape != (n_free, n_free) or not np.isfinite(acov).all():

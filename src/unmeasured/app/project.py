@@ -616,9 +616,8 @@ class Project:
         model, found = self.models[self.at], self.models[0]
         fit, variables = self._fit(model), self.result.graph.variables
         names = model.names
-        std = _coefficients(fit)
-        if fit is self.result.sem:  # in its own names
-            std = {(names.get(a, a), names.get(b, b)): value for (a, b), value in std.items()}
+        current = self.current()  # as all else on the page shows it: rotation and signs are the same
+        std, directed = _coefficients(current.fit), set(current.graph.directed_edges)
         before = {(names.get(a, a), names.get(b, b)) for a, b in found.edges}
         picture = picture_of(self.result, "full", min_loading=0.0)
         place = {node.id: (node.x, node.y) for node in picture.nodes}
@@ -631,7 +630,13 @@ class Project:
             "covariates": list(variables.covariates),
             "outcomes": list(variables.outcomes),
             "edges": [
-                {"source": a, "target": b, "std": std.get((a, b)), "is_new": (a, b) not in before}
+                {
+                    "source": a,
+                    "target": b,
+                    "std": std.get((a, b)),
+                    "is_new": (a, b) not in before,
+                    "is_directed": (a, b) in directed,
+                }
                 for a, b in model.edges
             ],
             "pairs": [

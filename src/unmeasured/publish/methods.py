@@ -131,11 +131,10 @@ def _search(run: Run) -> Iterator[str]:
             )
         )
         penalty = float(options.get("penalty", 1.0))
-        size = int(options.get("max_group_size", 3))
-        settings = [
-            f"penalty {penalty:g} (1 is that of BIC)",
-            f"at most {size} latent variables with the same indicators",
-        ]
+        size = options.get("max_group_size", 3)
+        settings = [f"penalty {penalty:g} (1 is that of BIC)"]
+        if size is not None:
+            settings.append(f"at most {size} latent variables with the same indicators")
         yield f"Settings were: {'; '.join(settings)}."
         tolerance = tolerated(run)
         if tolerance > 0:

@@ -375,8 +375,12 @@ def _table_of(frame: pd.DataFrame) -> dict[str, Any] | None:
 def _exact(exact: Result, answer: Result) -> dict[str, Any]:
     """The answer of the exact criterion, to be read beside one that tolerates misfit."""
     sizes = [len(one.graph.latents) for one in (exact, answer)]
+    latents = f"{sizes[0]} latent{'s' * (sizes[0] != 1)}"
+    instead = f"{latents} would be reported instead of {sizes[1]}"
+    if sizes[0] == sizes[1]:
+        instead = f"another model of {latents} would be reported"
     words = (
-        f"Without tolerance {sizes[0]} latent{'s' * (sizes[0] != 1)} would be reported instead of {sizes[1]}: RMSEA "
+        f"Without tolerance {instead}: RMSEA "
         f"{exact.sem.rmsea:.3f} instead of {answer.sem.rmsea:.3f}, BIC {exact.sem.bic:,.0f} instead of "
         f"{answer.sem.bic:,.0f}. The exact criterion pays for everything that chance does not explain, also for pairs "
         "of similar items and habits of answering; use it where you believe that a factor model holds exactly."

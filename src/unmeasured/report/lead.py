@@ -163,7 +163,9 @@ def _between_latents(result: Result) -> Iterator[str]:
     sign = "−" * (row["std"] < 0)
     scale = f", where {sign}1 would be a perfect link"
     two = f"{row['source']} and {row['target']}"
-    start = f"{two} are directly linked" if n_all == 1 else f"{share} pairs of {which} {are} directly linked"
+    start = (
+        f"the factors {two} are directly linked" if n_all == 1 else f"{share} pairs of {which} {are} directly linked"
+    )
     start += "" if n_all == 1 else f", {'namely' if len(pairs) == 1 else 'most closely'} {two}"
     sense = f"the higher the one, the {'lower' if sign else 'higher'} the other"
     cause = f"and in this model {row['source']} influences {row['target']}"

@@ -254,6 +254,37 @@ def test_the_whole_way_from_a_file_to_an_edited_model_and_back(browser, served, 
     wait_for(lambda: "added: Tired → q7" in text(browser, "#changes"))
 
 
+def test_the_editor_draws_arrowheads_where_a_direction_is_identified(browser, served):
+    opened(browser, "multitasking")
+    searched(browser)
+    browser.click('[data-step="edit"]')
+    wait_for(lambda: count(browser, "#canvas canvas"))
+    heads = (
+        "document.querySelector('#canvas')._cyreg.cy.edges().map((e) => [e.source().id(), e.target().id(),"
+        " e.style('source-arrow-shape') + ' ' + e.style('target-arrow-shape')])"
+    )
+    title = um.datasets.load("multitasking").title
+    project = [session.project for session in served._sessions.open.values() if session.project.name == title][-1]
+
+    def agree():
+        graph = project.current().graph
+        drawn = {(source, target): shape for source, target, shape in browser.run(heads)}
+        arrows = {edge for edge, shape in drawn.items() if shape == "none triangle"}
+        bare = {frozenset(edge) for edge, shape in drawn.items() if shape == "none none"}
+        assert arrows == set(graph.directed_edges)
+        assert bare == {frozenset(edge) for edge in graph.undirected_edges}
+        return len(bare)
+
+    n_open = wait_for(agree)
+    # Another graph of the same class is drawn alike, and an edge less changes what is identified.
+    source, target = next(iter(project.current().graph.undirected_edges))
+    choose(browser, "#edge-source", source)
+    choose(browser, "#edge-target", target)
+    browser.click("#remove-edge")
+    wait_for(lambda: "removed" in text(browser, "#changes"))
+    assert agree() < n_open
+
+
 def test_a_search_is_stopped_in_the_middle_after_a_reload_and_keeps_the_best(browser):
     opened(browser, "big_five")
     browser.click('[data-step="search"]')
