@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import unmeasured as um
+from unmeasured.search.model import FactorModel
+from unmeasured.search.score import BicScore
 from unmeasured.sem.parameters import model_of
 
 
@@ -76,6 +78,18 @@ def test_formula_of_the_factor_model(seed):
     value = um.dimension(dag)
     assert value == min(expected, n * (n + 1) // 2)
     assert value.n_rotations == sum(k * (k - 1) // 2 for k in sizes)
+
+
+# Sizes of the groups, and how many variables each has beyond the 2k it needs.
+@pytest.mark.parametrize("spare", [0, 1, 2])
+@pytest.mark.parametrize("sizes", [(1,), (2,), (3,), (1, 1), (2, 1), (2, 2)])
+def test_dimensions_of_a_search_are_ranks_of_the_jacobian(sizes, spare):
+    """Parameters are counted where that is enough: one group with 2k variables alone has more than its dimension."""
+    parents = sum(((1 << g,) * (2 * k) for g, k in enumerate(sizes)), ()) + (1,) * spare
+    names = tuple(f"x{j}" for j in range(len(parents)))
+    model, rng = FactorModel(names, sizes, parents), np.random.default_rng(7)
+    score = BicScore(um.as_sample(cov=np.eye(len(names)), n_samples=100, names=names))
+    assert score.dimension(model) == max(jacobian_rank(model_of(model.member), rng) for _ in range(3))
 
 
 def test_it_explains_itself():

@@ -85,7 +85,7 @@ class BicSearch:
                 test.polish(test.starts[-1])
             leading = max((test.value for test in tests), default=0.0) - BUDGET.leading
             for test in tests:
-                if test.value >= leading or sample.n >= BUDGET.very_many_rows:
+                if test.value >= leading:
                     for start in test.starts[:-1]:
                         test.polish(start)
         visited = Visited(sample, self.n_runners, clock.check)

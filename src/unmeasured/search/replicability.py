@@ -25,6 +25,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -123,15 +124,37 @@ def levels_of(found: list[Partition]) -> list[Partition]:
     return peaks
 
 
+class Replicated(Protocol):
+    """A mean agreement with replicates and its standard error."""
+
+    @property
+    def agreement(self) -> float:
+        """Mean adjusted Rand index between data and replicates."""
+
+    @property
+    def error(self) -> float:
+        """Standard error of that mean."""
+
+
+def comes_back_more_often(one: Replicated, other: Replicated) -> bool:
+    """Whether a partition agrees with replicates better than another does, by more than two standard errors.
+
+    >>> one, other = (Partition(2, np.array([0, 0, 1, 1]), agreement, 0.03) for agreement in (0.9, 0.8))
+    >>> comes_back_more_often(one, replace(other, agreement=0.82)), comes_back_more_often(one, other)
+    (False, True)
+    """
+    return one.agreement - other.agreement > 2.0 * math.hypot(one.error, other.error)
+
+
 def leading(levels: list[Partition], R: Floats, n_effective: float) -> Partition | None:
     """The level to lead with: one that comes back, and whose items depend on one another most.
 
     The modularity (Newman 2006) of a level on the network of absolute partial correlations, the correlations shrunk as
-    N_eff asks, times the square of its agreement. By agreement alone two broad halves of the items would lead nearly
-    everywhere, since they are hard to mistake; by modularity alone sets that another sample does not have.
+    N_eff asks, times its agreement. By agreement alone two broad halves of the items would lead nearly everywhere,
+    since they are hard to mistake; by modularity alone sets that another sample does not have.
     """
     network = _network(R, n_effective)
-    return max(levels, key=lambda level: level.agreement**2 * modularity(network, level.labels), default=None)
+    return max(levels, key=lambda level: level.agreement * modularity(network, level.labels), default=None)
 
 
 def dependence_within(R: Floats, n_effective: float, labels: Ints) -> float:

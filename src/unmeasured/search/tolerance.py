@@ -60,7 +60,15 @@ from unmeasured.search.model import FactorModel
 from unmeasured.search.pieces import Pieces, Placed, in_order
 from unmeasured.search.reading import with_reading
 from unmeasured.search.refine import Guidance
-from unmeasured.search.replicability import Partition, dependence_within, effective_n, leading, levels_of, partitions
+from unmeasured.search.replicability import (
+    Partition,
+    comes_back_more_often,
+    dependence_within,
+    effective_n,
+    leading,
+    levels_of,
+    partitions,
+)
 from unmeasured.search.score import BicScore, Fitted, priors
 from unmeasured.search.trace import Steps, Trace
 from unmeasured.sem.exploratory import (
@@ -72,6 +80,7 @@ from unmeasured.sem.exploratory import (
     strongest,
 )
 from unmeasured.sem.fit import Fit, fit_many
+from unmeasured.sem.indices import rmsea
 from unmeasured.sem.parameters import Model
 from unmeasured.sem.solve import Check, is_over, never
 
@@ -125,8 +134,7 @@ def no_model_holds(sample: Sample, check: Check = never, test: MisfitTest | None
     n = sample.n * bartlett_factor(p, sample.n, m)
     if n <= 0.0:  # too few rows to reject anything
         return False
-    # What is not rejected, or so close that an exact model is kept whatever its p-value.
-    enough = max(float(chdtri(df, BUDGET.rejected)) / n, df * (1.0 / n + BUDGET.exact_rmsea**2))
+    enough = float(chdtri(df, BUDGET.rejected)) / n
     least = least_noise(sample, LEAST_NOISE_ML)
     shares = BUDGET.shares if p <= BUDGET.many_variables else BUDGET.shares[:1]
     try:
@@ -190,9 +198,8 @@ class Tolerant:
         p = len(self.sample.names)
         if n_latents < 2 or degrees_of_freedom(p, n_latents - 1) <= 0:
             return False
-        discrepancy = ml_discrepancy(self.sample.corr, n_latents - 1, self.clock.check)
-        misfit = discrepancy / degrees_of_freedom(p, n_latents - 1)
-        return misfit - 1.0 / self.sample.n <= self.tolerance**2
+        chi2 = self.sample.n * ml_discrepancy(self.sample.corr, n_latents - 1, self.clock.check)
+        return rmsea(chi2, degrees_of_freedom(p, n_latents - 1), self.sample.n) <= self.tolerance
 
     def is_simpler(self, found: Discovery, exact: Discovery) -> bool:
         """Whether an answer fits closely with fewer latents, which come back more often than those of an exact one.
@@ -208,8 +215,7 @@ class Tolerant:
         labels = dict(zip(own.items, own.labels, strict=True))
         if adjusted_rand_score([labels[name] for name in data.names], other.labels) >= BUDGET.least_agreement:
             return False
-        lead = found.levels[found.headline]
-        return lead.agreement - other.agreement > 2.0 * math.hypot(lead.error, other.error)
+        return comes_back_more_often(found.levels[found.headline], other)
 
     def is_denser(self, found: Discovery, exact: Discovery) -> bool:
         """Whether the items of each latent depend on one another more in an answer than in an exact one."""

@@ -76,11 +76,9 @@ def cfi(chi2: float, df: int, baseline_chi2: float, baseline_df: int) -> float:
 
 
 def tli(chi2: float, df: int, baseline_chi2: float, baseline_df: int) -> float:
-    """Tucker-Lewis index; 1 without degrees of freedom, as lavaan has it."""
-    if df <= 0:
+    """Tucker-Lewis index; 1 without degrees of freedom, of the model or of the baseline, as lavaan has it."""
+    if df <= 0 or baseline_df <= 0:
         return 1.0
-    if baseline_df <= 0:
-        return math.nan  # one variable, or none: there is nothing to compare with
     baseline = baseline_chi2 / baseline_df
     return (baseline - chi2 / df) / (baseline - 1.0)
 

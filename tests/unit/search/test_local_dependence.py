@@ -160,6 +160,24 @@ def test_no_pairs_where_there_are_none():
     assert bought == 0
 
 
+def test_a_pair_that_would_make_the_fit_improper_is_not_taken():
+    """It would pay, but with it a residual variance is none."""
+    rng, n = np.random.default_rng(0), 300
+    latents = rng.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], n)
+    rows = 0.8 * np.repeat(latents, 3, axis=1) + 0.6 * rng.standard_normal((n, 6))
+    rows[:, :2] += 0.9 * np.outer(rng.standard_normal(n), [1, -1])
+    items = [f"x{j + 1}" for j in range(6)]
+    edges = [("fg"[j // 3], item) for j, item in enumerate(items)] + [("f", "g")]
+    (fit,) = fit_many(
+        [um.DAG.from_edges(edges, latents=["f", "g"]).cpdag()], um.as_sample(pd.DataFrame(rows, columns=items))
+    )
+    found = with_residual_pairs(fit, n)
+    assert found.admissible
+    (more,) = fit_many([found.graph.with_pairs([("x1", "x3"), *found.graph.pairs])], found.sample)
+    assert found.chi2 - more.chi2 > cost_of_a_pair(6, n) * found.sample.n / n
+    assert not more.admissible
+
+
 def test_of_very_many_items_only_pairs_that_may_pay_are_looked_at():
     edges = [(f"L{j // 4}", f"x{j + 1}") for j in range(12)] + [("L0", "L1"), ("L0", "L2"), ("L1", "L2")]
     rows = pd.DataFrame(with_wording(np.random.default_rng(3), 2000, [(0, 1), (2, 7)]))

@@ -212,6 +212,17 @@ def population_of(dag: um.DAG, seed: int) -> np.ndarray:
     return (full.T @ parameters.Omega @ full)[np.ix_(position, position)]
 
 
+@pytest.mark.parametrize("n_groups", [13, 60, 200])
+def test_an_edge_pays_for_its_choice_among_all_pairs_of_which_one_for_each_group_is_there(n_groups: int) -> None:
+    """Foygel and Drton (2010): the logarithm of how many pairs there are for every edge."""
+    n_pairs = len(list(combinations(range(n_groups), 2)))
+    sample = um.as_sample(cov=np.eye(4), n_samples=1000)
+    for penalty in (1.0, 2.0):
+        cost = BicScore(sample, penalty=penalty).edge_prior(n_groups)
+        assert cost == pytest.approx(penalty * math.log(n_pairs / n_groups))
+    assert BicScore(sample).edge_prior(12) == 0.0  # so few that the best graph over them is exact
+
+
 def test_a_latent_graph_of_many_groups_is_as_good_as_the_true_one() -> None:
     """30 groups, measured with error: single moves over edges, from the graph predicted, end below the true one."""
     rng = np.random.default_rng(403)

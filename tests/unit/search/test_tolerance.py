@@ -16,7 +16,15 @@ from unmeasured.levels import Level, named_level
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock
 from unmeasured.search.expected_misfit import bartlett_factor, mean_factor
-from unmeasured.search.replicability import Partition, _correlations, effective_n, leading, levels_of, partitions
+from unmeasured.search.replicability import (
+    Partition,
+    _correlations,
+    comes_back_more_often,
+    effective_n,
+    leading,
+    levels_of,
+    partitions,
+)
 from unmeasured.search.tolerance import Tolerant, marginal_misfit, no_model_holds
 from unmeasured.sem.exploratory import _ml_curvature, degrees_of_freedom, minres, ml_discrepancy, quartimin
 
@@ -138,6 +146,17 @@ def test_a_model_that_holds_is_not_said_to_be_rejected():
     assert not any(no_model_holds(hard_correlations(seed)) for seed in range(20))
 
 
+def test_a_misfit_that_is_negligible_does_not_say_that_no_model_holds():
+    """Rows of a true model, taken for more of them: chi-square is fifteen times its degrees of freedom."""
+    R, _ = simple_structure(np.random.default_rng(1), n_factors=6, n_items=2)
+    for n_drawn, is_said in ((100_000, False), (2_000, True)):
+        rows = np.random.default_rng(2).multivariate_normal(np.zeros(12), R, n_drawn)
+        sample = um.as_sample(cov=np.corrcoef(rows, rowvar=False), n_samples=15 * n_drawn)
+        chi_square = sample.n * ml_discrepancy(sample.corr, 6)
+        assert chi2.sf(chi_square, degrees_of_freedom(12, 6)) < BUDGET.rejected
+        assert no_model_holds(sample) is is_said
+
+
 def test_statsmodels_finds_the_same_communalities():
     factor = pytest.importorskip("statsmodels.multivariate.factor")
     R, _ = simple_structure(np.random.default_rng(2))
@@ -161,6 +180,43 @@ def test_the_number_of_factors_comes_back():
     (level,) = [one for one in levels_of(partitions(R, 400)) if one.n_factors == 4]
     assert level.agreement > 0.95
     assert adjusted_rand_score(factor, level.labels) == 1.0
+
+
+def test_of_items_that_have_nothing_in_common_no_partition_comes_back():
+    for seed in range(5):
+        rows = np.random.default_rng(seed).normal(size=(300, 12))
+        found = partitions(np.corrcoef(rows, rowvar=False), 300)
+        assert found
+        assert levels_of(found) == []
+
+
+def test_chance_alone_does_not_make_a_partition_come_back_more_often():
+    """One partition, compared with replicates of many seeds: at two standard errors about one pair in forty differs."""
+    R, _ = simple_structure(np.random.default_rng(3), n_factors=4, n_items=4)
+    R = 0.5 * R + 0.5 * np.eye(len(R))
+    found = [partitions(R, 150, numbers=[4], seed=seed)[0] for seed in range(10)]
+    assert len({one.agreement for one in found}) == 10
+    pairs = [(one, other) for one in found for other in found if one is not other]
+    assert sum(comes_back_more_often(one, other) for one, other in pairs) <= 0.1 * len(pairs)
+    clear, vague = (
+        partitions(matrix, 150, numbers=[4])[0] for matrix in (simple_structure(np.random.default_rng(3), 4, 4)[0], R)
+    )
+    assert comes_back_more_often(clear, vague)
+    assert not comes_back_more_often(vague, clear)
+
+
+@pytest.mark.parametrize("n_rows", [80, 1000])
+def test_two_factors_would_do_where_they_are_the_truth(n_rows):
+    """Two factors have all the misfit that chance gives so few rows, and one has more than is tolerated."""
+    R, _ = simple_structure(np.random.default_rng(12), n_factors=2, n_items=5)
+    enough, too_few = [], []
+    for seed in range(10):
+        rows = np.random.default_rng(seed).multivariate_normal(np.zeros(len(R)), R, n_rows)
+        within = Tolerant(um.as_sample(rows, cor="pearson"), 0.05, 1.0, Clock(None))
+        enough.append(within.fewer_would_do(3))
+        too_few.append(within.fewer_would_do(2))
+    assert sum(enough) >= 8
+    assert not any(too_few)
 
 
 def test_partitions_do_not_depend_on_chance():

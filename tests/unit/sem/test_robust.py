@@ -100,6 +100,18 @@ def test_a_search_reports_robust_statistics_where_rows_are_not_normal() -> None:
     pd.testing.assert_frame_equal(again.parameters, search.result_.parameters)
 
 
+def test_a_rotation_of_latents_changes_no_robust_test() -> None:
+    """A group of two latents has a free rotation, which model text fixes by one loading and their covariance."""
+    items = [f"y{j}" for j in range(1, 7)]
+    free = um.DAG.from_edges([(f, y) for f in "fh" for y in items], latents=["f", "h"])
+    fixed = f"f =~ {' + '.join(items)}\nh =~ 0*y1 + {' + '.join(items[1:])}\nf ~~ 0*h"
+    for estimator in ("MLM", "MLR"):
+        one, other = (um.fit(model, SKEWED, estimator=estimator) for model in (free, fixed))
+        assert one.df == other.df == 4
+        assert one.scaling_factor == pytest.approx(other.scaling_factor, rel=1e-4)
+        assert one.rmsea_robust == pytest.approx(other.rmsea_robust, abs=1e-4)
+
+
 def test_normal_rows_get_none() -> None:
     rng = np.random.default_rng(3)
     rows = pd.DataFrame(rng.normal(size=(400, 2)) @ np.kron(np.eye(2), np.ones((1, 3))) + rng.normal(size=(400, 6)))

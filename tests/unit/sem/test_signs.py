@@ -114,6 +114,16 @@ def test_authors_scoring_decides_where_it_is_known() -> None:
     assert kept.loadings["std"].to_numpy() == pytest.approx(result.loadings["std"].to_numpy())
 
 
+def test_a_latent_with_a_fixed_covariance_is_left_alone() -> None:
+    """Visual and textual are correlated by .46; fixed to -.9, one of the two has to point the other way."""
+    fit = um.fit("f =~ x1 + x2 + x3; g =~ x4 + x5 + x6; f ~~ -0.9*g", reversed_items())
+    R, implied = fit.sample.cov, fit.implied_cov
+    again = np.linalg.slogdet(implied)[1] - np.linalg.slogdet(R)[1] + np.trace(np.linalg.solve(implied, R)) - len(R)
+    assert fit.n_samples * again == pytest.approx(fit.chi2)  # of the estimates that are shown
+    first = fit.parameters[fit.parameters["op"] == "=~"].groupby("lhs")["est"].first()
+    assert first["f"] * first["g"] < 0
+
+
 def test_items_that_are_reversed_before_an_analysis_change_the_key() -> None:
     frame = pd.DataFrame({"a": [1, 2, 3, 5], "b": [5, 4, 1, 2], "c": [2, 2, 1, 4]})
     frame.attrs["reverse_keyed"] = ["b"]
