@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from benchmarks.golden.cases import CASES, Case
 from benchmarks.golden.counts import counted
 from benchmarks.golden.describe import Description, describe, steps_counted
@@ -37,7 +39,12 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
 
 def run_case(case: Case) -> Entry:
     """Run a case and describe what it gave, with the counts; an error is described by its class and text."""
-    with _environment(ONE_THREAD | ONE_CORE), warnings.catch_warnings(record=True) as raised, counted() as counts:
+    with (
+        _environment(ONE_THREAD | ONE_CORE),
+        threadpool_limits(1),
+        warnings.catch_warnings(record=True) as raised,
+        counted() as counts,
+    ):
         warnings.simplefilter("always")
         try:
             value = case.run()
