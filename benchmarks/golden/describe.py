@@ -291,6 +291,13 @@ def _partition(level: Level) -> str:
     return "; ".join(f"{latent}: {' '.join(own)}" for latent, own in items.items())
 
 
+def shared_items(search: Search) -> Description:
+    """Describe no more of an answer than which observed variables share a latent, latents in no order."""
+    latents = search.graph_.latents
+    sets = {name: sorted(b for a, b in search.graph_.directed_edges if a == name) for name in latents}
+    return Description({"items that share a latent": sorted(" ".join(items) for items in sets.values())})
+
+
 @describe.register
 def _(value: Search) -> Description:
     made = _result(value.result_)
