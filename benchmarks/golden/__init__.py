@@ -1,4 +1,4 @@
-"""The golden record: complete answers of about 150 runs, to show what a change of the code changes.
+"""The golden record: complete answers of about 200 runs, to show what a change of the code changes.
 
 ::
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from benchmarks.golden import changelog, record
@@ -36,13 +36,12 @@ def main(arguments: Sequence[str]) -> int:
         return _refuse("--accept names the cases and --because gives the reason: both, or neither.")
     if given.accept and given.names:
         return _refuse("Give the names to --accept alone.")
-    chosen = _chosen(given.accept or given.names)
-    if isinstance(chosen, str):
-        return _refuse(chosen)
     stored = record.read()
+    names = _chosen(given.accept or given.names, dict.fromkeys((*CASES, *stored)))
+    if isinstance(names, str):
+        return _refuse(names)
+    chosen, gone = [CASES[name] for name in names if name in CASES], [name for name in names if name not in CASES]
     entries, found = _run([case for case in chosen if case.is_runnable], stored, given.jobs)
-    is_all = not (given.accept or given.names) or given.accept == ["all"]
-    gone = [name for name in stored if name not in CASES] if is_all else []
     for name in gone:
         found += differences(name, stored[name], None)
     print(report(found, len(entries) + len(gone), is_full=given.full))
@@ -85,14 +84,15 @@ def _refuse(sentence: str) -> int:
     return 2
 
 
-def _chosen(patterns: Sequence[str]) -> list[Case] | str:
-    """Return the cases that match, or a sentence if a pattern matches none."""
-    if not patterns or patterns == ["all"]:
-        return list(CASES.values())
+def _chosen(patterns: Sequence[str], names: Iterable[str]) -> list[str] | str:
+    """Return the names of cases and entries that match, or a sentence if a pattern matches none."""
+    known = list(names)
+    if not patterns or list(patterns) == ["all"]:
+        return known
     for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in CASES):
+        if not any(fnmatchcase(name, pattern) for name in known):
             return f"No case matches {pattern!r}; --list shows them all."
-    return [case for name, case in CASES.items() if any(fnmatchcase(name, pattern) for pattern in patterns)]
+    return [name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns)]
 
 
 def _run(

@@ -44,6 +44,8 @@ def test_a_case_equals_itself(entry):
         ("structure", "partition reported first", 1, "structure"),
         ("numbers", "indices: BIC", [4900.0], "numbers"),
         ("numbers", "a new table: row", [1.0], "numbers"),
+        ("numbers", "runners-up: 0123456789", [0.5, 20.0], "numbers"),
+        ("numbers", "runners-up: 0123456789", [5.0, 20.0], "trace"),
         ("sentences", "remarks", ["(3) Another sentence."], "sentences"),
         ("trace", "accepted steps", [], "trace"),
         ("counts", "fits", 100_000, "slower"),

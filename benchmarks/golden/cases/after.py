@@ -189,7 +189,7 @@ def _() -> Any:
 
 @TABLE.case("comparison/rows left out", cost=2.0)
 def _() -> Any:
-    models = {"two": _PATH, "one": "g =~ " + " + ".join(inputs.ITEMS), "apart": inputs.TWO_FACTORS}
+    models = {"two": _PATH, "one": "g =~ " + " + ".join(inputs.ITEMS), "apart": f"{inputs.TWO_FACTORS}; f ~~ 0*g"}
     return um.compare_models(models, inputs.people()[inputs.ITEMS], folds=4, rng=1)
 
 

@@ -25,10 +25,12 @@ def _search(data: Any, *arguments: Any, **options: Any) -> um.LGES:
 for _name in um.datasets.available():
     _slow = 5.0 if _name == "teacher_burnout" else 1.0
     TABLE.add(f"bundled/{_name}", partial(_search, inputs.bundled, _name), cost=_slow)
+# Without big_five and no misfit: no model of it holds, and among many optima rounding decides which of 80 steps comes
+# next (with other BLAS kernels and generic compiled code 157 parameters instead of 143).
+for _name in ("teacher_burnout", "holzinger_swineford"):
+    TABLE.add(f"bundled/{_name}, no misfit", partial(_search, inputs.bundled, _name, tolerance=0), cost=5.0)
 for _name in ("teacher_burnout", "big_five", "holzinger_swineford"):
-    _slow = 10.0 if _name == "big_five" else 5.0
-    TABLE.add(f"bundled/{_name}, no misfit", partial(_search, inputs.bundled, _name, tolerance=0), cost=_slow)
-    TABLE.add(f"bundled/{_name}, misfit of .05", partial(_search, inputs.bundled, _name, tolerance=0.05), cost=_slow)
+    TABLE.add(f"bundled/{_name}, misfit of .05", partial(_search, inputs.bundled, _name, tolerance=0.05), cost=2.0)
 
 for _label, _name, _options in (
     ("penalty of 2", "holzinger_swineford", {"penalty": 2.0}),
@@ -55,9 +57,11 @@ def _merge_first_two(model: Any) -> list[Any]:
 
 # Graphs of the stored suites --------------------------------------------------------------------------------
 
+# Without paper-04 at N = 100: more than a dozen classes are within 2 of its BIC, and rounding decides which of them are
+# among the runners-up (seen with OPENBLAS_CORETYPE=Nehalem).
 for _suite in ("paper", "realistic"):
     for _number in range(1, 21, 3):
-        for _n in (100, 1000):
+        for _n in (1000,) if (_suite, _number) == ("paper", 4) else (100, 1000):
             TABLE.add(
                 f"suites/{_suite}-{_number:02d}, N = {_n}",
                 partial(_search, inputs.suite_rows, _suite, _number, _n),
