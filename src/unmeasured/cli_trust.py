@@ -188,11 +188,12 @@ def stability(
     elif title:
         run = replace(run, about=replace(run.about, title=title))
     stable = stable.named_as(run.result.graph)
+    page = None if out is None else write_run(run, out, stability=stable)
     if not as_json:
         typer.echo(_source(file, rows, search.sample_, stable))
     _show(stable, threshold, as_json)
-    if out is not None:
-        typer.echo(f"\n{cli._where(write_run(run, out, stability=stable))}", err=as_json)
+    if page is not None:
+        typer.echo(f"\n{cli._where(page)}", err=as_json)
 
 
 def _rows_of(

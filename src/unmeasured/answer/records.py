@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -107,22 +106,21 @@ def from_json(text: str) -> dict[str, Any]:
     record = _checked(text)
     try:
         graph, sem = _graph_and_fit(record)
-        heads = _heads(record.get("heads", {}), graph)  # unknown to earlier versions
         return {
             "graph": graph,
             "sem": sem,
-            "runners": tuple(_runner(entry) for entry in record.get("runners", ())),  # likewise
+            "runners": tuple(_runner(entry) for entry in record.get("runners", ())),  # unknown to earlier versions
             "method": checked_type(str, record["method"]),
             "options": _options(record["options"]),
             "findings": tuple(_finding(entry) for entry in record.get("check", ())),  # likewise
             "remarks": _remarks(record),
             "named": tuple(checked_type(str, name) for name in record["named"]),
             "stopped": checked_type(str, record.get("stopped", "")),  # likewise
-            "heads": heads,
+            "heads": _heads(record.get("heads", {}), graph),  # likewise
             "of_groups": _of_groups(record.get("of_groups", {})),  # likewise
             **_reading(record, graph),  # likewise
             "confirmed": checked_type(str, record.get("confirmed", "")),  # likewise
-            "robust": _robust(record.get("robust"), graph, sem, heads),  # likewise
+            "robust": _robust(record, graph, sem),  # likewise
             "acov": _acov_of_rows(record.get("full_information")),  # likewise
         }
     except UnmeasuredError as error:
@@ -280,12 +278,12 @@ def _unpacked(stored: Any, n_free: int) -> Floats:
     return acov
 
 
-def _robust(stored: Any, graph: CPDAG, sem: Fit, heads: Mapping[str, str]) -> Robust | None:
+def _robust(result: dict[str, Any], graph: CPDAG, sem: Fit) -> Robust | None:
     """Robust statistics of the fit whose rotation is fixed, the one that is reported: it has fewer parameters."""
-    if stored is None:  # not needed, or unknown to earlier versions
+    if result.get("robust") is None:  # not needed, or unknown to earlier versions
         return None
-    n_free = rotated(sem, graph.groups, heads)[0].problem.pattern.n_free
-    record = checked_type(dict, stored)
+    record = checked_type(dict, result["robust"])
+    n_free = rotated(sem, graph.groups)[0].problem.pattern.n_free
     acov = _unpacked(record["acov"], n_free)
     if acov.shape != (n_free, n_free) or not np.isfinite(acov).all():
         raise ValueError(f'"acov" under "robust" is no matrix of numbers for {n_free} parameters')
