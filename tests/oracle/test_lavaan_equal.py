@@ -120,6 +120,7 @@ def test_labels_do_not_change_the_data(missing: str) -> None:
         free.loglik + free.chi2 / 2, rel=1e-8
     )  # the saturated model's
     assert equal.n_counted == free.n_counted - 1
+    assert equal.dimension == equal.n_counted  # no covariates here
     assert 0 <= equal.chi2 - free.chi2 < 15
 
 
@@ -129,6 +130,19 @@ def test_labels_go_with_any_correlations() -> None:
     free = um.fit("f =~ o1 + o2 + o3\nh =~ o4 + o5 + o6\no1 ~~ 0*o4\no2 ~~ 0*o5", rows, cor="polychoric")
     equal = um.fit("f =~ o1 + o2 + o3\nh =~ o4 + o5 + o6\no1 ~~ 0*o4 + a*o4\no2 ~~ a*o5", rows, cor="polychoric")
     assert (equal.chi2, equal.bic, equal.n_samples) == pytest.approx((free.chi2, free.bic, free.n_samples), rel=1e-8)
+
+
+@pytest.mark.parametrize("means", ["", "\ny1 ~ m*1\ny2 ~ m*1"])
+def test_replicates_keep_the_constraints(means: str) -> None:
+    """Their spread is that of the sandwich, which is not that of the model without the label."""
+    rows = DRAWN["skewed"].drop(columns="g")
+    model = "f =~ y1 + y2 + y3\nh =~ a*y4 + y5 + y6\nh ~ a*f" + means
+    robust = um.fit(model, rows, estimator="MLR").effects("f", "h").iloc[0]
+    drawn = um.fit(model, rows).effects("f", "h", bootstrap=300).iloc[0]
+    free = um.fit(model.replace("a*", ""), rows, estimator="MLR").effects("f", "h").iloc[0]
+    assert drawn["est"] == pytest.approx(robust["est"])
+    assert drawn["se"] == pytest.approx(robust["se"], rel=0.15)
+    assert free["se"] > 1.3 * robust["se"]
 
 
 def main() -> None:

@@ -597,6 +597,11 @@ class Fit(Measures):
             errors = np.sqrt(variance) * self.problem.pattern.unit(self.problem.scale)
         return np.where(identified, errors, np.nan), identified
 
+    def _again(self, sample: Sample) -> Fit:
+        """The same model fitted to a replicate of the data, begun where this fit ended."""
+        (again,) = fit_many([self.graph], sample, starts=[self.solution.x], n_restarts=0, n_threads=1)
+        return replace(again, count=self.count)
+
     @property
     def _along(self) -> Floats | None:
         """(p, q) how free rows, on variables of unit variance, move with parameters that stand for several of them."""
