@@ -314,6 +314,11 @@ def _read(model: Any, sample: Sample, correlate_exogenous: bool) -> Fit | DAG | 
             "A fit by WLSMV has no likelihood, and so no AIC, no BIC and no likelihood-ratio test. Compare the models' "
             "text or graphs on the rows, with cor='polychoric'."
         )
+    if isinstance(model, MeanFit) and model.joint is not None and len(model.joint.labels) > 1:
+        raise ModelError(
+            "One group's share of a fit of several groups is no fit of its own: what is equal across groups shows in "
+            "it. Compare the model's text or graph on the rows of this group."
+        )
     checked: Fit | DAG | CPDAG | Model = model
     return checked
 

@@ -169,6 +169,8 @@ def fit(
         estimator, groups, equal, cor, missing, correlate_exogenous, scale_latents, correlate_outcomes, count
     )
     check_options(options)
+    if not isinstance(model, str | DAG | CPDAG | Model):
+        raise ModelError(f"A model is lavaan text, a DAG, a CPDAG or a Model; got a {type(model).__name__}.")
     matrix = None
     if estimator == "ML" and groups is None and missing != "fiml":
         used = used_columns([model], X, options.parse) if names is None else X
