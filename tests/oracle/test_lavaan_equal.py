@@ -71,11 +71,14 @@ def test_estimates_and_standard_errors_are_lavaans(oracle: dict) -> None:
 
 @pytest.mark.parametrize("oracle", [o for o in FITS if o["mi"]], ids=name_of)
 def test_modification_indices_are_lavaans(oracle: dict) -> None:
-    table = fitted(oracle).modification_indices().set_index(["lhs", "op", "rhs"])
+    fit = fitted(oracle)
+    shares = list(fit.fits.values()) if isinstance(fit, um.GroupFit) else [fit]
+    tables = [share.modification_indices().set_index(["lhs", "op", "rhs"]) for share in shares]
     assert len(oracle["mi"]) > 10
-    for lhs, op, rhs, mi, epc in oracle["mi"]:
-        assert table.loc[(lhs, op, rhs), "mi"] == pytest.approx(mi, rel=1e-3, abs=1e-3), (lhs, op, rhs)
-        assert table.loc[(lhs, op, rhs), "epc"] == pytest.approx(epc, rel=1e-3, abs=1e-3), (lhs, op, rhs)
+    for group, lhs, op, rhs, mi, epc in oracle["mi"]:
+        row = tables[group - 1].loc[(lhs, op, rhs)]
+        assert row["mi"] == pytest.approx(mi, rel=1e-3, abs=1e-3), (group, lhs, op, rhs)
+        assert row["epc"] == pytest.approx(epc, rel=1e-3, abs=1e-3), (group, lhs, op, rhs)
 
 
 @pytest.mark.parametrize("oracle", [o for o in FITS if o["score"]], ids=name_of)
