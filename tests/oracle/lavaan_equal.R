@@ -22,10 +22,13 @@ answer <- function(rows, model, marker = FALSE, estimator = "ML", missing = "lis
   if (is.null(p$group)) p$group <- 1
   rows_of <- sprintf("[%d, %s, %s, %s, %s, %s]", as.integer(p$group), quoted(p$lhs), quoted(p$op), quoted(p$rhs), number(p$est), number(p$se))
   mi <- score <- z <- "[]"
-  if (is.null(group) && estimator == "ML") {
+  if (estimator == "ML") {
     i <- modindices(fit)
     i <- i[i$op != "~1" & !is.na(i$mi), ]
-    mi <- listed(sprintf("[%s, %s, %s, %s, %s]", quoted(i$lhs), quoted(i$op), quoted(i$rhs), number(i$mi), number(i$epc)))
+    if (is.null(i$group)) i$group <- 1
+    mi <- listed(sprintf("[%d, %s, %s, %s, %s, %s]", as.integer(i$group), quoted(i$lhs), quoted(i$op), quoted(i$rhs), number(i$mi), number(i$epc)))
+  }
+  if (is.null(group) && estimator == "ML") {
     s <- try(lavTestScore(fit, information = if (missing == "ml") "observed" else "expected")$uni$X2, silent = TRUE)
     score <- if (inherits(s, "try-error")) "[]" else listed(number(s))
     if (missing != "ml") {

@@ -71,11 +71,14 @@ def test_estimates_and_standard_errors_are_lavaans(oracle: dict) -> None:
 
 @pytest.mark.parametrize("oracle", [o for o in FITS if o["mi"]], ids=name_of)
 def test_modification_indices_are_lavaans(oracle: dict) -> None:
-    table = fitted(oracle).modification_indices().set_index(["lhs", "op", "rhs"])
+    fit = fitted(oracle)
+    shares = list(fit.fits.values()) if isinstance(fit, um.GroupFit) else [fit]
+    tables = [share.modification_indices().set_index(["lhs", "op", "rhs"]) for share in shares]
     assert len(oracle["mi"]) > 10
-    for lhs, op, rhs, mi, epc in oracle["mi"]:
-        assert table.loc[(lhs, op, rhs), "mi"] == pytest.approx(mi, rel=1e-3, abs=1e-3), (lhs, op, rhs)
-        assert table.loc[(lhs, op, rhs), "epc"] == pytest.approx(epc, rel=1e-3, abs=1e-3), (lhs, op, rhs)
+    for group, lhs, op, rhs, mi, epc in oracle["mi"]:
+        row = tables[group - 1].loc[(lhs, op, rhs)]
+        assert row["mi"] == pytest.approx(mi, rel=1e-3, abs=1e-3), (group, lhs, op, rhs)
+        assert row["epc"] == pytest.approx(epc, rel=1e-3, abs=1e-3), (group, lhs, op, rhs)
 
 
 @pytest.mark.parametrize("oracle", [o for o in FITS if o["score"]], ids=name_of)
@@ -120,6 +123,7 @@ def test_labels_do_not_change_the_data(missing: str) -> None:
         free.loglik + free.chi2 / 2, rel=1e-8
     )  # the saturated model's
     assert equal.n_counted == free.n_counted - 1
+    assert equal.dimension == equal.n_counted  # no covariates here
     assert 0 <= equal.chi2 - free.chi2 < 15
 
 
@@ -129,6 +133,19 @@ def test_labels_go_with_any_correlations() -> None:
     free = um.fit("f =~ o1 + o2 + o3\nh =~ o4 + o5 + o6\no1 ~~ 0*o4\no2 ~~ 0*o5", rows, cor="polychoric")
     equal = um.fit("f =~ o1 + o2 + o3\nh =~ o4 + o5 + o6\no1 ~~ 0*o4 + a*o4\no2 ~~ a*o5", rows, cor="polychoric")
     assert (equal.chi2, equal.bic, equal.n_samples) == pytest.approx((free.chi2, free.bic, free.n_samples), rel=1e-8)
+
+
+@pytest.mark.parametrize("means", ["", "\ny1 ~ m*1\ny2 ~ m*1"])
+def test_replicates_keep_the_constraints(means: str) -> None:
+    """Their spread is that of the sandwich, which is not that of the model without the label."""
+    rows = DRAWN["skewed"].drop(columns="g")
+    model = "f =~ y1 + y2 + y3\nh =~ a*y4 + y5 + y6\nh ~ a*f" + means
+    robust = um.fit(model, rows, estimator="MLR").effects("f", "h").iloc[0]
+    drawn = um.fit(model, rows).effects("f", "h", bootstrap=300).iloc[0]
+    free = um.fit(model.replace("a*", ""), rows, estimator="MLR").effects("f", "h").iloc[0]
+    assert drawn["est"] == pytest.approx(robust["est"])
+    assert drawn["se"] == pytest.approx(robust["se"], rel=0.15)
+    assert free["se"] > 1.3 * robust["se"]
 
 
 def main() -> None:

@@ -226,7 +226,7 @@ class ModelComparison:
                 "cannot be compared, so AIC and BIC are left out."
             )
         for a, b in permutations(self.fits, 2):
-            same = _dimension(self.fits[a]) == _dimension(self.fits[b]) and self.nesting.loc[a, b] == "nested"
+            same = self.fits[a].dimension == self.fits[b].dimension and self.nesting.loc[a, b] == "nested"
             if same and list(self.fits).index(a) < list(self.fits).index(b):
                 yield f"{a} and {b} are equivalent: they fit any data alike."
             if self.nesting.loc[a, b] == "not known":
@@ -314,6 +314,11 @@ def _read(model: Any, sample: Sample, correlate_exogenous: bool) -> Fit | DAG | 
             "A fit by WLSMV has no likelihood, and so no AIC, no BIC and no likelihood-ratio test. Compare the models' "
             "text or graphs on the rows, with cor='polychoric'."
         )
+    if isinstance(model, MeanFit) and model.joint is not None and len(model.joint.labels) > 1:
+        raise ModelError(
+            "One group's share of a fit of several groups is no fit of its own: what is equal across groups shows in "
+            "it. Compare the model's text or graph on the rows of this group."
+        )
     checked: Fit | DAG | CPDAG | Model = model
     return checked
 
@@ -358,7 +363,7 @@ def _of_all_variables(fit: Fit) -> Fit:
 
 def is_nested(smaller: Fit, larger: Fit) -> Nesting:
     """Whether the model of one fit is a special case of that of the other; the top of this module has the rule."""
-    if set(smaller.sample.names) != set(larger.sample.names) or _dimension(smaller) > _dimension(larger):
+    if set(smaller.sample.names) != set(larger.sample.names) or smaller.dimension > larger.dimension:
         return "not nested"
     # The optimum over a larger set is at least as good; where it is not, the sets are not nested or a fit failed.
     if smaller.solution.discrepancy < larger.solution.discrepancy - 1e-6 and smaller.converged and larger.converged:
@@ -371,13 +376,6 @@ def is_nested(smaller: Fit, larger: Fit) -> Nesting:
     if max(misfit) < _NONE:
         return "nested"
     return "not nested" if min(misfit) > _REAL else "not known"
-
-
-def _dimension(fit: Fit) -> int:
-    """The generic dimension of a model, equal labels and means counted as they are in it."""
-    if isinstance(fit, MeanFit) and fit.joint is not None:
-        return fit.joint.dimension
-    return int(fit.dimension) + (fit.n_observed if fit.has_means else 0)
 
 
 def random_population(fit: Fit, rng: np.random.Generator) -> Sample | None:

@@ -37,7 +37,10 @@ def held_out(fits: Mapping[str, Fit], sample: Sample, folds: int, rng: int | np.
         )
     own = sample.select(next(iter(fits.values())).sample.names)
     rows = np.asarray(own.rows)
-    order = np.random.default_rng(rng).permutation(len(rows))
+    try:
+        order = np.random.default_rng(rng).permutation(len(rows))
+    except (TypeError, ValueError):
+        raise UnmeasuredError(f"rng is a whole number from 0 or a numpy Generator; got {rng!r}.") from None
     values = {name: np.empty(len(rows)) for name in fits}
     for fold in range(folds):
         out = order[fold::folds]

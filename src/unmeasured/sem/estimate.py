@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -255,6 +255,12 @@ def _groups(frame: pd.DataFrame, groups: Any) -> tuple[tuple[str, ...], list[Int
         return ("all",), [np.arange(len(frame))]
     if _is_column(groups):
         return split_groups(frame, groups)
+    if isinstance(groups, Mapping | pd.DataFrame) or any(
+        isinstance(value, Sized) and not isinstance(value, str | bytes) for value in groups
+    ):
+        raise DataError(
+            f"groups= is the name of a column or one value for each row; got a {type(groups).__name__} of other things."
+        )
     values = pd.Series(np.asarray(groups), index=frame.index, name="groups") if len(groups) == len(frame) else None
     if values is None:
         raise DataError(

@@ -120,6 +120,8 @@ def reported(fit: Fit) -> Fit:
     if not pvalue < _NOT_NORMAL:
         return fit
     robust = _robust_ml(fit, rows, "MLR")
+    if math.isnan(robust.test.factor):
+        return fit
     if len(rows) < n:
         base, share = replace(robust.baseline_misfit, chi2=fit.baseline_chi2), len(rows) / n
         baseline = replace(robust.baseline, chi2=fit.baseline_chi2 / robust.baseline.factor)

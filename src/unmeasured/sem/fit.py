@@ -177,6 +177,8 @@ def fit(
         estimator, groups, equal, cor, missing, correlate_exogenous, scale_latents, correlate_outcomes, count
     )
     check_options(options)
+    if not isinstance(model, str | DAG | CPDAG | Model):
+        raise ModelError(f"A model is lavaan text, a DAG, a CPDAG or a Model; got a {type(model).__name__}.")
     matrix = None
     if estimator == "ML" and groups is None and missing != "fiml":
         used = used_columns([model], X, options.parse) if names is None else X
@@ -635,6 +637,11 @@ class Fit(Measures):
             variance = (vector[:, ~null] ** 2 / value[~null]).sum(axis=1) * unit**2 * 2.0 / self.sample.n
             errors = np.sqrt(variance) * self.problem.pattern.unit(self.problem.scale)
         return np.where(identified, errors, np.nan), identified
+
+    def _again(self, sample: Sample) -> Fit:
+        """The same model fitted to a replicate of the data, begun where this fit ended."""
+        (again,) = fit_many([self.graph], sample, starts=[self.solution.x], n_restarts=0, n_threads=1)
+        return replace(again, count=self.count)
 
     @property
     def _along(self) -> Floats | None:

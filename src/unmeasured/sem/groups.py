@@ -25,6 +25,7 @@ from unmeasured.errors import DataError, ModelError, listing, nearest
 from unmeasured.sem import indices, kernels
 from unmeasured.sem.defined import Labelled, defined_rows
 from unmeasured.sem.delta import NO_INFORMATION, errors_along, symmetric_root
+from unmeasured.sem.dimension import Dimension
 from unmeasured.sem.fit import Count, Fit, fit_many
 from unmeasured.sem.joint import Joint, JointSolution, joined_square, lower_bounds, parameter_gradient
 from unmeasured.sem.likelihood import Observations
@@ -412,6 +413,14 @@ class MeanFit(Fit):
         """Likelihood-ratio statistic against the saturated model."""
         return self._joint.chi2[self.group]
 
+    @cached_property
+    def dimension(self) -> Dimension:
+        """Generic dimension of the model; equal parameters count once, and means where the model has them."""
+        if not self._is_alone:
+            return super().dimension
+        n_moments = self._joint.moments_of(self.n_observed)
+        return Dimension.of(self._joint.dimension, self._joint.table.size, n_moments, 0)
+
     @property
     def n_counted(self) -> int:
         """What df, AIC and BIC count."""
@@ -505,6 +514,22 @@ class MeanFit(Fit):
         latents = list(self.latent_means.index)
         table[latents] = table[latents] + self.latent_means.to_numpy()
         return table
+
+    def _again(self, sample: Sample) -> Fit:
+        joint, table = self._joint.joint, self._joint.table
+        if not self._is_alone:
+            if table.shared():
+                raise ModelError(
+                    "Replicates of one group do not know what is equal across groups. Use the delta method "
+                    "(bootstrap=0)."
+                )
+            return super()._again(sample)
+        observations = (_rows_of(sample) if self.has_means else _moments_of(sample),)
+        # Begun at the estimates, latents point the way they do there.
+        other = Joint(joint.structures, observations, joint.size)
+        found = other.maximise(self._joint.theta, lower_bounds(joint.structures, observations, joint.size))
+        (model,) = table.models
+        return _fits_at(found, other, table, [model], [sample], self._joint.labels, "ML", self.count)[1][0]
 
     @property
     def _along(self) -> Floats:
@@ -913,6 +938,21 @@ def fit_groups(
             solution = other
     keyed = samples[0].reverse_keyed
     solution = replace(solution, theta=solution.theta * _signs(table, joint, solution.theta, keyed))
+    return _fits_at(solution, joint, table, models, samples, labels, estimator, count)
+
+
+def _fits_at(
+    solution: JointSolution,
+    joint: Joint,
+    table: Table,
+    models: Sequence[Model],
+    samples: Sequence[Sample],
+    labels: Sequence[str],
+    estimator: str,
+    count: Count,
+) -> tuple[Estimated, tuple[MeanFit, ...]]:
+    """What groups share where the optimiser ended, and the fit of each."""
+    structures, observations = joint.structures, joint.observations
     estimated = Estimated(tuple(labels), table, joint, solution, estimator, None, count)
     estimated = replace(estimated, robust=_robust(estimated, samples))
     fits = []

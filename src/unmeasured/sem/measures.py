@@ -155,7 +155,7 @@ class Measures:
 
     @property
     def scaling_factor(self) -> float:
-        """By what the plain chi-square was divided."""
+        """By what the plain chi-square was divided; missing if it is negative, and so is what follows from it."""
         return self._corrected.test.factor
 
     @property
@@ -234,7 +234,9 @@ class Measures:
             f"chi2 {self.chi2:.3f} on {self.df} df, p {apa.p_value(self.pvalue, '= ')}",
             f"RMSEA {self.rmsea:.4f} (90% {low:.4f} to {high:.4f}), CFI {self.cfi:.4f}, TLI {self.tli:.4f}",
         ]
-        if self.robust is not None:
+        if self.robust is not None and math.isnan(self.scaling_factor):
+            lines.append(f"{self.robust.correction}: no scaled chi-square, since its scaling factor is negative here")
+        elif self.robust is not None:
             low, high = self.rmsea_robust_ci
             shift = f", shift {self.shift:.3f}" if self.shift else ""
             lines += [

@@ -17,6 +17,7 @@ function of the misfit of the moments, so robust RMSEA and CFI are computed from
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -130,7 +131,7 @@ def _satorra_bentler_mean(fitted: Fitted) -> tuple[float, Floats]:
         B_own += w * joined_square(s, local, joint.size)
     inverse = pseudo_inverse(joint.expected(fitted.theta))
     trace = total - float((inverse * B).sum())
-    return trace / fitted.df if fitted.df else 1.0, inverse @ (B + B_own) @ inverse / joint.n
+    return _over(trace, fitted.df), inverse @ (B + B_own) @ inverse / joint.n
 
 
 def yuan_bentler(model: Fitted) -> Robust:
@@ -150,7 +151,14 @@ def _yuan_bentler_mean(fitted: Fitted, saturated: float) -> tuple[float, Floats]
     joint, theta = fitted.joint, fitted.theta
     inverse, B = pseudo_inverse(joint.observed(theta)), joint.first_order(theta)
     trace = saturated - float((inverse * B).sum())
-    return trace / fitted.df if fitted.df else 1.0, inverse @ B @ inverse / joint.n
+    return _over(trace, fitted.df), inverse @ B @ inverse / joint.n
+
+
+def _over(trace: float, df: int) -> float:
+    """The mean of a chi-square over df; missing if it is negative, as it may be where a variance ran to zero."""
+    if not df:
+        return 1.0
+    return trace / df if trace > 0 else math.nan
 
 
 def _given(fitted: Fitted, o: Observations) -> tuple[str, ...]:
@@ -210,4 +218,4 @@ def complete_misfit(fitted: Fitted, *, robust: bool) -> Misfit:
             X = -projection[rows, columns] @ A_h + (np.eye(len(A)) if g == h else 0.0)
             Gamma = np.linalg.solve(A_h, np.linalg.solve(A_h, B[h]).T)
             trace += float((Wc[g] * (X @ Gamma @ X.T)).sum())
-    return Misfit(chi2, trace / fitted.df if fitted.df else 1.0)
+    return Misfit(chi2, _over(trace, fitted.df))

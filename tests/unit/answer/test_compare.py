@@ -316,6 +316,8 @@ def test_columns_that_no_model_uses_may_hold_text() -> None:
         ({"folds": 10**6}, "folds is at most the number of rows, 240; got 1,000,000"),
         ({"folds": True}, "folds is a whole number from 2; got True"),
         ({"folds": 2.5}, "folds is a whole number from 2; got 2.5"),
+        ({"folds": 3, "rng": "x"}, "rng is a whole number from 0 or a numpy Generator; got 'x'"),
+        ({"models": {"a": um.fit(TWO, DRAWN["skewed"], groups="g").fits["a"]}}, "share of a fit of several groups"),
         ({"correlate_exogenous": "no"}, "correlate_exogenous is True or False; got 'no'"),
         ({"models": {"a": TWO, "b": STATED}, "X": None, "cov": COMPLETE.cov(), "n_samples": 240}, "part of 'b', and a"),
         ({"models": {"a": EQUAL}, "X": None, "cov": COMPLETE.cov(), "n_samples": math.inf}, "need a sample"),

@@ -179,9 +179,16 @@ OPTIONS = {
     "cor": ({"cor": "kendall"}, "cor must be one of"),
     "correlate_outcomes": ({"correlate_outcomes": "no"}, "correlate_outcomes is True or False; got 'no'"),
     "correlate_exogenous": ({"correlate_exogenous": 0}, "correlate_exogenous is True or False; got 0"),
+    "groups is a table": ({"groups": [["u"]] * 30}, "groups= is the name of a column or one value for each row"),
     "pairs with groups": ({"missing": "pairwise", "groups": "g"}, "missing='pairwise' goes with estimator='ML'"),
     "ranks with MLR": ({"cor": "spearman-normal", "estimator": "MLR"}, "cor='spearman-normal' goes with"),
 }
+
+
+@pytest.mark.parametrize("model", [None, 5, [ONE_FACTOR], b"f =~ a"])
+def test_what_is_no_model_is_refused_before_the_data_are_read(model):
+    with pytest.raises(um.ModelError, match="A model is lavaan text, a DAG, a CPDAG or a Model; got a"):
+        um.fit(model, pd.DataFrame({"a": ["x", "y"]}))
 
 
 @pytest.mark.parametrize("name", OPTIONS)
