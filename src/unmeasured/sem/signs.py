@@ -125,9 +125,9 @@ def loadings_of(fit: Fit) -> Loadings:
 
 def standardised(F: Floats, Omega: Floats) -> Floats:
     """Effects on variables of unit variance; zero where a variable has no variance."""
-    E = np.linalg.inv(np.eye(len(F)) - F)
-    sd = np.sqrt(np.maximum(np.einsum("ij,ij->j", Omega @ E, E), 0.0))
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+    with np.errstate(all="ignore"):  # a fit that went astray has estimates beyond numbers
+        E = np.linalg.inv(np.eye(len(F)) - F)
+        sd = np.sqrt(np.maximum(np.einsum("ij,ij->j", Omega @ E, E), 0.0))
         return np.asarray(np.nan_to_num(F * sd[:, None] / sd[None, :], nan=0.0, posinf=0.0, neginf=0.0))
 
 
