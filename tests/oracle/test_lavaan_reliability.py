@@ -7,7 +7,7 @@ import pytest
 
 import unmeasured as um
 
-# What the script printed. x2 is reversed: it must be turned back before items are summed.
+# What the script printed. Here x2 and x8 are reversed: they must be turned back before items are summed.
 THEIRS = {
     "omega_visual": 0.626881890,
     "ave_visual": 0.370338075,
@@ -22,7 +22,7 @@ TEXT = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9; 
 @pytest.fixture(scope="module")
 def found():
     data = um.datasets.load("holzinger_swineford")
-    sign = np.where(np.array(data.names) == "x2", -1.0, 1.0)
+    sign = np.where(np.isin(data.names, ["x2", "x8"]), -1.0, 1.0)
     return um.fit(TEXT, cov=data.frame() * np.outer(sign, sign), n_samples=data.n_samples).reliability()
 
 
@@ -40,6 +40,14 @@ def test_the_table_of_fornell_and_larcker(found) -> None:
     assert table.loc["visual", "textual"] == pytest.approx(off)
 
 
+def test_latents_that_share_an_item_have_no_ratio_of_traits() -> None:
+    data = um.datasets.load("holzinger_swineford")
+    shared = "visual =~ x1 + x2 + x3 + x9; speed =~ x7 + x8 + x9; textual =~ x4 + x5 + x6"
+    htmt = um.fit(shared, cov=data.frame(), n_samples=data.n_samples).reliability().htmt
+    assert np.isnan(htmt.loc["visual", "speed"])
+    assert 0 < htmt.loc["visual", "textual"] < 1
+
+
 def test_what_the_cuts_say() -> None:
     data = um.datasets.load("holzinger_swineford")
     split = "a =~ x4 + x5; b =~ x6 + x1; c =~ x7 + x8 + x9"
@@ -51,3 +59,10 @@ def test_what_the_cuts_say() -> None:
     assert np.isnan(single.table.loc["g", "alpha"])
     with pytest.raises(um.ModelError, match="no latent with observed indicators"):
         _ = um.fit("x1 ~ x2", cov=data.frame(), n_samples=data.n_samples).reliability().table
+
+
+def test_a_loading_of_zero_is_no_item() -> None:
+    data = um.datasets.load("holzinger_swineford")
+    texts = ("f =~ x1 + x2 + x3; g =~ x4 + x5 + x6", "f =~ x1 + x2 + x3; g =~ 0*x1 + x4 + x5 + x6")
+    tables = [um.fit(text, cov=data.frame(), n_samples=data.n_samples).reliability().table for text in texts]
+    assert tables[1].loc["g"].to_list() == pytest.approx(tables[0].loc["g"].to_list())

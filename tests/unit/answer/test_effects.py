@@ -157,3 +157,14 @@ def test_parts_of_a_class_are_oriented_independently_also_with_knowledge() -> No
             ours = {frozenset(members.nodes[i][0] for i in s): share for s, share in members.parent_sets(k).items()}
             assert ours == pytest.approx(expected)
     assert several > 3
+
+
+def test_standardised_loadings_on_correlated_latents_have_lavaans_errors() -> None:
+    """``standardizedSolution(cfa(model, HolzingerSwineford1939, std.lv = TRUE))``, lavaan 0.6-14, 20 November 2026."""
+    data = um.datasets.load("holzinger_swineford")
+    text = "visual =~ x1 + x2 + x3 + x9\ntextual =~ x4 + x5 + x6\nspeed =~ x7 + x8 + x9"
+    fit = um.fit(text, cov=data.frame(), n_samples=data.n_samples)
+    for latent, std, error in (("visual", 0.383818, 0.060173), ("speed", 0.446514, 0.060614)):
+        row = fit.effects(latent, "x9").set_index("kind").loc["direct"]
+        assert abs(row["std"]) == pytest.approx(std, abs=1e-5)
+        assert row["std_se"] == pytest.approx(error, abs=1e-5)

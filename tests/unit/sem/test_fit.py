@@ -283,3 +283,19 @@ def test_what_has_no_likelihood_has_no_robust_statistics(estimator):
     assert "not positive definite" in failed.status
     assert failed.robust is None
     assert "not positive definite" in failed.summary()
+
+
+@pytest.mark.parametrize(
+    ("model", "unknown"),
+    [
+        ("f =~ x1 + x2 + x3; g =~ x4 + x5; f ~~ 0*g", {("g", "x4"), ("g", "x5"), ("x4", "x4"), ("x5", "x5")}),
+        ("f =~ x1 + x2 + x3; g =~ x4; x4 ~~ x4; f ~~ g", {("g", "x4"), ("x4", "x4"), ("f", "g")}),
+    ],
+)
+def test_what_the_data_do_not_determine_has_no_standard_error(model: str, unknown: set[tuple[str, str]]) -> None:
+    """Two items of a latent that nothing else depends on, and one item, are too few; all else is known."""
+    data = um.datasets.load("holzinger_swineford")
+    table = um.fit(model, cov=data.frame(), n_samples=data.n_samples).parameters
+    table = table[table["se"] != 0.0]  # what is fixed
+    assert set(table[table["se"].isna()][["lhs", "rhs"]].itertuples(index=False, name=None)) == unknown
+    assert table["se"].max() < 1.0
