@@ -26,6 +26,7 @@ from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
+from unmeasured.remarks import Remark
 from unmeasured.sem import effects, indices, kernels, local_fit, scoring
 from unmeasured.sem.defined import Labelled, defined_rows
 from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, delta_errors, plain_inverse_root
@@ -47,6 +48,7 @@ from unmeasured.sem.reliability import Reliability
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve_with_restarts
 
 if TYPE_CHECKING:
+    from unmeasured.sem.estimate import Options
     from unmeasured.sem.groups import GroupFit
 
 
@@ -174,13 +176,21 @@ def fit(
         read = options.parse(model, sample.names) if isinstance(model, str) else model
         if not (isinstance(read, Model) and (read.intercepts or read.has_equalities)):
             start = _marker_start(read, sample) if isinstance(read, Model) else None
-            return first_indicators_positive(replace(fit_many([read], sample, starts=[start])[0], count=count))
+            found = first_indicators_positive(replace(fit_many([read], sample, starts=[start])[0], count=count))
+            return _with_remarks(found, model, options)
         matrix = sample if sample.rows is None else None
     elif X is None or cov is not None or n_samples is not None:
         matrix = as_sample(X, cov=cov, n_samples=n_samples, names=names)
     elif isinstance(X, Sample) and X.rows is None:
         matrix = X
-    return estimate(model, X, names, matrix, options)
+    return _with_remarks(estimate(model, X, names, matrix, options), model, options)
+
+
+def _with_remarks(found: Fit | GroupFit, model: str | DAG | CPDAG | Model, options: Options) -> Fit | GroupFit:
+    """The fit, and for model text what lavaan would have done by default."""
+    from unmeasured.sem.lavaan_defaults import differences
+
+    return replace(found, remarks=differences(model, found, options)) if isinstance(model, str) else found
 
 
 def _marker_start(model: Model, sample: Sample) -> Floats | None:
@@ -321,6 +331,7 @@ class Fit(Measures):
     robust: Robust | None = None  # of estimators MLM, MLR and WLSMV
     is_joint: bool = False  # whether covariates count as variables of the model
     is_hurried: bool = False  # whether there was no time for standard errors
+    remarks: tuple[Remark, ...] = ()  # on model text: what lavaan would have done by default
 
     @cached_property
     def covariates(self) -> tuple[str, ...]:
@@ -395,7 +406,7 @@ class Fit(Measures):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Notes on this fit."""
+        """Notes on this fit, among them where lavaan's defaults would have given another one."""
         notes = []
         missing = [f"{p.lhs} {p.op} {p.rhs}" for p, ok in zip(self._free, self._identified, strict=True) if not ok]
         if missing:
@@ -410,7 +421,7 @@ class Fit(Measures):
             notes.append(
                 f"{self.sample.n:.0f} samples for {self.model.n_free} free parameters: estimates will not hold up."
             )
-        return tuple(notes)
+        return (*notes, *self.remarks)
 
     # Likelihood and indices -------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from unmeasured import apa
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, ModelError, listing, nearest
+from unmeasured.remarks import Remark
 from unmeasured.sem import indices, kernels
 from unmeasured.sem.defined import Labelled, defined_rows
 from unmeasured.sem.delta import NO_INFORMATION, errors_along, symmetric_root
@@ -458,7 +459,7 @@ class MeanFit(Fit):
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Notes on this fit."""
-        return _notes(self._joint)
+        return (*_notes(self._joint), *self.remarks)
 
     @cached_property
     def parameters(self) -> pd.DataFrame:
@@ -517,6 +518,7 @@ class GroupFit(Measures):
     fits: Mapping[str, MeanFit]
     joint: Estimated
     robust: Robust | None = None
+    remarks: tuple[Remark, ...] = ()  # on model text: what lavaan would have done by default
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -594,7 +596,7 @@ class GroupFit(Measures):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on this fit."""
-        return _notes(self.joint)
+        return (*_notes(self.joint), *self.remarks)
 
     @cached_property
     def parameters(self) -> pd.DataFrame:
