@@ -31,6 +31,8 @@ fits <- c(
   answer("latent outcomes", "f =~ a1 + a2 + a3\nh =~ b1 + b2 + b3\nf ~ z1\nh ~ z1", data = rows),
   answer("mean of a predictor", "a1 ~ z1 + z2\na2 ~ a1 + z1\nz1 ~ 1", data = rows),
   answer("groups", "f =~ a1 + la*a2 + a3 + a4", data = rows, group = "g"),
+  answer("variance in groups", "f =~ NA*a1 + a2 + a3 + a4\nf ~~ 1*f", data = rows, group = "g", group.equal = "loadings"),
+  answer("fixed loading in groups", "f =~ NA*a1 + 0.8*a2 + a3 + a4", data = rows, std.lv = TRUE, group = "g", group.equal = "loadings"),
   answer("missing values", "f =~ a1 + a2 + a3 + a4", data = holes),
   answer("covariates with missing values", "f =~ a1 + a2 + a3 + a4\nf ~ z1 + z2", data = holes, missing = "ml"),
   answer("ordinal items", "p =~ p1 + p2 + p3 + p4\np ~ z2", data = rows, ordered = TRUE),

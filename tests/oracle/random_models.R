@@ -21,14 +21,34 @@ fitted_by <- function(...) {
   do.call("lavaan", c(given, of_sem, list(auto.fix.first = !given$std.lv)))
 }
 
+# The table of parameters of a fit, to begin at other estimates: rows in any order, covariances either way round.
+with_estimates <- function(fit, at) {
+  at$group[is.na(at$group)] <- ""
+  at$rhs[is.na(at$rhs)] <- ""
+  table <- parTable(fit)
+  labels <- lavInspect(fit, "group.label")
+  group <- if (length(labels)) c("", labels)[table$group + 1] else rep("", length(table$lhs))
+  key <- paste(group, table$lhs, table$op, table$rhs)
+  other <- ifelse(table$op == "~~", paste(group, table$rhs, table$op, table$lhs), key)
+  given <- paste(at$group, at$lhs, at$op, at$rhs)
+  found <- match(key, given)
+  found[is.na(found)] <- match(other, given)[is.na(found)]
+  table$ustart <- ifelse(table$free > 0 & !is.na(found), at$est[found], table$ustart)
+  as.list(table)[c("id", "lhs", "op", "rhs", "user", "block", "group", "free", "ustart", "exo", "label", "plabel")]
+}
+
 # With a matrix in place of rows `matrix` names the variables whose covariances are used.
 answer <- function(id, name, matrix = NULL, ...) {
   model <- paste(readLines(file(id, ".lav")), collapse = "\n")
-  fitted <- function() {
+  fitted <- function(model) {
     if (is.null(matrix)) return(fitted_by(model, data = rows(name), ...))
     fitted_by(model, sample.cov = cov(rows(name)[matrix]), sample.nobs = nrow(rows(name)), ...)
   }
-  fit <- tryCatch(suppressWarnings(fitted()), error = function(e) e)
+  fit <- tryCatch(suppressWarnings(fitted(model)), error = function(e) e)
+  # From the estimates of N.start.csv, where there are any.
+  if (file.exists(file(id, ".start.csv"))) {
+    fit <- suppressWarnings(fitted(with_estimates(fit, read.csv(file(id, ".start.csv")))))
+  }
   if (inherits(fit, "error")) return(writeLines(conditionMessage(fit), file(id, ".error")))
   if (!lavInspect(fit, "converged")) return(writeLines("not converged", file(id, ".error")))
   m <- suppressWarnings(fitMeasures(fit))

@@ -30,8 +30,10 @@ def fitted(name: str, **options: Any) -> um.Fit | um.GroupFit:
     text = LAVAAN[name]["model"]
     rows = rows_of("political_democracy.csv") if name == "political democracy" else ROWS
     rows = holes() if "missing" in name else rows
-    if name == "groups":
+    if name.endswith("groups"):
         options = {"groups": "g", **options}
+    if name.endswith("in groups"):
+        options = {"equal": ["loadings"], **options}
     if name == "ordinal items":
         options = {"estimator": "WLSMV", **options}
     if name == "covariates with missing values":
@@ -92,6 +94,46 @@ def test_a_predictor_whose_mean_is_stated_is_a_variable_of_the_model_as_in_lavaa
     assert fit.covariates == ("z2",)
     assert (fit.df, fit.chi2) == (lavaan["df"], pytest.approx(lavaan["chisq"], abs=1e-3))
     assert (fit.loglik, fit.bic) == pytest.approx((lavaan["logl"], lavaan["bic"]), abs=1e-2)
+
+
+def test_a_variance_that_the_text_fixes_is_said_to_be_free_in_other_groups() -> None:
+    fit, lavaan = fitted("variance in groups"), LAVAAN["variance in groups"]
+    assert fit.df == lavaan["df"] - 1
+    (sentence,) = said(fit)
+    assert 'Use equal=["loadings", "lv.variances"] for that' in sentence
+    again = fitted("variance in groups", equal=["loadings", "lv.variances"])
+    assert (again.df, again.chi2) == (lavaan["df"], pytest.approx(lavaan["chisq"], abs=1e-3))
+    assert said(again) == []
+
+
+def test_a_default_variance_is_free_in_other_groups_whatever_loadings_are_fixed() -> None:
+    fit, lavaan = fitted("fixed loading in groups"), LAVAAN["fixed loading in groups"]
+    assert (fit.df, fit.chi2) == (lavaan["df"], pytest.approx(lavaan["chisq"], abs=1e-3))
+    assert fit.bic == pytest.approx(lavaan["bic"], abs=1e-2)
+
+
+def test_what_is_not_determined_is_said_to_be_counted_by_lavaan() -> None:
+    rows = ROWS[["a1", "a2", "a3", "z1"]]
+    fit = um.fit("f =~ a1 + a2 + a3\na1 ~~ a2", rows)
+    assert any('lavaan counts all free parameters, as count="parameters" does' in s for s in said(fit))
+    again = um.fit("f =~ a1 + a2 + a3\na1 ~~ a2", rows, count="parameters")
+    assert again.df == fit.df - 1 == -1
+    assert said(again) == []
+
+
+def test_a_latent_without_a_residual_variance_of_its_own_is_not_admissible_with_means_either() -> None:
+    rng = np.random.default_rng(3)
+    general = rng.normal(size=(80, 1))
+    parts = [general, 0.7 * general + 0.7 * rng.normal(size=(80, 1)), 0.7 * general + 0.7 * rng.normal(size=(80, 1))]
+    items = np.hstack([part + 0.6 * rng.normal(size=(80, 3)) for part in parts])
+    rows = pd.DataFrame(items, columns=[f"{stem}{k}" for stem in "abc" for k in (1, 2, 3)])
+    text = "a =~ a1 + a2 + a3\nb =~ b1 + b2 + b3\nc =~ c1 + c2 + c3\ng =~ a + b + c"
+    plain, full = um.fit(text, rows), um.fit(text, rows, missing="fiml")
+    assert full.chi2 == pytest.approx(plain.chi2, abs=1e-2)
+    for fit in (plain, full):
+        assert fit.df == 24  # derivatives that vanish at the bound are no degrees of freedom
+        assert not fit.admissible
+        assert "the residual variance of 'a' ran to zero" in fit.status
 
 
 def test_covariates_with_missing_values_are_said_to_be_variables_of_the_model() -> None:

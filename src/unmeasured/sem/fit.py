@@ -48,7 +48,6 @@ from unmeasured.sem.reliability import Reliability
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve_with_restarts
 
 if TYPE_CHECKING:
-    from unmeasured.sem.estimate import Options
     from unmeasured.sem.groups import GroupFit
 
 
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
 # had come to, took 113 processor seconds in all with six other starts for its last fit, and ended where it began.
 _MANY = 500
 Count = Literal["dimension", "parameters"]
+COUNTED = ' Degrees of freedom count what is determined; lavaan counts all free parameters, as count="parameters" does.'
 Estimator = Literal["ML", "MLM", "MLR", "WLSMV"]
 FitMissing = Literal["ml", "fiml", "listwise", "pairwise"]
 
@@ -165,7 +165,7 @@ def fit(
     (85.31, 24, 0.931)
     """
     # What goes beyond one covariance matrix builds on this module.
-    from unmeasured.sem.estimate import Options, estimate
+    from unmeasured.sem.estimate import Options, estimate, with_remarks
 
     options = Options(
         estimator, groups, equal, cor, missing, correlate_exogenous, scale_latents, correlate_outcomes, count
@@ -177,20 +177,13 @@ def fit(
         if not (isinstance(read, Model) and (read.intercepts or read.has_equalities)):
             start = _marker_start(read, sample) if isinstance(read, Model) else None
             found = first_indicators_positive(replace(fit_many([read], sample, starts=[start])[0], count=count))
-            return _with_remarks(found, model, options)
+            return with_remarks(found, model, options)
         matrix = sample if sample.rows is None else None
     elif X is None or cov is not None or n_samples is not None:
         matrix = as_sample(X, cov=cov, n_samples=n_samples, names=names)
     elif isinstance(X, Sample) and X.rows is None:
         matrix = X
-    return _with_remarks(estimate(model, X, names, matrix, options), model, options)
-
-
-def _with_remarks(found: Fit | GroupFit, model: str | DAG | CPDAG | Model, options: Options) -> Fit | GroupFit:
-    """The fit, and for model text what lavaan would have done by default."""
-    from unmeasured.sem.lavaan_defaults import differences
-
-    return replace(found, remarks=differences(model, found, options)) if isinstance(model, str) else found
+    return with_remarks(estimate(model, X, names, matrix, options), model, options)
 
 
 def _marker_start(model: Model, sample: Sample) -> Floats | None:
@@ -414,6 +407,7 @@ class Fit(Measures):
             notes.append(
                 f"The data determine only {int(self.dimension)} of {self.model.n_free} free parameters "
                 f"({max(unidentified, 0)} too many); without a standard error: {listing(missing)}."
+                f"{COUNTED if self.count == 'dimension' else ''}"
             )
         if self.is_cut_short:
             notes.append("Standard errors were not computed: there was no time left for them.")

@@ -4,6 +4,7 @@ Text says the same here and there; what is added to it differs. A remark is made
 says what was done, what lavaan would have done, and the argument that gives it:
 
 - latents scaled by their variance where a constraint fixes their scale too (below);
+- variances that the text fixes, in groups with equal loadings;
 - residual covariances among outcomes, ``auto.cov.y``;
 - loadings of a growth model without the means that ``growth()`` adds;
 - rows with missing values, and covariates that lack some of theirs;
@@ -18,72 +19,67 @@ must change by the same factor, and a fixed value other than zero must not chang
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from unmeasured.errors import UnmeasuredWarning, listing
+from unmeasured.arrays import Bools
+from unmeasured.errors import listing
 from unmeasured.remarks import Remark, note
-from unmeasured.sem.estimators import OrdinalFit
-from unmeasured.sem.fit import Fit
-from unmeasured.sem.groups import GroupFit, MeanFit, Row, Table
-from unmeasured.sem.parameters import Model, Operator, Parameter
+from unmeasured.sem.parameters import LatentScale, Model, Operator, Parameter
 
-if TYPE_CHECKING:
-    from unmeasured.sem.estimate import Options
+Slots = Sequence[tuple[Parameter, int]]
 
 
-def differences(text: str, found: Fit | GroupFit, options: Options) -> tuple[Remark, ...]:
+@dataclass(frozen=True)
+class FittedText:
+    """Model text as it was fitted: what the remarks are made of."""
+
+    models: tuple[Model, ...]  # of each group
+    rows: tuple[Slots, ...]  # of each group: parameters, with the same number where they are equal, -1 where fixed
+    equal: tuple[str, ...]  # kinds of parameters that are equal across groups
+    read: Callable[[int, LatentScale, bool], Model]  # the text again: group, scale_latents, correlate_outcomes
+    scale_latents: LatentScale
+    correlate_outcomes: bool
+    missing: str
+    names: tuple[str, ...]  # observed variables
+    holes: tuple[Bools, ...]  # (N, n) of each group: which values are missing; none where a matrix was given
+    is_ordinal: bool  # whether all variables were taken as ordinal
+    is_at_bound: bool  # whether a variance ended at zero
+
+
+def differences(fitted: FittedText) -> tuple[Remark, ...]:
     """Return a remark for each default of lavaan's ``sem()`` that would have given another fit of this text."""
-    shares: tuple[Fit, ...] = tuple(found.fits.values()) if isinstance(found, GroupFit) else (found,)
     sentences = (
-        *_scales(text, shares, found, options),
-        *_outcomes(text, shares, options),
-        *_growth(shares[0].model),
-        *_missing(shares, options),
-        *_ordinal_covariates(shares[0]),
-        *_bounds(shares),
+        *_scales(fitted),
+        *_stated_variances(fitted),
+        *_outcomes(fitted),
+        *_growth(fitted.models[0]),
+        *_missing(fitted),
+        *_ordinal_covariates(fitted),
+        *_bounds(fitted),
     )
     return tuple(map(note, sentences))
-
-
-def _parsed(text: str, model: Model, options: Options, group: int, n_groups: int) -> Model:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnmeasuredWarning)  # given when the text was read for the fit
-        return options.parse(text, model.observed, group, n_groups)
 
 
 # Scales of latents -----------------------------------------------------------------------------------------
 
 
-def _scales(text: str, shares: tuple[Fit, ...], found: Fit | GroupFit, options: Options) -> Iterator[str]:
-    if options.scale_latents != "variance":
+def _scales(fitted: FittedText) -> Iterator[str]:
+    if fitted.scale_latents != "variance":
         return
-    table = _table(found)
-    both = replace(options, scale_latents="first-indicator")
-    ours, theirs = (
-        [_parsed(text, share.model, how, g, len(shares)) for g, share in enumerate(shares)] for how in (options, both)
-    )
     # The rows that set the scale by default: a variance here, a loading there.
-    changed = {
-        (g, p.op, p.source, p.target)
-        for g, (one, other) in enumerate(zip(ours, theirs, strict=True))
-        for p, q in zip(one.parameters, other.parameters, strict=True)
-        if p.fixed != q.fixed
-    }
+    changed = {(g, p.op, p.source, p.target) for g in range(len(fitted.models)) for p in _changed(fitted, g)}
     scaled = {(source, g) for g, _, source, _ in changed}
     reasons: dict[str, None] = {}
-    latents: dict[str, None] = {}
-    for rows in _constraints(table, changed):
-        tied = _tied(rows, table) & scaled
-        if tied:
+    tied: set[tuple[str, int]] = set()
+    for rows in _constraints(fitted, changed):
+        here = _tied(rows, fitted) & scaled
+        if here:
             reasons[_reason(rows)] = None
-            latents.update(dict.fromkeys(name for name in table.models[0].latents if name in {x for x, _ in tied}))
+            tied |= here
     if reasons:
+        latents = [name for name in fitted.models[0].latents if name in {x for x, _ in tied}]
         yield (
             f"The variance of {listing(latents)} is fixed to 1 here, which restricts the model further because of "
             f"{_series(list(reasons))}. lavaan::sem fixes the first loading of each latent to 1 instead and leaves its "
@@ -91,46 +87,47 @@ def _scales(text: str, shares: tuple[Fit, ...], found: Fit | GroupFit, options: 
         )
 
 
+def _changed(fitted: FittedText, group: int) -> Iterator[Parameter]:
+    ours, theirs = (
+        fitted.read(group, scale, fitted.correlate_outcomes).parameters for scale in ("variance", "first-indicator")
+    )
+    yield from (p for p, q in zip(ours, theirs, strict=True) if p.fixed != q.fixed)
+
+
 def _series(phrases: list[str]) -> str:
     return " and ".join(filter(None, (", ".join(phrases[:-1]), phrases[-1])))
 
 
-def _table(found: Fit | GroupFit) -> Table:
-    if isinstance(found, GroupFit):
-        return found.joint.table
-    if isinstance(found, MeanFit) and found.joint is not None:
-        return found.joint.table
-    return Table.of((found.model,), ())
+Entries = list[tuple[int, Parameter]]  # parameters with their groups
 
 
-def _constraints(table: Table, by_default: set[tuple[int, Operator, str, str]]) -> Iterator[list[Row]]:
-    """Rows that are equal, and each that has a value other than zero which the text itself gives."""
-    equal: dict[int, list[Row]] = {}
-    for rows in table.rows:
-        for row in rows:
-            p = row.parameter
-            if row.slot >= 0:
-                equal.setdefault(row.slot, []).append(row)
-            elif p.fixed and (row.group, p.op, p.source, p.target) not in by_default:
-                yield [row]
-    yield from (rows for rows in equal.values() if len(rows) > 1)
+def _constraints(fitted: FittedText, by_default: set[tuple[int, Operator, str, str]]) -> Iterator[Entries]:
+    """Parameters that are equal, and each that has a value other than zero which the text itself gives."""
+    equal: dict[int, Entries] = {}
+    for g, rows in enumerate(fitted.rows):
+        for p, slot in rows:
+            if slot >= 0:
+                equal.setdefault(slot, []).append((g, p))
+            elif p.fixed and (g, p.op, p.source, p.target) not in by_default:
+                yield [(g, p)]
+    yield from (entries for entries in equal.values() if len(entries) > 1)
 
 
-def _tied(rows: list[Row], table: Table) -> set[tuple[str, int]]:
+def _tied(entries: Entries, fitted: FittedText) -> set[tuple[str, int]]:
     """Latents, each with its group, whose scale a constraint depends on."""
     # With equal loadings a latent has one scale in all groups.
-    has_one_scale = "loadings" in table.equal
-    latents = set(table.models[0].latents)
-    powers = [Counter[tuple[str, int]]() for _ in rows]
-    for power, row in zip(powers, rows, strict=True):
-        for name, by in _power(row.parameter):
+    has_one_scale = "loadings" in fitted.equal
+    latents = set(fitted.models[0].latents)
+    powers = [Counter[tuple[str, int]]() for _ in entries]
+    for power, (g, p) in zip(powers, entries, strict=True):
+        for name, by in _power(p):
             if name in latents:
-                power[name, 0 if has_one_scale else row.group] += by
-    if len(rows) == 1:
+                power[name, 0 if has_one_scale else g] += by
+    if len(entries) == 1:
         powers.append(Counter())
     keys = {key for power in powers for key in power}
     tied = {key for key in keys if len({power[key] for power in powers}) > 1}
-    groups = range(len(table.models)) if has_one_scale else ()
+    groups = range(len(fitted.models)) if has_one_scale else ()
     return tied | {(name, g) for name, _ in tied for g in groups}
 
 
@@ -141,24 +138,44 @@ def _power(p: Parameter) -> tuple[tuple[str, int], ...]:
     return (p.source, 1 if p.op == "~~" else -1), (p.target, 1)
 
 
-def _reason(rows: list[Row]) -> str:
-    p = rows[0].parameter
-    if len(rows) > 1:
+def _reason(entries: Entries) -> str:
+    p = entries[0][1]
+    if len(entries) > 1:
         return f"the label {p.label!r}" if p.label else f"'{p.lhs} {p.op} {p.rhs}', equal across groups"
     if p.op == "=~":
         return f"fixed loadings of {p.lhs!r}"
     return f"the fixed value of '{p.lhs} {p.op} {p.rhs}'" if p.op != "~1" else f"the fixed mean of {p.lhs!r}"
 
 
+def _stated_variances(fitted: FittedText) -> Iterator[str]:
+    """Variances that the text itself fixes, and that equal loadings free in groups after the first."""
+    if len(fitted.models) < 2 or "loadings" not in fitted.equal or "lv.variances" in fitted.equal:
+        return
+    free = {p.source for p in fitted.models[1].parameters if p.op == "~~" and p.source == p.target and p.fixed is None}
+    given = fitted.read(1, "first-indicator", fitted.correlate_outcomes)
+    latents = [
+        p.source
+        for p in given.parameters
+        if p.op == "~~" and p.source == p.target and p.source in set(given.latents) & free and p.fixed
+    ]
+    if latents:
+        kinds = ", ".join(f'"{kind}"' for kind in (*fitted.equal, "lv.variances"))
+        yield (
+            f"The variance that the text fixes for {listing(latents)} is that of the first group; it is free in the "
+            "others, where equal loadings fix the scale. lavaan::sem keeps it in all groups. "
+            f"Use equal=[{kinds}] for that."
+        )
+
+
 # Other defaults --------------------------------------------------------------------------------------------
 
 
-def _outcomes(text: str, shares: tuple[Fit, ...], options: Options) -> Iterator[str]:
-    if options.correlate_outcomes:
+def _outcomes(fitted: FittedText) -> Iterator[str]:
+    if fitted.correlate_outcomes:
         return
     ours, theirs = (
-        {(p.source, p.target) for p in _parsed(text, shares[0].model, how, 0, len(shares)).parameters if p.op == "~~"}
-        for how in (options, replace(options, correlate_outcomes=True))
+        {(p.source, p.target) for p in fitted.read(0, fitted.scale_latents, is_free).parameters if p.op == "~~"}
+        for is_free in (False, True)
     )
     added = [f"{a} ~~ {b}" for a, b in sorted(theirs - ours)]
     if added:
@@ -195,32 +212,33 @@ def _growth(model: Model) -> Iterator[str]:
     )
 
 
-def _missing(shares: tuple[Fit, ...], options: Options) -> Iterator[str]:
-    rows = [np.isnan(share.sample.rows) for share in shares if share.sample.rows is not None]
-    n_holes = sum(int(holes.any(axis=1).sum()) for holes in rows)
-    if not n_holes or options.missing == "listwise" or isinstance(shares[0], OrdinalFit):
+def _missing(fitted: FittedText) -> Iterator[str]:
+    n_holes = sum(int(holes.any(axis=1).sum()) for holes in fitted.holes)
+    if not n_holes or fitted.missing == "listwise" or fitted.is_ordinal:
         return
-    if options.missing == "ml":
+    if fitted.missing == "ml":
         yield (
             f"All rows are used, {n_holes} with missing values. lavaan::sem leaves such rows out unless it is told "
             'missing = "ml". Use missing="listwise" for that.'
         )
-    covariates = shares[0].model.covariates
-    index = [shares[0].sample.names.index(name) for name in covariates]
-    n_lost = sum(int(holes[:, index].any(axis=1).sum()) for holes in rows)
+    covariates = fitted.models[0].covariates
+    index = [fitted.names.index(name) for name in covariates]
+    n_lost = sum(int(holes[:, index].any(axis=1).sum()) for holes in fitted.holes)
     if n_lost:
-        lacking = [x for x, k in zip(covariates, index, strict=True) if any(holes[:, k].any() for holes in rows)]
+        lacking = [
+            x for x, k in zip(covariates, index, strict=True) if any(holes[:, k].any() for holes in fitted.holes)
+        ]
         yield (
-            f"{listing(lacking)} {'have' if len(lacking) > 1 else 'has'} "
-            "missing values, so covariates are variables of the model here, taken as normal: log-likelihood, AIC and "
-            f"BIC include them, and all rows are used. lavaan::sem leaves out the {n_lost} rows that lack a covariate "
-            f"(fixed.x = TRUE). Pass rows.dropna(subset={lacking}) for that."
+            f"{listing(lacking)} {'have' if len(lacking) > 1 else 'has'} missing values, so covariates are variables "
+            "of the model here, taken as normal: log-likelihood, AIC and BIC include them, and all rows are used. "
+            f"lavaan::sem leaves out the {n_lost} rows that lack a covariate (fixed.x = TRUE). "
+            f"Pass rows.dropna(subset={lacking}) for that."
         )
 
 
-def _ordinal_covariates(fit: Fit) -> Iterator[str]:
-    covariates = fit.model.covariates
-    if isinstance(fit, OrdinalFit) and covariates:
+def _ordinal_covariates(fitted: FittedText) -> Iterator[str]:
+    covariates = fitted.models[0].covariates
+    if fitted.is_ordinal and covariates:
         yield (
             f"{listing(covariates)} {'are' if len(covariates) > 1 else 'is'} taken as ordinal, like the items, with "
             "polychoric correlations. lavaan::sem conditions the thresholds on covariates and takes them as they are. "
@@ -228,8 +246,8 @@ def _ordinal_covariates(fit: Fit) -> Iterator[str]:
         )
 
 
-def _bounds(shares: tuple[Fit, ...]) -> Iterator[str]:
-    if any(share.solution.at_bound.any() for share in shares):
+def _bounds(fitted: FittedText) -> Iterator[str]:
+    if fitted.is_at_bound:
         yield (
             "A variance ended at zero here, its bound. lavaan lets variances become negative, with a smaller "
             "chi-square: such an answer is no better, and no argument gives it."
