@@ -38,6 +38,7 @@ from unmeasured.search.discovery import Discovery
 from unmeasured.search.lges import LGES
 from unmeasured.search.score import prior
 from unmeasured.sem.fit import Fit, fit_many
+from unmeasured.sem.full import with_full_information
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,7 +98,7 @@ def penalty_path(
     penalty_of_one = 0.5 * math.log(sample.n)
     chosen = [max(candidates, key=lambda c, p=p: c.worth - p * penalty_of_one * c.dimension) for p in path]  # type: ignore[misc]
     graphs = list(dict.fromkeys(candidate.graph for candidate in chosen))
-    fits = dict(zip(graphs, fit_many(graphs, sample), strict=True))
+    fits = dict(zip(graphs, map(with_full_information, fit_many(graphs, sample)), strict=True))
     return PenaltyPath(
         sample.names, tuple(PathStep(p, c.graph, fits[c.graph]) for p, c in zip(path, chosen, strict=True))
     )

@@ -23,11 +23,15 @@ import numpy as np
 from scipy import stats
 
 from unmeasured.arrays import Floats, Marks
+from unmeasured.data.normality import mardia
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.peers.base import Peer, checked_alpha, class_of_marks, complete_rows, imported, quiet
+from unmeasured.remarks import Remark, distrust
 
 Independence = Literal["kci", "hsic"]
+# Below this p-value of Mardia's skewness or kurtosis rows differ from normal ones.
+_NOT_NORMAL = 0.01
 
 
 class GIN(Peer):
@@ -47,6 +51,9 @@ class GIN(Peer):
 
     Notes
     -----
+    Of normal rows nothing can be learned in this way; ``remarks_`` says so where rows do not differ from normal ones
+    (Mardia's skewness and kurtosis, p > .01).
+
     causal-learn gives one latent to every cluster, also to one that needed several, and directs all latents along the
     causal order it finds: a complete graph, whose class has no directed edge between latents.
     """
@@ -82,7 +89,22 @@ class GIN(Peer):
                 if self.mended
                 else library.GIN(standard, self.test, alpha)
             )
-        self._keep(sample, *class_of_marks(_marks(graph, len(sample.names)), sample.names, "causal-learn's GIN"))
+        found, remarks = class_of_marks(_marks(graph, len(sample.names)), sample.names, "causal-learn's GIN")
+        self._keep(sample, found, (*remarks, *_normality_in_words(rows)))
+
+
+def _normality_in_words(rows: Floats) -> tuple[Remark, ...]:
+    """What to think of the answer where rows do not differ from normal ones; empty where they clearly do."""
+    tests = mardia(rows)
+    if min(tests.skewness_pvalue, tests.kurtosis_pvalue) < _NOT_NORMAL:
+        return ()
+    return (
+        distrust(
+            "GIN needs noise that is not normal, and these rows do not differ from a normal distribution (Mardia's "
+            f"skewness p = {tests.skewness_pvalue:.2f}, kurtosis p = {tests.kurtosis_pvalue:.2f}): do not rely on this "
+            "answer. Use a method for covariances, such as um.LGES."
+        ),
+    )
 
 
 def _kernels_kept(library: Any, n_columns: int, keep: bool) -> AbstractContextManager[Any]:

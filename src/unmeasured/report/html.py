@@ -25,12 +25,14 @@ from unmeasured import apa
 from unmeasured.answer.drawing import picture_of, shown_view
 from unmeasured.answer.result import Result
 from unmeasured.answer.words import (
+    DOUBTFUL,
     PAIRS_HEADING,
     assumptions,
     cautions,
     direction_in_words,
-    indices_in_words,
+    fit_in_words,
     node,
+    paths_beyond_one,
     paths_heading,
     replicates_in_words,
     what_is_identified,
@@ -82,7 +84,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         alone=[
             x for x in result.graph.variables.indicators if not any(x in items for items in result.indicators.values())
         ],
-        indices=indices_in_words(result.reported),
+        indices=fit_in_words(result),
         loadings=_loadings(run),
         levels=_levels(result),
         paths=_paths(run, stability),
@@ -234,10 +236,12 @@ def _paths(run: Run, stability: Stability | None) -> list[list[Cell]]:
     rows = []
     result = run.result
     of = {name: node(group) for group in result.graph.groups for name in group}
+    steep = paths_beyond_one(result)
     edges = None if stability is None else stability.tally.edges(result.graph.groups, stability.observed)
     for row in result.latent_paths.to_dict(orient="records"):
         source, target = row["source"], row["target"]
         told = direction_in_words(result, source, target)
+        told += f"; {DOUBTFUL}" if (source, target) in steep else ""
         if edges is not None:
             seen = replicates_in_words(edges, of.get(source, source), of.get(target, target))
             told += f"; {seen}" if seen else ""

@@ -160,6 +160,12 @@ def run_of(
         about = replace(about, tolerance=None if tolerance is None else float(tolerance))
         trace = Trace(step for step in found.trace_ if isinstance(step, Step))
         found = found.result_
+    elif not isinstance(found, Result):
+        raise UnmeasuredError(
+            f"A report is of a fitted search (um.LGES().fit(rows)) or of its result; got {type(found).__name__}."
+        )
+    if not isinstance(exact, Result | None):
+        raise UnmeasuredError(f"exact is the result of another search of the same data; got {type(exact).__name__}.")
     about = replace(about, versions=versions(), made=about.made or f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     compared = Comparison.of(compare_models({"found": found, **published})) if published else None
     return Run(found, about, trace, compared, exact)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unmeasured.answer.result import Result
+from unmeasured.errors import UnmeasuredError
 from unmeasured.files import csv_text, write_folder
 from unmeasured.replicates.result import Stability
 from unmeasured.report.groups import Shared
@@ -69,6 +70,10 @@ def write_report(
     ['diagram.png', 'diagram.svg', 'loadings.csv', 'model.lav', 'paths.csv', 'report.html', 'result.json']
     >>> folder.cleanup()
     """
+    if not isinstance(folder, str | Path):
+        raise UnmeasuredError(f"folder is a path, as text or pathlib.Path; got {type(folder).__name__}.")
+    if not isinstance(stability, Stability | None):
+        raise UnmeasuredError(f"stability is what um.stability returned; got {type(stability).__name__}.")
     about = About(title=title, data=data, source=source, command=command, seconds=seconds)
     other = exact.result_ if isinstance(exact, Search) else exact
     run = run_of(found, about=about, published=published, exact=other)

@@ -38,8 +38,10 @@ from unmeasured.levels import Level
 from unmeasured.remarks import by_consequence, distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import checked_time_limit
-from unmeasured.search.discovery import RunnerUp
+from unmeasured.search.discovery import RunnerUp, remarks_on_fit
 from unmeasured.sem.fit import Fit
+from unmeasured.sem.full import NOT_DONE, calls_for_it, with_full_information
+from unmeasured.sem.signs import with_signs
 
 if TYPE_CHECKING:
     from unmeasured.answer.result import Result
@@ -193,11 +195,13 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def _fit(self, sample: Sample, source: Any) -> Self:
         try:
             self._search(sample)
+            self._fit_to_rows()
         finally:
             self._began, self._reserved = None, 0.0
         # That the search was stopped comes before all else; it is among the remarks of the search, too.
         stopped = [distrust(self.stopped_)] if self.stopped_ else []
         self.remarks_ = by_consequence((*stopped, *sample.remarks, *self.remarks_))
+        self.sem_ = with_signs(self.sem_)
         variables = self.graph_.variables
         self.sample_ = replace(sample, covariates=variables.covariates, outcomes=variables.outcomes)
         self.groups_ = self.graph_.groups
@@ -216,10 +220,36 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             "stopped": self.stopped_,
             "reading": self._levels,
             "headline": self._headline,
-            "heads": self._heads(),
+            "of_groups": self._of_groups(),
         }
         self._made: dict[str, Any] = {}
         return self
+
+    def _fit_to_rows(self) -> None:
+        """Full information for what is reported, where the search took the moments of rows with missing values."""
+        found = self.sem_
+        self.sem_ = with_full_information(found, self._check_last_fit)
+        if self.sem_.full is not None:
+            told = {str(remark) for remark in remarks_on_fit(found)}
+            if any(str(remark) in told for remark in self.remarks_):
+                others = (remark for remark in self.remarks_ if str(remark) not in told)
+                self.remarks_ = (*others, *remarks_on_fit(self.sem_))
+            n, worth = self.sem_.full.n, found.sample.n
+            self.remarks_ = (
+                *self.remarks_,
+                f"What is reported is a fit to the {n:.0f} rows themselves (full information), not to the covariance "
+                f"that the search used with N = {worth:.1f}.",
+            )
+        elif calls_for_it(found.sample):
+            self.remarks_ = (*self.remarks_, distrust(NOT_DONE))
+
+    def _check_last_fit(self) -> None:
+        """Raise Stopped where the time limit is over, and for what comes after the search."""
+        limit = checked_time_limit(getattr(self, "time_limit", None))
+        if limit is not None and self._began is not None:
+            left = limit - self._reserved - (time.monotonic() - self._began)
+            if left < 0.0:
+                raise Stopped
 
     @property
     def result_(self) -> Result:
@@ -231,10 +261,9 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             self._made["result"] = import_module("unmeasured.answer.result").Result(**self._answer)
         return cast("Result", self._made["result"])
 
-    def _heads(self) -> dict[str, str]:
-        """The first item of every latent that was named before the search."""
-        groups = getattr(getattr(self, "knowledge", None), "groups", {})
-        return {name: items[0] for name, items in groups.items() if name in self.graph_.latents}
+    def _of_groups(self) -> dict[str, float]:
+        """The test of the structure with parameters of its own in each group of people; empty if there are none."""
+        return {}
 
     def _options(self) -> dict[str, Any]:
         """The options as a result keeps them: functions by their names."""

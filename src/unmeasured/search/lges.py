@@ -36,6 +36,7 @@ from unmeasured.search.tolerance import checked_tolerance
 from unmeasured.search.trace import Trace
 from unmeasured.search.warm import are_on_disk, compile_kernels
 from unmeasured.sem.estimate import split_rows_by_group
+from unmeasured.sem.estimators import tested_together
 from unmeasured.sem.fit import Fit
 
 if TYPE_CHECKING:
@@ -236,15 +237,21 @@ class LGES(Search):
     def group_results_(self) -> dict[str, Result]:
         """The result with the estimates of each group of people, if ``fit`` was given groups.
 
-        A latent points the same way in all of them: that of its strongest indicator in all rows.
+        A latent has the same sign in all of them: its strongest own item in all rows has a positive loading.
         """
         fits, known = self._fits_of_groups(), self.result_
-        strongest = known.loadings.assign(size=known.loadings["std"].abs()).sort_values("size")
-        heads = {**dict(zip(strongest["latent"], strongest["indicator"], strict=True)), **known.heads}
+        heads = known.leading_items
         return {
-            label: replace(known, sem=fit, heads=heads, findings=(), runners=(), robust=None)
+            label: replace(known, sem=fit, heads=heads, findings=(), runners=(), of_groups={}, robust=None, acov=None)
             for label, fit in fits.items()
         }
+
+    def _of_groups(self) -> dict[str, float]:
+        fits = getattr(self, "_by_group", None)
+        if not fits:
+            return {}
+        chi2, df, p = tested_together(fits.values())
+        return {"chi2": chi2, "df": float(df), "pvalue": p}
 
     def _fits_of_groups(self) -> dict[str, Fit]:
         if not getattr(self, "_by_group", None):

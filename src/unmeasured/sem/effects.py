@@ -216,7 +216,7 @@ def _replicate(sample: Sample, rng: np.random.Generator) -> Sample:
 
 def _same_way(again: Fit, fit: Fit) -> Fit:
     """A replicate whose latents point the way those of the fit do."""
-    from unmeasured.sem.finish import pointed
+    from unmeasured.sem.signs import pointed
 
     ours, theirs = (f.problem.pattern.matrices(np.append(f.solution.x, 0.0))[0] for f in (again, fit))
     return pointed(again, (ours * theirs).sum(axis=1) < 0)

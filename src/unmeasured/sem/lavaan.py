@@ -47,7 +47,7 @@ from typing import NoReturn, get_args
 
 from unmeasured.errors import ModelError, UnmeasuredWarning, listing, nearest
 from unmeasured.sem.defined import check_expression
-from unmeasured.sem.parameters import LatentScale, Model, Operator, Parameter
+from unmeasured.sem.parameters import LatentScale, Model, Operator, Parameter, with_shared_values
 
 __all__ = ["parse", "write"]
 
@@ -141,7 +141,8 @@ def parse(
     _refuse_cycles(rows)
     _warn_of_lost_covariances(roles)
     added = _Defaults(correlate_exogenous, scale_latents, correlate_outcomes)
-    return _with_names(replace(_complete(rows, roles, observed, added), defined=defined), names)
+    (model,) = with_shared_values([_complete(rows, roles, observed, added)])
+    return _with_names(replace(model, defined=defined), names)
 
 
 _STANDS_FOR = re.compile(r'^# (\S+) stands for (".*")$', re.MULTILINE)
@@ -404,13 +405,20 @@ def _read_definitions(statements: Iterable[_Tokens], labels: Sequence[str]) -> I
             _refuse(op, f"{left[0].text!r} in {_quote(statement)} is taken; give what ':=' defines a name of its own.")
         if not right:
             _refuse(op, f"{_quote(statement)} has nothing on its right; write an expression of labels, such as 'a*b'.")
-        expression = "".join(token.text for token in right)
+        expression = _joined(right)
         try:
             check_expression(expression, known)
         except ModelError as error:
             _refuse(right[0], str(error))
         known.append(left[0].text)
         yield left[0].text, expression
+
+
+def _joined(tokens: _Tokens) -> str:
+    """The text of tokens, with a blank only between two words."""
+    words = [token.text[0].isalnum() or token.text[0] in "._" for token in tokens]
+    blanks = [" " if a and b else "" for a, b in pairwise([False, *words])]
+    return "".join(blank + token.text for blank, token in zip(blanks, tokens, strict=True))
 
 
 def _read_statement(statement: _Tokens, of: _Group) -> Iterator[_Row]:

@@ -169,6 +169,11 @@ class Measures:
         return indices.p_value(self.chi2_scaled, self.df)
 
     @property
+    def pvalue_reported(self) -> float:
+        """The p-value to report: of the scaled chi-square where there is one, else of the plain one."""
+        return self.pvalue if self.robust is None else self.pvalue_scaled
+
+    @property
     def _scaled_comparison(self) -> tuple[float, int, float, int]:
         return self.chi2_scaled, self.df, self._corrected.baseline.chi2, self.baseline_df
 

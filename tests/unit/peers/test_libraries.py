@@ -50,6 +50,16 @@ def test_gin_mended_finds_the_clusters_of_a_chain(uniform_rows):
     assert found.graph_.undirected_edges == (("L1", "L2"), ("L1", "L3"), ("L2", "L3"))
 
 
+def test_gin_says_so_where_rows_are_normal(uniform_rows):
+    assert not any("not normal" in remark for remark in um.GIN(test="hsic").fit(uniform_rows).remarks_)
+    parameters = um.simulate.paper_parameters(latent_chain, rng=2)
+    normal = um.simulate.sample(parameters, 400, rng=3)
+    (remark,) = [r for r in um.GIN(test="hsic").fit(normal).result_.remarks if "needs noise that is not normal" in r]
+    assert remark.severity.name == "DISTRUST"
+    skewed = um.simulate.sample(parameters, 400, rng=3).pipe(np.exp)
+    assert not any("not normal" in remark for remark in um.GIN(test="hsic").fit(skewed).remarks_)
+
+
 def test_gin_as_released_looks_at_the_first_columns_and_mended_at_those_it_means(uniform_rows, monkeypatch):
     library = import_module("causallearn.search.HiddenCausal.GIN.GIN")
 

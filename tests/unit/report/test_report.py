@@ -60,6 +60,23 @@ def test_all_files_are_written_and_say_the_same(tmp_path, run, search):
     assert um.Result.from_json((folder / "result.json").read_text("utf-8")).sem.chi2 == search.sem_.chi2
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"found": None}, "A report is of a fitted search .* or of its result; got NoneType"),
+        ({"found": "result.json"}, "got str"),
+        ({"folder": None}, "folder is a path, as text or pathlib.Path; got NoneType"),
+        ({"stability": {}}, "stability is what um.stability returned; got dict"),
+        ({"exact": 3}, "exact is the result of another search of the same data; got int"),
+    ],
+    ids=lambda given: next(iter(given)) if isinstance(given, dict) else "",
+)
+def test_what_no_report_can_be_made_of_is_refused(tmp_path, search, given, words):
+    with pytest.raises(um.UnmeasuredError, match=words):
+        um.write_report(**{"found": search, "folder": tmp_path, **given})
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_page_can_be_made_again_from_its_file(run):
     again = Run.from_json(run.to_json())
     assert again.to_json() == run.to_json()
