@@ -694,6 +694,9 @@ def fit_file(
     sheet: SheetOption = None,
     correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
     first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
+    correlate_outcomes: Annotated[
+        bool, typer.Option(help="Let residuals of outcomes correlate, as lavaan does.")
+    ] = False,
     estimator: Annotated[str, typer.Option(help="ML, MLM, MLR (robust) or WLSMV (ordinal items).")] = "ML",
     groups: Annotated[str | None, typer.Option(help="The column of groups of people; see docs/groups.md.")] = None,
     equal: Annotated[
@@ -731,10 +734,12 @@ def fit_file(
         data,
         correlate_exogenous=correlate_exogenous,
         scale_latents="first-indicator" if first_indicator else "variance",
+        correlate_outcomes=correlate_outcomes,
         **options,
     )
     _show_remarks(remarks, quiet or as_json)
-    _say(_fit_as_json(result) if as_json else result.summary(), quiet and not as_json)
+    text = re.sub(r"^Note: .*$", lambda line: in_options(line[0]), result.summary(), flags=re.MULTILINE)
+    _say(_fit_as_json(result) if as_json else text, quiet and not as_json)
     if not (result.converged and result.admissible):
         raise typer.Exit(1)
 
@@ -749,6 +754,7 @@ def _fit_as_json(fit: um.Fit) -> str:
     indices = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic", "loglik")
     record = {name: getattr(fit, name) for name in indices}
     record |= {"converged": fit.converged, "admissible": fit.admissible, "status": fit.status}
+    record["notes"] = [in_options(remark) for remark in fit.notes]
     return _as_json({**record, "parameters": json.loads(fit.parameters.to_json(orient="records"))})
 
 
@@ -1225,6 +1231,10 @@ _IN_OPTIONS = tuple(
         (r"header=False \(--no-header\)", "--no-header"),
         (r"header=True \(--header\)", "--header"),
         (r"\bcor='([\w-]+)'", r"--cor \1"),
+        (r'\bscale_latents="first-indicator"', "--first-indicator"),
+        (r"\bcorrelate_outcomes=True", "--correlate-outcomes"),
+        (r'\bmissing="([\w-]+)"', r"--missing \1"),
+        (r'\bestimator="(\w+)"', r"--estimator \1"),
         (r"\bmissing='([\w-]+)'", r"--missing \1"),
         (r"^(cor|missing|penalty|tolerance|estimator|method|threshold|level|equal|groups) (?=must\b|is\b)", r"--\1 "),
         (r"^equal= has ", "--equal has "),

@@ -303,6 +303,20 @@ def test_fit_needs_only_the_columns_of_the_model(folder):
     assert "df, p" in run("fit", "run/result.json", "rows.csv", cwd=folder).stdout
 
 
+def test_a_fit_says_with_options_what_lavaan_would_have_done(tmp_path):
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=(200, 1))
+    rows = pd.DataFrame(0.7 * f + rng.normal(size=(200, 5)), columns=["x1", "x2", "x3", "y1", "y2"])
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "model.lav").write_text("f =~ x1 + 0.8*x2 + x3; y1 ~ f; y2 ~ f", "utf-8")
+    out = run("fit", "model.lav", "rows.csv", cwd=tmp_path).stdout
+    assert "Note: Outcomes have uncorrelated residuals here. lavaan::sem frees 'y1 ~~ y2'" in out
+    assert "Use --correlate-outcomes for that." in out
+    assert "Use --first-indicator for that." in out
+    told = run("fit", "model.lav", "rows.csv", "--correlate-outcomes", "--first-indicator", "--json", cwd=tmp_path)
+    assert json.loads(told.stdout)["notes"] == []
+
+
 def test_a_fit_that_is_not_proper_has_its_own_code(tmp_path):
     cov = [[1.0, 0.8, 0.8], [0.8, 1.0, 0.5], [0.8, 0.5, 1.0]]
     pd.DataFrame(cov, index=list("abc"), columns=list("abc")).to_csv(tmp_path / "m.csv")

@@ -87,7 +87,8 @@ def _log_likelihoods(rows: Floats, fit: Fit, names: tuple[str, ...]) -> Floats:
     """(N,) Gaussian log-likelihood of what each row shows."""
     order = [fit.sample.names.index(name) for name in names]
     cov = fit.implied_cov[np.ix_(order, order)]
-    mean: Any = fit.implied_mean if isinstance(fit, MeanFit) else fit.sample.mean
+    of_fit = fit.sample.mean if fit.full is None else fit.full.mean
+    mean: Any = fit.implied_mean if isinstance(fit, MeanFit) else of_fit
     deviations = rows - np.asarray(mean)[order]
     seen = ~np.isnan(deviations)
     value = np.empty(len(rows))

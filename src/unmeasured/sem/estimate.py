@@ -22,12 +22,13 @@ from unmeasured.data.rows import as_rows, checked_names, other_frame
 from unmeasured.data.sample import NO_ROWS, Cor, Sample, as_sample
 from unmeasured.errors import DataError, ModelError, UnmeasuredWarning, listing
 from unmeasured.graphs import CPDAG, DAG
-from unmeasured.sem.estimators import check_estimator, continuous_rows, fit_ordinal, with_robust
+from unmeasured.sem.estimators import OrdinalFit, check_estimator, continuous_rows, fit_ordinal, with_robust
 from unmeasured.sem.fit import Count, Fit, FitMissing, fit_many
 from unmeasured.sem.full import calls_for_it, with_full_information
 from unmeasured.sem.groups import GroupFit, MeanFit, check_equal, fit_groups, split_groups
 from unmeasured.sem.lavaan import parse
-from unmeasured.sem.parameters import LatentScale, Model, model_of
+from unmeasured.sem.lavaan_defaults import FittedText, differences
+from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of
 from unmeasured.sem.signs import with_signs
 
 
@@ -124,6 +125,41 @@ def fit_beside(model: DAG | CPDAG | Model, sample: Sample, *, has_means: bool) -
     found = _joined([read], [own], ("all",), Options(), has_means=True)
     assert isinstance(found, MeanFit)
     return found
+
+
+def with_remarks(found: Fit | GroupFit, model: str | DAG | CPDAG | Model, options: Options) -> Fit | GroupFit:
+    """Return the fit, with remarks on model text where lavaan's defaults would have given another fit."""
+    if not isinstance(model, str):
+        return found
+    shares: tuple[Fit, ...] = tuple(found.fits.values()) if isinstance(found, GroupFit) else (found,)
+
+    def read(group: int, scale_latents: LatentScale, correlate_outcomes: bool) -> Model:
+        told = replace(options, scale_latents=scale_latents, correlate_outcomes=correlate_outcomes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnmeasuredWarning)  # given when the text was read for the fit
+            return told.parse(model, shares[group].model.observed, group, len(shares))
+
+    own = found.joint if isinstance(found, GroupFit | MeanFit) else None
+    given = [share.sample.rows for share in shares]
+    fitted = FittedText(
+        models=tuple(share.model for share in shares),
+        rows=_slots(shares) if own is None else tuple([(r.parameter, r.slot) for r in rows] for rows in own.table.rows),
+        equal=found.equal if isinstance(found, GroupFit) else (),
+        read=read,
+        scale_latents=options.scale_latents,
+        correlate_outcomes=options.correlate_outcomes,
+        missing=options.missing,
+        names=shares[0].sample.names,
+        holes=tuple(np.isnan(rows) for rows in given if rows is not None),
+        is_ordinal=isinstance(found, OrdinalFit),
+        is_at_bound=any(bool(share.solution.at_bound.any()) for share in shares),
+    )
+    return replace(found, remarks=differences(fitted))
+
+
+def _slots(fits: Sequence[Fit]) -> tuple[list[tuple[Parameter, int]], ...]:
+    """The parameters of models without equalities, each free one with a number of its own."""
+    return tuple([(p, k if p.fixed is None else -1) for k, p in enumerate(fit.model.parameters)] for fit in fits)
 
 
 def estimate_groups(model: DAG | CPDAG | Model, sample: Sample, options: Options) -> GroupFit:

@@ -32,7 +32,7 @@ from unmeasured.sem.measures import Robust
 from unmeasured.sem.moments import Structure
 from unmeasured.sem.pairs import Influences, robust_by_pairs
 from unmeasured.sem.parameters import Model
-from unmeasured.sem.robust import Fitted, satorra_bentler, with_saturated_means, yuan_bentler
+from unmeasured.sem.robust import Fitted, satorra_bentler, steady_test, with_saturated_means, yuan_bentler
 from unmeasured.sem.signs import with_signs
 from unmeasured.sem.wls import (
     CorrelationStructure,
@@ -160,11 +160,11 @@ def _reported_incomplete(fit: Fit) -> Fit:
     relative, pvalue = fitted.joint.observations[0].kurtosis(fit.covariates)
     if not pvalue < _NOT_NORMAL:
         return fit
-    robust = yuan_bentler(fitted)
+    robust = replace(yuan_bentler(fitted), test=steady_test(fitted))
     reason = (
         f"The rows are not normal (Mardia's kurtosis is {relative:.2f} times that of a normal distribution, "
-        f"p < .001): standard errors and the tests called robust are corrected for it (Yuan-Bentler, full information, "
-        f"scaling factor {robust.test.factor:.2f}). The search itself is not."
+        f"p < .001): standard errors and the tests called robust are corrected for it (Yuan-Bentler with the "
+        f"information that the model expects, scaling factor {robust.test.factor:.2f}). The search itself is not."
     )
     return replace(fit, robust=replace(robust, reason=reason))
 

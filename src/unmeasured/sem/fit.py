@@ -26,6 +26,7 @@ from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
+from unmeasured.remarks import Remark
 from unmeasured.sem import effects, indices, kernels, local_fit, scoring
 from unmeasured.sem.defined import Labelled, defined_rows
 from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, delta_errors, plain_inverse_root
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 # had come to, took 113 processor seconds in all with six other starts for its last fit, and ended where it began.
 _MANY = 500
 Count = Literal["dimension", "parameters"]
+COUNTED = ' Degrees of freedom count what is determined; lavaan counts all free parameters, as count="parameters" does.'
 Estimator = Literal["ML", "MLM", "MLR", "WLSMV"]
 FitMissing = Literal["ml", "fiml", "listwise", "pairwise"]
 
@@ -171,7 +173,7 @@ def fit(
     (85.31, 24, 0.931)
     """
     # What goes beyond one covariance matrix builds on this module.
-    from unmeasured.sem.estimate import Options, check_options, estimate, fit_with_labels, used_columns
+    from unmeasured.sem.estimate import Options, check_options, estimate, fit_with_labels, used_columns, with_remarks
 
     options = Options(
         estimator, groups, equal, cor, missing, correlate_exogenous, scale_latents, correlate_outcomes, count
@@ -186,16 +188,17 @@ def fit(
         read = options.parse(model, sample.names) if isinstance(model, str) else model
         if not (isinstance(read, Model) and read.intercepts):
             if isinstance(read, Model) and read.has_equalities:
-                return fit_with_labels(read, sample, options)
+                return with_remarks(fit_with_labels(read, sample, options), model, options)
             start = _marker_start(read, sample) if isinstance(read, Model) else None
             (found,) = fit_many([read], sample, starts=[start])
-            return with_signs(with_full_information(replace(found, count=count)))
+            found = with_signs(with_full_information(replace(found, count=count)))
+            return with_remarks(found, model, options)
         matrix = sample if sample.rows is None else None
     elif X is None or cov is not None or n_samples is not None:
         matrix = as_sample(X, cov=cov, n_samples=n_samples, names=names)
     elif isinstance(X, Sample) and X.rows is None:
         matrix = X
-    return estimate(model, X, names, matrix, options)
+    return with_remarks(estimate(model, X, names, matrix, options), model, options)
 
 
 def _marker_start(model: Model, sample: Sample) -> Floats | None:
@@ -337,6 +340,7 @@ class Fit(Measures):
     full: FullInformation | None = None  # of rows with missing values, whose likelihood was maximised
     is_joint: bool = False  # whether covariates count as variables of the model
     is_hurried: bool = False  # whether there was no time for standard errors
+    remarks: tuple[Remark, ...] = ()  # on model text: what lavaan would have done by default
 
     @cached_property
     def covariates(self) -> tuple[str, ...]:
@@ -416,7 +420,7 @@ class Fit(Measures):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Notes on this fit."""
+        """Notes on this fit, among them where lavaan's defaults would have given another one."""
         notes = []
         missing = [f"{p.lhs} {p.op} {p.rhs}" for p, ok in zip(self._free, self._identified, strict=True) if not ok]
         if missing:
@@ -424,6 +428,7 @@ class Fit(Measures):
             notes.append(
                 f"The data determine only {int(self.dimension)} of {self.model.n_free} free parameters "
                 f"({max(unidentified, 0)} too many); without a standard error: {listing(missing)}."
+                f"{COUNTED if self.count == 'dimension' else ''}"
             )
         if self.is_cut_short:
             why = "there was no time left for them" if self.full is None else "they need the rows"
@@ -434,7 +439,7 @@ class Fit(Measures):
             notes.append(
                 f"{self.sample.n:.0f} samples for {self.model.n_free} free parameters: estimates will not hold up."
             )
-        return tuple(notes)
+        return (*notes, *self.remarks)
 
     # Likelihood and indices -------------------------------------------------------------------------------
 

@@ -22,11 +22,12 @@ from unmeasured import apa
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, ModelError, listing, nearest
+from unmeasured.remarks import Remark
 from unmeasured.sem import indices, kernels
 from unmeasured.sem.defined import Labelled, defined_rows
 from unmeasured.sem.delta import NO_INFORMATION, errors_along, symmetric_root
 from unmeasured.sem.dimension import Dimension
-from unmeasured.sem.fit import Count, Fit, fit_many
+from unmeasured.sem.fit import COUNTED, Count, Fit, fit_many
 from unmeasured.sem.joint import Joint, JointSolution, joined_square, lower_bounds, parameter_gradient
 from unmeasured.sem.likelihood import Observations
 from unmeasured.sem.local_fit import Residual, candidate_parameters
@@ -58,6 +59,8 @@ Kind = Literal[
     "lv.covariances",
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
+# The part of a latent's variance that its causes leave, below which it is taken as running to zero.
+_NOTHING = 1e-5
 
 
 def check_equal(equal: Sequence[str] | str) -> tuple[str, ...]:
@@ -196,15 +199,10 @@ def _completed(model: Model, equal: tuple[str, ...], *, first: bool) -> Model:
             intercepts.append(Parameter("~1", name, name, None if free_means and name in measured else 0.0))
     rows = list(model.parameters)
     if not first and "loadings" in equal and "lv.variances" not in equal:
-        # A latent whose scale is fixed by its variance alone: equal loadings fix it in the other groups.
-        scaled = {p.source for p in rows if p.op == "=~" and p.fixed is not None and p.fixed != 0.0}
+        # Equal loadings fix the scale in the other groups.
         rows = [
             replace(p, fixed=None)
-            if p.op == "~~"
-            and p.source == p.target
-            and p.source in latent - scaled
-            and p.fixed is not None
-            and p.fixed > 0
+            if p.op == "~~" and p.source == p.target and p.source in latent and p.fixed is not None and p.fixed > 0
             else p
             for p in rows
         ]
@@ -289,17 +287,37 @@ class Estimated:
 
     @cached_property
     def dimension(self) -> int:
-        """How many parameters the data could determine: the rank of the derivatives near the estimates."""
+        """How many parameters the data could determine: the largest rank of the derivatives at two points.
+
+        One is near the estimates. Where these run to a bound, derivatives vanish there, so the other is anywhere.
+        """
         rng = np.random.default_rng(0)
-        unit = np.maximum(np.abs(self.theta), 0.1)
-        spread = np.where(self.joint.is_variance, np.abs(rng.normal(size=len(unit))), rng.normal(size=len(unit)))
-        Delta = np.concatenate(self.joint.jacobians(self.theta + 0.1 * unit * spread))
-        scale = np.sqrt((Delta**2).sum(axis=0))
-        triangle = np.linalg.qr(
-            Delta / np.where(scale > 0, scale, 1.0), mode="r"
-        )  # small, with the same singular values
-        values = np.linalg.svd(triangle, compute_uv=False)
-        return int((values > 1e-8 * values[0]).sum())
+        ranks = []
+        for centre, unit in (
+            (self.theta, 0.1 * np.maximum(np.abs(self.theta), 0.1)),
+            (np.zeros_like(self.theta), self._units),
+        ):
+            spread = rng.normal(size=len(unit))
+            spread = np.where(self.joint.is_variance, np.abs(spread), spread)
+            Delta = np.concatenate(self.joint.jacobians(centre + unit * spread))
+            scale = np.sqrt((Delta**2).sum(axis=0))
+            triangle = np.linalg.qr(
+                Delta / np.where(scale > 0, scale, 1.0), mode="r"
+            )  # small, with the same singular values
+            values = np.linalg.svd(triangle, compute_uv=False)
+            ranks.append(int((values > 1e-8 * values[0]).sum()))
+        return max(ranks)
+
+    @property
+    def _units(self) -> Floats:
+        """(q,) sizes that parameters may have, from the standard deviations of the data; latents have 1."""
+        units = np.ones(self.table.size)
+        for s, o in zip(self.joint.structures, self.joint.observations, strict=True):
+            scale = np.ones(s.pattern.n_nodes)
+            scale[s.pattern.observed] = np.sqrt(np.diag(o.saturated[1]))
+            means = scale[s.nodes[s.slots >= 0]]
+            units[s.where] = np.concatenate([s.pattern.unit(scale), means])
+        return units
 
     @property
     def n_counted(self) -> int:
@@ -581,7 +599,7 @@ class MeanFit(Fit):
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Notes on this fit."""
-        return _notes(self._joint)
+        return (*_notes(self._joint), *self.remarks)
 
     @cached_property
     def parameters(self) -> pd.DataFrame:
@@ -643,6 +661,7 @@ class GroupFit(Measures):
     fits: Mapping[str, MeanFit]
     joint: Estimated
     robust: Robust | None = None
+    remarks: tuple[Remark, ...] = ()  # on model text: what lavaan would have done by default
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -722,7 +741,7 @@ class GroupFit(Measures):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on this fit."""
-        return _notes(self.joint)
+        return (*_notes(self.joint), *self.remarks)
 
     @cached_property
     def parameters(self) -> pd.DataFrame:
@@ -894,10 +913,14 @@ def _notes(joint: Estimated) -> tuple[str, ...]:
         for g, label in enumerate(joint.labels):
             of = f" in {label}" if len(joint.labels) > 1 else ""
             missing += [f"{' '.join(r.entry).strip()}{of}" for r in joint.table.free(g) if not errors_known[r.slot]]
-        notes.append(
-            f"The data determine only {joint.dimension} of {joint.table.size} free parameters; without a standard "
-            f"error: {listing(missing)}."
-        )
+        if joint.dimension < joint.table.size:
+            only = (
+                f"The data determine only {joint.dimension} of {joint.table.size} free parameters; without a standard "
+            )
+            counted = COUNTED if joint.count == "dimension" else ""
+            notes.append(f"{only}error: {listing(missing)}.{counted}")
+        else:
+            notes.append(f"Without a standard error where the estimates ended: {listing(missing)}.")
     if joint.joint.n < joint.table.size:
         notes.append(
             f"{joint.joint.n:.0f} rows for {joint.table.size} free parameters: such estimates will not replicate."
@@ -973,6 +996,7 @@ def _fits_at(
                     solution.predicted,
                     np.array([solution.value]),
                     solution.lower[at] / unit,
+                    vanished=_vanished(structure, solution.theta[at]),
                 ),
                 count,
                 estimated.robust if len(labels) == 1 else None,
@@ -1003,6 +1027,16 @@ def _signs(table: Table, joint: Joint, theta: Floats, reverse_keyed: Sequence[st
     )
     signs = {(g, x): float(found[g, k]) for g in range(len(found)) for k, x in enumerate(names)}
     return slot_signs(entries, signs, table.size)
+
+
+def _vanished(structure: Structure, x: Floats) -> tuple[str, ...]:
+    """Latents whose residual variance is fixed and next to nothing beside what their causes explain."""
+    pattern = structure.pattern
+    F, Omega = pattern.matrices(np.append(x, 0.0))
+    E = np.linalg.inv(np.eye(len(F)) - F)
+    share = np.diag(Omega) / np.maximum(np.diag(E.T @ Omega @ E), 1e-300)
+    fixed = pattern.first[(pattern.slot2 < 0) & (pattern.first == pattern.second) & (pattern.fixed2 > 0)]
+    return tuple(pattern.names[k] for k in fixed if share[k] < _NOTHING and not pattern.is_observed[k])
 
 
 def fit_anywhere(fit: MeanFit, mean: Floats, cov: Floats) -> float:

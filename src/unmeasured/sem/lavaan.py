@@ -105,13 +105,14 @@ def parse(
     *Predictors* are observed variables that appear on the right of ``~`` and are neither explained nor
     measured. Their variances and the covariances among themselves are free, and a fit is conditioned on them, as with
     lavaan's default, ``fixed.x=TRUE``: log-likelihood, AIC, BIC and the number of parameters leave them out. One that a
-    ``~~`` names is a variable of the model like others. No covariance is added between predictors and latents; lavaan
-    adds none either.
+    ``~~`` or ``~ 1`` names is a variable of the model like others. No covariance is added between predictors and
+    latents; lavaan adds none either.
 
     Three rules are lavaan's (0.6-14) and easily overlooked. (1) A plain ``f ~~ f`` does not free a variance
     that ``scale_latents="variance"`` fixes; ``f ~~ NA*f`` does. (2) The only indicator of a latent, if it
-    measures no other, gets residual variance 0 unless stated. (3) A predictor named in any ``~~`` loses its
-    default covariances with the other predictors; only those stated remain. We warn when that happens.
+    measures no other, gets residual variance 0 unless stated. (3) A predictor named in any ``~~``, or whose
+    mean is stated by ``~ 1``, loses its default covariances with the other predictors; only those stated remain. We
+    warn when that happens.
 
     Examples
     --------
@@ -703,6 +704,7 @@ class _Roles:
     exogenous: list[str]  # latents nothing points at
     outcomes: list[str]  # explained by a ~, explaining nothing, measuring nothing
     stated: dict[frozenset[str], _Row]  # the ~~ rows, by the names in them
+    with_means: list[str]  # whose intercept is stated
 
     @classmethod
     def of(cls, rows: Sequence[_Row]) -> _Roles:
@@ -725,6 +727,7 @@ class _Roles:
             exogenous=_without(latents, measured, effects),
             outcomes=_without([*explained_latents, *explained], measured, causes),
             stated={frozenset((row.lhs, row.rhs)): row for row in stated},
+            with_means=_unique(row.lhs for row in rows if row.op == "~1"),
         )
 
     @property
@@ -733,8 +736,8 @@ class _Roles:
 
     @property
     def silent_predictors(self) -> list[str]:
-        """Predictors no ``~~`` mentions: the ones that get covariances by default (lavaan's rule)."""
-        return _without(self.predictors, *map(tuple, self.stated))
+        """Predictors no ``~~`` or ``~ 1`` mentions: the ones that get covariances by default (lavaan's rule)."""
+        return _without(self.predictors, *map(tuple, self.stated), self.with_means)
 
 
 def _check_names(rows: Sequence[_Row], roles: _Roles, observed: Sequence[str] | None) -> None:
@@ -805,8 +808,8 @@ def _warn_of_lost_covariances(roles: _Roles) -> None:
     if lost:
         named = _without(roles.predictors, roles.silent_predictors)
         warnings.warn(
-            f"'~~' statements name the predictors {listing(named)}; as in lavaan, these then get no default "
-            f"covariance with other predictors, so that {listing(lost)} is zero. State those you want free, "
+            f"Statements of '~~' or '~ 1' name the predictors {listing(named)}; as in lavaan, these then get no "
+            f"default covariance with other predictors, so that {listing(lost)} is zero. State those you want free, "
             "or confirm with 0*.",
             UnmeasuredWarning,
             stacklevel=3,
