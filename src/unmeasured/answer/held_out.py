@@ -38,7 +38,7 @@ def held_out(fits: Mapping[str, Fit], sample: Sample, folds: int, rng: int | np.
     models = {name: fit.graph for name, fit in fits.items()}
     own = sample.select(next(iter(fits.values())).sample.names)
     rows = np.asarray(own.rows)
-    order = np.random.default_rng(rng).permutation(len(rows))
+    order = np.random.default_rng(rng).permutation(own.order_of_rows)
     values = {name: np.empty(len(rows)) for name in models}
     for fold in range(folds):
         out = order[fold::folds]
