@@ -29,8 +29,10 @@ from unmeasured.cli import (
     SamplesOption,
     SheetOption,
     ToleranceOption,
+    UnpackedOption,
     named_path,
 )
+from unmeasured.data.unpack import MOST_UNPACKED
 from unmeasured.files import check_folder
 
 
@@ -46,6 +48,7 @@ def stability(
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
+    max_unpacked: UnpackedOption = MOST_UNPACKED,
     penalty: PenaltyOption = 1.0,
     tolerance: ToleranceOption = "auto",
     max_group_size: GroupSizeOption = 3,
@@ -84,7 +87,7 @@ def stability(
         raise um.UnmeasuredError(f"--threshold is a part of the replicates, above 0 and up to 1; got {threshold:g}.")
     if out is not None:
         check_folder(out)
-    how = cli.Preparing.of(exclude, na, reverse, sheet)
+    how = cli.Preparing.of(exclude, na, reverse, sheet, max_unpacked)
     asked = cli.Asked.of(covariates, outcomes, None, groups)
     made = cli._table(file, columns, n, header, how, asked=asked)
     sample = cli._as_sample(made, n, cor, missing, asked)
@@ -158,6 +161,7 @@ def path(
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
+    max_unpacked: UnpackedOption = MOST_UNPACKED,
     max_group_size: GroupSizeOption = 3,
     penalties: Annotated[str, typer.Option(help="Penalties of your own, such as '1,2,5,10'.")] = "",
     out: Annotated[
@@ -184,7 +188,7 @@ def path(
     if out is not None:
         check_folder(out)
     asked = [_number(part) for part in penalties.split(",")] if penalties else None
-    how = cli.Preparing.of(exclude, na, reverse, sheet)
+    how = cli.Preparing.of(exclude, na, reverse, sheet, max_unpacked)
     made = cli._table(file, columns, n, header, how)
     sample = cli._as_sample(made, n, cor, missing)
     compile_kernels()

@@ -16,11 +16,11 @@ from __future__ import annotations
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -32,18 +32,19 @@ from unmeasured.data.given import Roles
 from unmeasured.data.missing import Missing
 from unmeasured.data.rows import as_rows
 from unmeasured.data.sample import Cor, Sample, as_sample
-from unmeasured.errors import DataError, Stopped, UnmeasuredError
+from unmeasured.errors import DataError, SearchStopped, Stopped, UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.levels import Level
 from unmeasured.remarks import by_consequence, distrust
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.clock import checked_time_limit
+from unmeasured.search.clock import checked_time_limit, finished_by
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.sem.fit import Fit
 
 if TYPE_CHECKING:
     from unmeasured.answer.result import Result
 
+T = TypeVar("T")
 _MOST_THREADS = 1024  # more would have nothing to do
 # How Python writes a function; where it lies in memory is nothing to keep.
 _FUNCTION = re.compile(r"<function (?:\S+\.)?(\w+) at 0x[0-9a-f]+>")
@@ -83,7 +84,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             Not used; scikit-learn's pipelines pass it.
         """
         self._begin()
-        return self._fit(self.prepared(X), X)
+        return self._fit(self._in_time(lambda: self.prepared(X)), X)
 
     def prepared(self, X: Any) -> Sample:
         """Rows as this search takes them: the sample that ``fit`` would search."""
@@ -109,6 +110,23 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         part = BUDGET.read_by
         if limit is not None and self._began is not None and time.monotonic() - self._began > part * limit:
             raise Stopped
+
+    def _in_time(self, work: Callable[[], T]) -> T:
+        """Do to the rows what comes before the search, within the time limit."""
+        limit = checked_time_limit(getattr(self, "time_limit", None))
+        assert self._began is not None
+        try:
+            return finished_by(None if limit is None else self._began + limit, work)
+        except Stopped:
+            spent = time.monotonic() - self._began
+            self._began, self._reserved = None, 0.0
+            raise SearchStopped(
+                f"The time limit of {limit:g} s was over after {spent:.1f} s, while the correlations of the rows were "
+                "being computed: nothing was searched. Give time_limit more, or use fewer rows or columns."
+            ) from None
+        except BaseException:
+            self._began, self._reserved = None, 0.0
+            raise
 
     def fit_cov(self, cov: Any, n_samples: float, names: Sequence[str] | None = None) -> Self:
         """Search the structure behind a covariance or correlation matrix.

@@ -90,7 +90,8 @@ class LGES(Search):
         Number of threads for fits; -1 for all cores, or as set by ``joblib.parallel_config``. It does not change the
         result.
     random_state : int
-        Part of the interface of an estimator. The search uses no random numbers.
+        Part of the interface of an estimator; not used. What the search draws (replicates of the data, starting
+        points) has fixed seeds: the same rows in any order give the same result.
     verbose : bool
         Whether to show each step and the estimated remaining time.
     moves : sequence of functions or moves
@@ -98,9 +99,11 @@ class LGES(Search):
         ``examples/your_own_move.py``. A ``unmeasured.search.moves.Move`` is accepted too, which may predict its gain by
         closed forms.
     time_limit : float, optional
-        Seconds after which the search stops and returns the best model so far (see ``stopped_``). The time for
-        compiling code in the first run on a machine does not count. If there is no model yet,
-        :class:`~unmeasured.SearchStopped` is raised. Ctrl-C stops a search in the same way.
+        Seconds after which the search stops and returns the best model so far (see ``stopped_``), from the call of
+        ``fit``: the correlations of the rows are included (in the main thread, which alone can be interrupted). The
+        time for compiling code in the first run on a machine does not count, nor do tables of ``result_``, which are
+        made when they are asked for. If there is no model yet, :class:`~unmeasured.SearchStopped` is raised. Ctrl-C
+        stops a search in the same way.
 
     Attributes
     ----------
@@ -224,13 +227,16 @@ class LGES(Search):
         if groups is None:
             return super().fit(X, y)
         self._begin()
-        table, labels = split_rows_by_group(X, groups)
-        roles = self._roles
-        sample = Sample.from_rows(
-            table, cor=self.cor, missing=self.missing, covariates=roles.covariates, outcomes=roles.outcomes,
-            groups=labels,
-        )  # fmt: skip
-        return self._fit(sample, table)
+
+        def prepared() -> tuple[Sample, pd.DataFrame]:
+            table, labels = split_rows_by_group(X, groups)
+            roles = self._roles
+            return Sample.from_rows(
+                table, cor=self.cor, missing=self.missing, covariates=roles.covariates, outcomes=roles.outcomes,
+                groups=labels,
+            ), table  # fmt: skip
+
+        return self._fit(*self._in_time(prepared))
 
     @property
     def group_results_(self) -> dict[str, Result]:
