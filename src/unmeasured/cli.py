@@ -299,7 +299,9 @@ def discover(
             "model so far."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The seed of the split by --confirm. Seeds of the search are fixed.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="The seed of the split by --confirm (0). Seeds of the search are fixed.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", parser=named_path, metavar="<path>", help="A folder for the report and its files."),
@@ -331,6 +333,7 @@ def discover(
     from unmeasured.errors import Stopped
     from unmeasured.report.groups import Shared
     from unmeasured.report.run import About
+    from unmeasured.search.budget import BUDGET
     from unmeasured.search.clock import finished_by
 
     known = None if knowledge is None else um.Knowledge.read(knowledge)
@@ -343,10 +346,13 @@ def discover(
         cor=cor,  # type: ignore[arg-type]
         missing=missing,  # type: ignore[arg-type]
         n_jobs=n_jobs,
-        random_state=seed,
+        random_state=seed or 0,
         time_limit=time_limit,
     )
-    # Models that cannot be read should not wait for the search to say so.
+    if seed is not None and confirm is None:
+        raise um.UnmeasuredError("--seed is the seed of --confirm, which is not asked for. Leave --seed out.")
+    # Options that are refused, and models that cannot be read, should not wait for the search to say so.
+    search.check_options()
     others = {path.stem: _model(path) for path in published or ()}
     asked = Asked.of(covariates, outcomes, known, groups)
     began = _begun(time_limit)
@@ -357,8 +363,10 @@ def discover(
     try:
         how = Preparing.of(exclude, na, reverse, sheet, max_unpacked)
         sample, others_rows, made = finished_by(
-            end,
-            lambda: _parts(file, columns, n, cor, missing, header, how, asked, confirm, confirm_by, seed, check, times),
+            None if end is None else end + BUDGET.for_first_model,
+            lambda: _parts(
+                file, columns, n, cor, missing, header, how, asked, confirm, confirm_by, seed or 0, check, times
+            ),
         )
     except KeyboardInterrupt:
         raise Interrupted(_NOTHING_YET) from None
@@ -981,6 +989,10 @@ def export_result(
     _refuse_overwriting(out, result)
     if data and to != "r":
         raise um.UnmeasuredError(f"--data is for --to r, whose script reads the rows; --to {to} does not use it.")
+    if to not in _PICTURES and (view != "full" or style != "colour" or r2):
+        raise um.UnmeasuredError(
+            f"--view, --style and --r2 are for pictures ({', '.join(_PICTURES)}); --to {to} is none."
+        )
     if to in _PUBLISHED:
         _export_for_article(result, to, out, data)
         return
@@ -1326,6 +1338,9 @@ _IN_OPTIONS = tuple(
         (r"\bn_latents\b", "--n-latents"),
         (r"\bmax_group_size\b", "--max-group-size"),
         (r"\btime_limit\b", "--time-limit"),
+        (r"^random_state (?=must\b)", "--seed "),
+        (r"^(sheet|header) is for files", r"--\1 is for files"),
+        (r"(?<=Leave )(sheet|header) out", r"--\1 out"),
         (r"\bmax_unpacked=", "--max-unpacked "),
         (r"\bmax_unpacked\b", "--max-unpacked"),
         (r"\bmath\.inf\b", "inf"),

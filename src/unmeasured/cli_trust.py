@@ -79,6 +79,7 @@ def stability(
     Example: unmeasured stability answers.csv --columns 'q*' --replicates 200 --records runs.jsonl --out report
     """
     from unmeasured.replicates.records import refuse_other_files
+    from unmeasured.replicates.run import RULES
     from unmeasured.report.run import About, run_of
     from unmeasured.report.write import write_run
     from unmeasured.search.warm import compile_kernels
@@ -87,6 +88,13 @@ def stability(
         raise um.UnmeasuredError(f"--threshold is a part of the replicates, above 0 and up to 1; got {threshold:g}.")
     if out is not None:
         check_folder(out)
+    # Options that are refused should not wait for a search.
+    um.LGES(
+        penalty=penalty, tolerance=cli._tolerance(tolerance), max_group_size=max_group_size,
+        cor=cor, missing=missing,  # type: ignore[arg-type]
+    ).check_options()  # fmt: skip
+    for name, value in (("n_replicates", replicates), ("method", method), ("n_jobs", n_jobs), ("random_state", seed)):
+        RULES[name].check(name, value)
     how = cli.Preparing.of(exclude, na, reverse, sheet, max_unpacked)
     asked = cli.Asked.of(covariates, outcomes, None, groups)
     made = cli._table(file, columns, n, header, how, asked=asked)

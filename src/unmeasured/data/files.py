@@ -12,7 +12,7 @@ import os
 import re
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from io import StringIO, TextIOWrapper
@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from unmeasured.arrays import Floats
+from unmeasured.constraints import FLAG, Rule, are_names, check, is_whole
 from unmeasured.data.matrices import with_deviations
 from unmeasured.data.pasted import plain_lines
 from unmeasured.data.rows import checked_names
@@ -43,6 +44,17 @@ from unmeasured.files import unescaped
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat")
 _STATISTICS = (".sav", ".zsav", ".por", ".dta")
 _EXCEL, _PARQUET = (".xlsx", ".xlsm"), (".parquet",)
+_KNOWN = (*_TEXT, *_STATISTICS, *_EXCEL, *_PARQUET)
+_RULES = {
+    "columns": Rule(
+        "a list of names",
+        lambda value: isinstance(value, Collection) and not isinstance(value, str) and are_names(list(value)),
+    ).or_none(),
+    "encoding": Rule("the name of one, such as 'latin-1'", lambda value: isinstance(value, str)),
+    "header": FLAG.or_none(),
+    "sheet": Rule("the name of a sheet, or its number from 0", lambda value: isinstance(value, str) or is_whole(value)),
+    "blocks": FLAG.or_none(),
+}
 # Besides what pandas takes as missing ("NA", "", "NaN", ...): the dot of SPSS, SAS and Stata.
 _HOLES = ["."]
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
@@ -131,6 +143,7 @@ def read(
         If there is no such file, it cannot be read, names repeat, a column of values has no name, or a column asked for
         is not there.
     """
+    check(_RULES, locals())
     most = checked_limit(max_unpacked)
     if isinstance(path, str | Path) and Path(path).is_dir():
         table = folder_table(Path(path), most)
@@ -139,6 +152,14 @@ def read(
     path = _existing(path)
     _check_separator(separator)
     ending = _ending(path)
+    for option, is_asked, kinds, files in (
+        ("separator", separator is not None, _TEXT, "text"),
+        ("encoding", encoding != "utf-8", _TEXT, "text"),
+        ("header", header is not None, (*_TEXT, *_EXCEL), "text and Excel"),
+        ("sheet", sheet != 0, _EXCEL, "Excel"),
+    ):
+        if is_asked and ending in _KNOWN and ending not in kinds:
+            raise DataError(f"{option} is for files of {files}; {path.name!r} is none of these. Leave {option} out.")
     if blocks is not False and ending in (*_TEXT, *_PARQUET):
         found = _table(path, ending, separator, encoding, header, most, is_asked=blocks is True)
         if found is not None:
@@ -163,7 +184,7 @@ def read(
     else:
         raise DataError(
             f"Files of type {ending or 'without ending'!r} are not read here ({path.name!r}); known are "
-            f"{listing((*_TEXT, *_STATISTICS, *_EXCEL, *_PARQUET), limit=20)}. Other files: read them with pandas "
+            f"{listing(_KNOWN, limit=20)}. Other files: read them with pandas "
             f"and pass the data frame."
         )
     if columns is None:

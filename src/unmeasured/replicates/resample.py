@@ -15,9 +15,10 @@ from typing import Literal, get_args
 import numpy as np
 
 from unmeasured.arrays import Floats, Ints
+from unmeasured.constraints import one_of
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Sample
-from unmeasured.errors import DataError, UnmeasuredError, listing
+from unmeasured.errors import DataError
 
 Method = Literal["bootstrap", "subsample", "parametric"]
 
@@ -48,8 +49,7 @@ class Resampling:
     @classmethod
     def of(cls, sample: Sample, method: str, missing: Missing = "ml") -> Resampling:
         """Check that replicates can be drawn; without rows, "bootstrap" is "parametric"."""
-        if method not in get_args(Method):
-            raise UnmeasuredError(f"method must be one of {listing(get_args(Method))}; got {method!r}.")
+        one_of(*get_args(Method)).check("method", method)
         if math.isinf(sample.n):
             raise DataError("A population covariance has no sampling error, so its replicates would all be the same.")
         if sample.rows is None and method == "subsample":
