@@ -1,7 +1,7 @@
 """The command line: parses, calls the library, prints.
 
 Exit codes: 0 done; 1 done, but the answer is not one to rely on (no latents, no proper fit, a check that failed); 2 a
-mistake in what was asked; 130 interrupted.
+mistake in what was asked; 130 interrupted, or out of time before there was a first model.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     epilog="Exit codes: 0 success; 1 finished, but the result should not be relied on; 2 "
-    "an error in the command or a file; 130 interrupted.",
+    "an error in the command or a file; 130 interrupted, or out of time before there was a result.",
 )
 bench = typer.Typer(no_args_is_help=True)
 # Measuring what the documentation says is for those who work on the package: its wheel comes without.

@@ -1,7 +1,8 @@
 """No answer depends on how a file is sorted: rows in another order give the same class, remarks and replicates.
 
 The rows are weak on purpose (few, heavy tails, dependences that no factor model has), so that what is decided by
-replicates of the rows is decided narrowly. Where rows were drawn by their places, 5 of 204 of these (seeds 12 to 79) differed.
+replicates of the rows is decided narrowly. Where rows were drawn by their places, 5 of 204 of these differed (seeds 12
+to 79).
 """
 
 from __future__ import annotations
