@@ -22,8 +22,10 @@ from unmeasured.cli import (
     ReverseOption,
     RowsArgument,
     SheetOption,
+    UnpackedOption,
     named_path,
 )
+from unmeasured.data.unpack import MOST_UNPACKED
 from unmeasured.files import csv_text, write_csv
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ def scores(
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
+    max_unpacked: UnpackedOption = MOST_UNPACKED,
     quiet: QuietOption = False,
 ) -> None:
     """Factor scores: one line for each row of the file, in the same order.
@@ -68,10 +71,10 @@ def scores(
 
     cli._refuse_overwriting(out, file, model)
     asked = cli._model(model)
-    how = cli.Preparing.of(exclude, na, reverse, sheet, [model])
+    how = cli.Preparing.of(exclude, na, reverse, sheet, max_unpacked, [model])
     made = cli._table(file, columns, None, header, how, models=[asked])
     rows = made.frame.read() if isinstance(made.frame, um.Table) else made.frame
-    whole = cli._rows(file, header, sheet)
+    whole = cli._rows(file, header, sheet, max_unpacked)
     for note in () if quiet else made.notes:
         typer.echo(f"Data: {note}", err=True)  # scores may go to the screen
     fit = asked.fit if isinstance(asked, um.Result) else um.fit(asked, rows)

@@ -31,8 +31,10 @@ from unmeasured.cli import (
     SamplesOption,
     SheetOption,
     ToleranceOption,
+    UnpackedOption,
     named_path,
 )
+from unmeasured.data.unpack import MOST_UNPACKED
 from unmeasured.files import check_folder
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ def stability(
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
+    max_unpacked: UnpackedOption = MOST_UNPACKED,
     penalty: PenaltyOption = 1.0,
     tolerance: ToleranceOption = "auto",
     max_group_size: GroupSizeOption = 3,
@@ -112,6 +115,7 @@ def stability(
     Example: unmeasured stability report/result.json answers.csv --replicates 200 --records runs.jsonl --out report
     """
     from unmeasured.replicates.records import refuse_other_files
+    from unmeasured.replicates.run import RULES
     from unmeasured.report.run import About, run_of, search_of
     from unmeasured.report.write import RESULT, write_run
     from unmeasured.search.warm import compile_kernels
@@ -120,6 +124,13 @@ def stability(
         raise um.UnmeasuredError(f"--threshold is a part of the replicates, above 0 and up to 1; got {threshold:g}.")
     if out is not None:
         check_folder(out)
+    # Options that are refused should not wait for a search.
+    um.LGES(
+        penalty=penalty, tolerance=cli._tolerance(tolerance), max_group_size=max_group_size,
+        cor=cor, missing=missing,  # type: ignore[arg-type]
+    ).check_options()  # fmt: skip
+    for name, value in (("n_replicates", replicates), ("method", method), ("n_jobs", n_jobs), ("random_state", seed)):
+        RULES[name].check(name, value)
     earlier = cli._run(out / RESULT) if out is not None and (out / RESULT).exists() else None
     run = cli._run(file) if file.suffix == ".json" else None
     if run is not None:
@@ -127,12 +138,12 @@ def stability(
         if rows is None:
             _refuse_options(context, _OF_ROWS, "there are no rows. Their file may follow the result.json")
         sample = _rows_of(
-            file, run, rows, cli.Preparing.of(exclude, na, reverse, sheet, models=[file]), columns, header
+            file, run, rows, cli.Preparing.of(exclude, na, reverse, sheet, max_unpacked, models=[file]), columns, header
         )
     else:
         if rows is not None:
             raise um.UnmeasuredError(f"A second file has the rows of a result.json, and {file.name} is none.")
-        how = cli.Preparing.of(exclude, na, reverse, sheet)
+        how = cli.Preparing.of(exclude, na, reverse, sheet, max_unpacked)
         asked = cli.Asked.of(covariates, outcomes, None, groups)
         made = cli._table(file, columns, n, header, how, asked=asked)
         sample = cli._as_sample(made, n, cor, missing, asked)
@@ -262,6 +273,7 @@ def path(
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
+    max_unpacked: UnpackedOption = MOST_UNPACKED,
     max_group_size: GroupSizeOption = 3,
     penalties: Annotated[str, typer.Option(help="Penalties of your own, such as '1,2,5,10'.")] = "",
     out: Annotated[
@@ -288,7 +300,7 @@ def path(
     if out is not None:
         check_folder(out)
     asked = [_number(part) for part in penalties.split(",")] if penalties else None
-    how = cli.Preparing.of(exclude, na, reverse, sheet)
+    how = cli.Preparing.of(exclude, na, reverse, sheet, max_unpacked)
     made = cli._table(file, columns, n, header, how)
     sample = cli._as_sample(made, n, cor, missing)
     compile_kernels()

@@ -22,6 +22,7 @@ import pandas as pd
 from unmeasured import apa
 from unmeasured.answer.result import Result
 from unmeasured.answer.words import number
+from unmeasured.constraints import SECONDS
 from unmeasured.data.rows import other_frame
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.data.tables import Table
@@ -232,6 +233,7 @@ def confirm(
     'The graph was found in other data (N = 500). Estimates, standard errors, p-values and fit are from new data
     (N = 500), so that the search does not bias them.'
     """
+    SECONDS.check("time_limit", time_limit)
     search = found if isinstance(found, Search) else None
     result = getattr(found, "result_", found)
     if not isinstance(result, Result):

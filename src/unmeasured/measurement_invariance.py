@@ -17,12 +17,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 
 from unmeasured import apa
 from unmeasured.answer.result import Result
+from unmeasured.constraints import FLAG, check, one_of
 from unmeasured.data.margins import Margin, margins_of, with_scores
 from unmeasured.data.rows import other_frame
 from unmeasured.errors import DataError, ModelError, listing
@@ -244,6 +245,15 @@ class Invariance:
         return f"<Invariance: {len(self.groups)} groups; holds up to {self.highest!r}>"
 
 
+_RULES = {
+    "estimator": one_of(*get_args(Estimator)),
+    "missing": one_of(*get_args(FitMissing)),
+    "correlate_exogenous": FLAG,
+    "scale_latents": one_of(*get_args(LatentScale)),
+    "correlate_outcomes": FLAG,
+}
+
+
 def invariance(
     model: Any,
     rows: Any,
@@ -290,6 +300,7 @@ def invariance(
     >>> found.differences.iloc[0][["kind", "lhs", "op", "group"]].tolist()
     ['intercepts', 'd', '~1', 'y']
     """
+    check(_RULES, locals())
     if groups is None:
         raise ModelError("invariance compares groups: name their column with groups=.")
     if estimator == "WLSMV":

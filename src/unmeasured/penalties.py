@@ -29,6 +29,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from unmeasured.answer.result import Result
+from unmeasured.constraints import FLAG, check, whole
 from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, UnmeasuredError
 from unmeasured.files import csv_text, write_folder
@@ -82,6 +83,7 @@ def penalty_path(
     >>> path.table["latents"].to_list()
     [3, 3, 3]
     """
+    check({"max_group_size": whole(1).or_none(), "verbose": FLAG}, locals())
     search, sample = _search_and_sample(found)
     if max_group_size is not None:
         search.set_params(max_group_size=max_group_size)

@@ -23,6 +23,7 @@ ORDER = [
     "apa",
     "files",
     "arrays",
+    "constraints",
     "parallel",
     "graphs",
     "data",

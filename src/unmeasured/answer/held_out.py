@@ -38,7 +38,7 @@ def held_out(fits: Mapping[str, Fit], sample: Sample, folds: int, rng: int | np.
     own = sample.select(next(iter(fits.values())).sample.names)
     rows = np.asarray(own.rows)
     try:
-        order = np.random.default_rng(rng).permutation(len(rows))
+        order = np.random.default_rng(rng).permutation(own.order_of_rows)
     except (TypeError, ValueError):
         raise UnmeasuredError(f"rng is a whole number from 0 or a numpy Generator; got {rng!r}.") from None
     values = {name: np.empty(len(rows)) for name in fits}

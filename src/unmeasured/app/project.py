@@ -27,6 +27,7 @@ from unmeasured.app.models import Model, edited
 from unmeasured.app.words import in_the_page
 from unmeasured.data.prepare import chosen_columns, prepared
 from unmeasured.data.sample import labels_of
+from unmeasured.data.unpack import MOST_UNPACKED, check_archive, checked_limit
 from unmeasured.errors import listing
 from unmeasured.precheck import Finding
 from unmeasured.report.groups import Shared
@@ -150,7 +151,7 @@ class Project:
 
     def _read(self, path: Path, sheet: str = "") -> None:
         """Take the rows of a file."""
-        header = None if self.has_header else False
+        header = False if not self.has_header and path.suffix in (*TEXT_FILES, ".xlsx", ".xlsm") else None
         frame = um.read(path, header=header, sheet=sheet or 0, blocks=False)
         self.sheet = sheet
         if path.suffix in TEXT_FILES and len(frame) <= len(frame.columns) + 1 and _is_matrix(path):
@@ -752,6 +753,7 @@ def _sheets(path: Path) -> list[str]:
     """The sheets of a workbook that have something on them; none of another file."""
     if path.suffix not in EXCEL_FILES:
         return []
+    check_archive(path, checked_limit(MOST_UNPACKED))
     try:
         cells = pd.read_excel(path, sheet_name=None, header=None, nrows=2)
         return [str(name) for name, part in cells.items() if not part.empty]

@@ -24,6 +24,7 @@ from scipy.linalg import lapack
 
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.columns import refuse_constant, refuse_identical, refuse_useless, suspicions
+from unmeasured.data.distinct import order_of_values
 from unmeasured.data.given import Roles, with_covariates
 from unmeasured.data.margins import Margin, margins_of, with_scores
 from unmeasured.data.matrices import as_matrix, checked_cov, repaired, rescaled, sample_size, with_deviations
@@ -322,14 +323,23 @@ class Sample:
         """Whether the rows are known. To ask for millions of them takes time and memory."""
         return self._rows is not None
 
+    @cached_property
+    def order_of_rows(self) -> Ints:
+        """Numbers of the rows in an order that follows from their values: whatever draws rows draws from it, so that no
+        answer depends on how a file was sorted.
+        """
+        if self._rows is None:
+            raise DataError(NO_ROWS)
+        return order_of_values((self._rows.column(j) for j in self._columns), self.names)
+
     def some_rows(self, most: int) -> Floats:
-        """Up to so many of the rows, spread evenly over all; without making the others."""
+        """Up to so many of the rows, whichever they are of all; without making the others."""
         if self._rows is None:
             raise DataError(NO_ROWS)
         n = self.n_rows or 0
         if n <= most:
             return cast("Floats", self.rows)
-        chosen = np.linspace(0, n - 1, most).astype(np.int64)
+        chosen = self.order_of_rows[:most]  # by hashes, which is as good as at random
         if isinstance(self._rows, PackedRows):
             values = replace(self._rows, codes=self._rows.codes[chosen]).values
         else:

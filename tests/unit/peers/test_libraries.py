@@ -227,13 +227,13 @@ def test_latents_that_share_all_their_edges_are_a_group():
 @pytest.mark.parametrize(
     ("search", "words"),
     [
-        (um.GIN(alpha=1.0), "alpha is a significance level between 0 and 1; got 1.0"),
-        (um.GIN(test="pearson"), "test is 'kci' or 'hsic'; got 'pearson'"),
-        (um.GIN(mended="no"), "mended is True or False; got 'no'"),
-        (um.RLCD(alpha=-1), "alpha is a significance level between 0 and 1; got -1"),
-        (um.RLCD(max_rank=2.5), "max_rank is a whole number, one or more; got 2.5"),
-        (um.RLCD(observed_are_leaves=None), "observed_are_leaves is True or False; got None"),
-        (um.RLCD(sparsity=0), "sparsity is a positive number; got 0. 0.5 is BIC's"),
+        (um.GIN(alpha=1.0), "alpha must be a significance level between 0 and 1; got 1.0"),
+        (um.GIN(test="pearson"), "test must be one of 'kci', 'hsic'; got 'pearson'"),
+        (um.GIN(mended="no"), "mended must be True or False; got 'no'"),
+        (um.RLCD(alpha=-1), "alpha must be a significance level between 0 and 1; got -1"),
+        (um.RLCD(max_rank=2.5), "max_rank must be a whole number from 1; got 2.5"),
+        (um.RLCD(observed_are_leaves=None), "observed_are_leaves must be True or False; got None"),
+        (um.RLCD(sparsity=0), "sparsity must be a positive number; got 0. 0.5 is BIC's"),
         (um.GES(penalty=0), "penalty must be a positive number; got 0. 1 is BIC's"),
     ],
 )
