@@ -57,7 +57,7 @@ RowsOfResultArgument = Annotated[
 # Options that say how the first search is made; that of a result has been made.
 _OF_SEARCH = ("n", "cor", "missing", "penalty", "tolerance", "max_group_size", "covariates", "outcomes", "groups")
 # Options that say how rows are read.
-_OF_ROWS = ("columns", "exclude", "na", "reverse", "header", "sheet")
+_OF_ROWS = ("columns", "exclude", "na", "reverse", "header", "sheet", "max_unpacked")
 
 
 @cli.app.command("stability", short_help="Examine how often each edge is found in replicates.")
