@@ -134,7 +134,11 @@ def compare_models(
         fits = {name: _of_all_variables(fit) for name, fit in fits.items()}
     came = {name: model for name, model in read.items() if isinstance(model, Fit)}
     anew = tuple(name for name, model in came.items() if not _is_of(model, sample))
-    recounted = tuple(name for name, model in came.items() if name not in anew and _has_means(model) is not has_means)
+    recounted = tuple(
+        name
+        for name, model in came.items()
+        if name not in anew and model.full is None and model.has_means is not has_means
+    )
     judged = held_out(fits, sample, folds, rng) if folds else None
     if not _is_about_the_same(fits):
         return ModelComparison(fits, anew, judged, recounted)
