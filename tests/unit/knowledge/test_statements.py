@@ -12,6 +12,7 @@ from knowledge_oracle import is_factor_model, measures_agree
 from unmeasured.errors import ModelError
 from unmeasured.knowledge.rules import Rules
 from unmeasured.knowledge.satisfy import can_hold, models, nearest_model, rules_of
+from unmeasured.knowledge.statements import ANY
 
 ITEMS = ("a", "b", "c", "d", "e")
 
@@ -225,3 +226,17 @@ def test_lavaan_text_is_a_partial_model(tmp_path):
 def test_lavaan_text_that_is_no_knowledge_is_refused(text, sentence):
     with pytest.raises(ModelError, match=sentence):
         um.Knowledge.from_lavaan(text)
+
+
+def test_items_that_go_with_listed_ones_move_and_listed_ones_stay() -> None:
+    """The second item is listed under both groups; the last goes with it and with the first, which is only in one."""
+    rules = Rules(6, ("A", "B"), {0: 1, 1: 3, 2: 1, 3: 2, 4: 2}, together=((0, 1, 5),), sizes=(ANY, ANY))
+    sizes, parents = rules.conform((1, 1), (1, 3, 1, 2, 2, 2)) or ((), ())
+    assert parents == (1, 3, 1, 2, 2, 1)
+    assert rules.allow(sizes, parents)
+
+
+def test_two_named_groups_are_never_one_group_of_a_model() -> None:
+    rules = Rules(6, ("A", "B"), {0: 1, 1: 1, 2: 2, 3: 2}, sizes=(ANY, ANY))
+    assert rules.conform((1, 1), (1, 1, 1, 1, 2, 2)) == ((1, 1), (1, 1, 2, 2, 2, 2))
+    assert rules.conform((1,), (1,) * 6) is None  # no place for the second

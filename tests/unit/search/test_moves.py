@@ -10,7 +10,10 @@ import pytest
 import unmeasured as um
 from unmeasured.search.clock import Clock
 from unmeasured.search.model import FactorModel
-from unmeasured.search.moves import Move
+from unmeasured.search.moves import Move, merge, resize
+from unmeasured.search.proposals import RankGains
+from unmeasured.search.refine import Guidance, Refinement
+from unmeasured.search.score import BicScore
 from unmeasured.search.trace import Step, Steps
 
 
@@ -70,6 +73,43 @@ def test_a_user_s_move_may_predict_its_gains_as_ours_do():
     assert 0 < len(applied) < len(looked_at)
     assert search.result_.method == "LGES(moves=[Move('drop a group')])"
     assert json.loads(search.result_.to_json())["options"]["moves"] == ["drop a group"]
+
+
+def test_two_groups_that_share_most_of_their_children_are_offered_as_one():
+    """Others gain more by their rank constraints, and this pair, four variables of its own, has none."""
+    group_of = [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
+    edges = [(f"L{g}", f"x{j}") for j, g in enumerate(group_of)]
+    edges += [(latent, f"x{j}") for latent in ("A", "B") for j in range(12, 19)]
+    edges += [(f"L{g}", f"L{g + 1}") for g in range(3)] + [("L3", "A"), ("L3", "B")]
+    truth = um.DAG.from_edges(edges, latents=["L0", "L1", "L2", "L3", "A", "B"])
+    sample = um.as_sample(um.simulate.sample(um.simulate.paper_parameters(truth, 3), 1000, rng=4))
+    names = tuple(f"x{j}" for j in range(19))
+    own = tuple(1 << g for g in group_of)
+    two = FactorModel(names, (1,) * 6, (*own, 16, 16, 32, 32, 48, 48, 48))
+    score = BicScore(sample)
+    search = Refinement(score, RankGains(sample, score.dimension_penalty), Guidance(3), [])
+    found, right = score([two, FactorModel(names, (1, 1, 1, 1, 2), (*own, *(16,) * 7))])
+    merged = [merge.apply(search.situation(found), those) for those in merge.candidates(search.situation(found))]
+    assert right.model.key in {model.key for model in merged}
+    assert right.value > found.value + 10
+
+
+def test_a_new_size_is_predicted_to_gain_what_the_rank_constraints_of_all_groups_gain():
+    known = data()
+    sample = um.as_sample(cov=known.frame(), n_samples=known.n_samples)
+    score = BicScore(sample)
+    gains = RankGains(sample, score.dimension_penalty)
+    (found,) = score([FactorModel(sample.names, (2, 1), (1,) * 5 + (2,) * 4)])
+    situation = Refinement(score, gains, Guidance(3), []).situation(found)
+
+    def total(model):
+        return sum(gains.of(model.pure(g), k) for g, k in enumerate(model.sizes))
+
+    candidates = list(resize.candidates(situation))
+    assert candidates == [(0, 1), (0, 3), (1, 2)]
+    for candidate in candidates:
+        rise = total(resize.apply(situation, candidate)) - total(found.model)
+        assert resize.predicted_gain(situation, candidate) == pytest.approx(rise)
 
 
 @pytest.mark.parametrize("wrong", ["not a model", FactorModel(("a", "b"), (1,), (1, 1))])
