@@ -6,6 +6,7 @@ rows <- read.csv(given[1])
 holes <- rows
 holes$z1[seq(1, 300, 9)] <- NA
 holes$a2[seq(4, 300, 7)] <- NA
+holes$p2[seq(5, 300, 8)] <- NA
 quoted <- function(v) paste0('"', gsub('"', '\\\\"', gsub("\n", "\\\\n", v)), '"')
 
 answer <- function(name, model, by = sem, ...) {
@@ -36,6 +37,7 @@ fits <- c(
   answer("missing values", "f =~ a1 + a2 + a3 + a4", data = holes),
   answer("covariates with missing values", "f =~ a1 + a2 + a3 + a4\nf ~ z1 + z2", data = holes, missing = "ml"),
   answer("ordinal items", "p =~ p1 + p2 + p3 + p4\np ~ z2", data = rows, ordered = TRUE),
+  answer("ordinal items with missing values", "p =~ p1 + p2 + p3 + p4", data = holes, ordered = TRUE),
   answer("nothing", "f =~ a1 + a2 + a3\nh =~ b1 + b2 + b3\nh ~ f", data = rows)
 )
 version <- paste0("lavaan ", packageVersion("lavaan"), ", R ", getRversion())

@@ -214,14 +214,14 @@ def _growth(model: Model) -> Iterator[str]:
 
 def _missing(fitted: FittedText) -> Iterator[str]:
     n_holes = sum(int(holes.any(axis=1).sum()) for holes in fitted.holes)
-    if not n_holes or fitted.missing == "listwise" or fitted.is_ordinal:
+    if not n_holes or fitted.missing == "listwise":
         return
     if fitted.missing == "ml":
         yield (
             f"All rows are used, {n_holes} with missing values. lavaan::sem leaves such rows out unless it is told "
-            'missing = "ml". Use missing="listwise" for that.'
+            f'missing = "{"pairwise" if fitted.is_ordinal else "ml"}". Use missing="listwise" for that.'
         )
-    covariates = fitted.models[0].covariates
+    covariates = () if fitted.is_ordinal else fitted.models[0].covariates
     index = [fitted.names.index(name) for name in covariates]
     n_lost = sum(int(holes[:, index].any(axis=1).sum()) for holes in fitted.holes)
     if n_lost:
