@@ -1351,6 +1351,7 @@ _IN_OPTIONS = tuple(
         (r"^random_state (?=must\b)", "--seed "),
         (r"^(sheet|header) is for files", r"--\1 is for files"),
         (r"(?<=Leave )(sheet|header) out", r"--\1 out"),
+        (r", or None for no limit(?=; got)", ", or inf for no limit"),
         (r"\bmax_unpacked=", "--max-unpacked "),
         (r"\bmax_unpacked\b", "--max-unpacked"),
         (r"\bmath\.inf\b", "inf"),

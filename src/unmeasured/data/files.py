@@ -34,8 +34,8 @@ from unmeasured.data.unpack import (
     check_archive,
     checked_limit,
     opened,
+    refuse_declared,
     refuse_more,
-    too_large,
     unpacks_to,
 )
 from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
@@ -531,11 +531,10 @@ def _read_statistics(path: Path, ending: str, most: float) -> pd.DataFrame:
             _, about = reader(str(path), metadataonly=True)
             widths = getattr(about, "variable_storage_width", None) or {}
             width = sum(max(widths.get(name) or VALUE, VALUE) for name in about.column_names) or VALUE
-            refuse_more(path, (about.number_rows or 0) * width, most)
+            refuse_declared(path, (about.number_rows or 0) * width, most)
             allowed = 0 if math.isinf(most) else max(int(most // width), 1)
             frame, meta = reader(str(path), row_limit=allowed and allowed + 1)
-            if allowed and len(frame) > allowed:
-                raise too_large(path, most)
+            refuse_more(path, len(frame) * width if allowed else 0.0, most)
     except DataError:
         raise
     except Exception as error:  # pyreadstat raises several kinds, its own and others, for one cause: not such a file

@@ -23,7 +23,7 @@ import pandas as pd
 
 from unmeasured.data.rows import Rows, as_rows
 from unmeasured.data.tally import Tally, merged
-from unmeasured.data.unpack import opened, refuse_more, unpacks_to
+from unmeasured.data.unpack import opened, refuse_declared, unpacks_to
 from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
 
 # From this many values (Parquet), or bytes (text), a file is read in blocks unless asked otherwise; data frames too.
@@ -338,7 +338,7 @@ def parquet_table(paths: Sequence[Path], most: float = math.inf) -> Table:
             groups = (about.row_group(k) for k in range(about.num_row_groups))
             columns_of = (group.column(j) for group in groups for j in range(group.num_columns))
             largest = max((chunk.total_uncompressed_size for chunk in columns_of), default=0)
-            refuse_more(path, largest, most)
+            refuse_declared(path, largest, most)
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path.name!r} could not be read as a .parquet file: {error}.") from None
         index = {name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)}

@@ -41,19 +41,25 @@ def checked_limit(megabytes: Any) -> float:
 
 
 def refuse_more(path: Path, size: float, most: float, what: str = "unpacks to") -> None:
-    """Refuse a file whose content is larger than allowed."""
+    """Refuse a file whose content, of which this much was counted so far, is larger than allowed."""
     if size > most:
-        raise too_large(path, most, what, size)
+        raise DataError(
+            f"{_described(path)} {what} more than the limit of {_megabytes(most)}. If you trust the file, raise the "
+            f"limit: max_unpacked={most / 5e5:g} doubles it."
+        )
 
 
-def too_large(path: Path, most: float, what: str = "unpacks to", size: float = math.nan) -> DataError:
-    """Return the error for a file that unpacks to too much; ``size``: as far as it is known."""
-    limit = f"the limit of {_megabytes(most)}"
-    found = f"{_megabytes(size)}, more than {limit}" if size > 1.01 * most else f"more than {limit}"
-    return DataError(
-        f"{path.name!r} ({_megabytes(path.stat().st_size)}) {what} {found}. If you trust the file, raise the limit: "
-        f"max_unpacked={most / 5e5:g} doubles it."
-    )
+def refuse_declared(path: Path, size: float, most: float) -> None:
+    """Refuse a file that declares content larger than allowed."""
+    if size > most:
+        raise DataError(
+            f"{_described(path)} unpacks to {_megabytes(size)}, more than the limit of {_megabytes(most)}. If you "
+            f"trust the file, raise the limit: max_unpacked={math.ceil(size / 1e5) / 10:g}."
+        )
+
+
+def _described(path: Path) -> str:
+    return f"{path.name!r} ({_megabytes(path.stat().st_size)})"
 
 
 @contextmanager
@@ -85,8 +91,7 @@ class _Counted(RawIOBase):
         """Read as many bytes as the buffer takes."""
         piece = self._source.read(len(buffer))
         self._n_read += len(piece)
-        if self._n_read > self._most:
-            raise too_large(self._path, self._most)
+        refuse_more(self._path, self._n_read, self._most)
         buffer[: len(piece)] = piece
         return len(piece)
 
@@ -112,7 +117,7 @@ def check_archive(path: Path, most: float) -> None:
             size = sum(entry.file_size for entry in archive.infolist())
     except (zipfile.BadZipFile, OSError, ValueError):  # what reads it says what is wrong
         return
-    refuse_more(path, size, most)
+    refuse_declared(path, size, most)
 
 
 def _megabytes(size: float) -> str:

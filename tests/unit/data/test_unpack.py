@@ -84,7 +84,7 @@ def test_workbooks_are_refused_by_the_sizes_of_their_parts(tmp_path):
 def test_workbooks_are_refused_by_their_cells(tmp_path):
     # A cell at the end of each row: 16,384 columns.
     path = workbook(tmp_path / "far.xlsx", far_cells(100))
-    with pytest.raises(um.DataError, match=r"has a sheet whose cells take 5\.1 MB, more than the limit of 5\.0 MB"):
+    with pytest.raises(um.DataError, match=r"has a sheet whose cells take more than the limit of 5\.0 MB"):
         um.read(path, max_unpacked=5)
     below = OPENING + '<row r="4000000000"><c><v>1</v></c></row>' + CLOSING
     with pytest.raises(um.DataError, match="has a row below number 1,048,576"):
