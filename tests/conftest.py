@@ -14,6 +14,7 @@ from hypothesis import settings
 # With --import-mode=importlib pytest leaves sys.path alone, so we add this folder ourselves.
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))  # the programs that make notebooks and the site
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the package benchmarks, which stands beside src
 
 from profiles import PROFILE, examples
 

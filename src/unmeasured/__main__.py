@@ -1,6 +1,6 @@
 """``python -m unmeasured`` is the command ``unmeasured``."""
 
-from unmeasured.cli import main
+from unmeasured_command import main
 
 if __name__ == "__main__":
     main()

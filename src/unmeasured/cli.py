@@ -1,7 +1,7 @@
 """The command line: parses, calls the library, prints.
 
 Exit codes: 0 done; 1 done, but the answer is not one to rely on (no latents, no proper fit, a check that failed); 2 a
-mistake in what was asked; 130 interrupted.
+mistake in what was asked; 130 interrupted, or out of time before there was a first model.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
 import unmeasured as um
+from unmeasured.data.unpack import MOST_UNPACKED
 from unmeasured.errors import listing, nearest
 from unmeasured.files import check_folder, csv_text, write_bytes, write_folder, write_text
 from unmeasured.remarks import Remark, severity_of
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from unmeasured.answer.compare import ModelComparison
+    from unmeasured.cli_limit import Times
     from unmeasured.data.prepare import Prepared
     from unmeasured.report.run import About, Run
 
@@ -45,7 +47,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     epilog="Exit codes: 0 success; 1 finished, but the result should not be relied on; 2 "
-    "an error in the command or a file; 130 interrupted.",
+    "an error in the command or a file; 130 interrupted, or out of time before there was a result.",
 )
 bench = typer.Typer(no_args_is_help=True)
 # Measuring what the documentation says is for those who work on the package: its wheel comes without.
@@ -75,11 +77,15 @@ class Interrupted(Exception):
     """Ctrl-C where there is something to say about it."""
 
 
+T = TypeVar("T")
+
+
 @dataclass
 class LeftOut:
-    """What Ctrl-C ended after a search: the answer is there, and is given without these parts."""
+    """What Ctrl-C or a time limit ended after a search: the answer is there, and is given without these parts."""
 
     parts: list[str] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)  # by the time limit
 
     @contextmanager
     def on_interrupt(self, part: str) -> Iterator[None]:
@@ -88,6 +94,19 @@ class LeftOut:
             yield
         except KeyboardInterrupt:
             self.parts.append(part)
+
+    def attempt(self, part: str, work: Callable[[], T], until: float | None) -> T | None:
+        """Do a part of what comes after a search; None if Ctrl-C, or the end of the time, came first."""
+        from unmeasured.errors import Stopped
+        from unmeasured.search.clock import finished_by
+
+        try:
+            return finished_by(until, work)
+        except KeyboardInterrupt:
+            self.parts.append(part)
+        except Stopped:
+            self.late.append(part)
+        return None
 
 
 def _print_version(is_asked: bool) -> None:
@@ -114,6 +133,7 @@ class Preparing:
     na: tuple[float, ...] = ()
     reverse: Sequence[str] = ()
     sheet: str | None = None
+    max_unpacked: float = MOST_UNPACKED
     totals: Mapping[str, float] = field(default_factory=dict)  # what answers to reversed items were taken from
 
     @classmethod
@@ -123,6 +143,7 @@ class Preparing:
         na: str | None,
         reverse: list[str] | None,
         sheet: str | None,
+        max_unpacked: float = MOST_UNPACKED,
         models: Iterable[Path] = (),
     ) -> Preparing:
         """From the options; what they leave out is done as it was for the results among the models."""
@@ -145,6 +166,7 @@ class Preparing:
             was if na is None else codes,
             tuple(name for name, _ in totals) if reverse is None else items,
             sheet,
+            max_unpacked,
             dict(totals),
         )
 
@@ -173,6 +195,10 @@ ExcludeOption = Annotated[
 NaOption = Annotated[str | None, typer.Option("--na", help="Codes of missing answers, such as '9,99'.")]
 ReverseOption = Annotated[
     list[str] | None, typer.Option("--reverse", help="Items to reverse, written as in --columns; may be given again.")
+]
+UnpackedOption = Annotated[
+    float,
+    typer.Option("--max-unpacked", help="Megabytes that a compressed file may unpack to (inf: no limit)."),
 ]
 SheetOption = Annotated[str | None, typer.Option("--sheet", help="The sheet of an Excel file; by default the first.")]
 SamplesOption = Annotated[
@@ -251,6 +277,7 @@ def discover(
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
+    max_unpacked: UnpackedOption = MOST_UNPACKED,
     penalty: PenaltyOption = 1.0,
     tolerance: ToleranceOption = "auto",
     max_group_size: GroupSizeOption = 3,
@@ -266,9 +293,15 @@ def discover(
     ] = None,
     n_jobs: Annotated[int, typer.Option(help="Threads; -1 for one per core.")] = 1,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds after which the search stops with the best model so far.")
+        float | None,
+        typer.Option(
+            help="Seconds for the whole command, reading and writing included: the search stops in time, with the best "
+            "model so far."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The seed of --confirm; the search itself uses no random numbers.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="The seed of the split by --confirm (0). Seeds of the search are fixed.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", parser=named_path, metavar="<path>", help="A folder for the report and its files."),
@@ -296,8 +329,12 @@ def discover(
     _announce(f"Reading {file.name} ...", quiet or as_json)
     if out is not None:
         check_folder(out)
+    from unmeasured.cli_limit import Times, too_short
+    from unmeasured.errors import Stopped
     from unmeasured.report.groups import Shared
     from unmeasured.report.run import About
+    from unmeasured.search.budget import BUDGET
+    from unmeasured.search.clock import finished_by
 
     known = None if knowledge is None else um.Knowledge.read(knowledge)
     search = um.LGES(
@@ -309,21 +346,36 @@ def discover(
         cor=cor,  # type: ignore[arg-type]
         missing=missing,  # type: ignore[arg-type]
         n_jobs=n_jobs,
-        random_state=seed,
+        random_state=seed or 0,
         time_limit=time_limit,
     )
-    # Models that cannot be read should not wait for the search to say so.
+    if seed is not None and confirm is None:
+        raise um.UnmeasuredError("--seed is the seed of --confirm, which is not asked for. Leave --seed out.")
+    # Options that are refused, and models that cannot be read, should not wait for the search to say so.
+    search.check_options()
     others = {path.stem: _model(path) for path in published or ()}
     asked = Asked.of(covariates, outcomes, known, groups)
     began = _begun(time_limit)
+    end = None if time_limit is None else began + time_limit
+    times = Times(_began[0])
+    times.end("loading libraries")
     check = search.timed(began).check_reading
     try:
-        how = Preparing.of(exclude, na, reverse, sheet)
-        sample, others_rows, made = _parts(
-            file, columns, n, cor, missing, header, how, asked, confirm, confirm_by, seed, check
+        how = Preparing.of(exclude, na, reverse, sheet, max_unpacked)
+        sample, others_rows, made = finished_by(
+            None if end is None else end + BUDGET.for_first_model,
+            lambda: _parts(
+                file, columns, n, cor, missing, header, how, asked, confirm, confirm_by, seed or 0, check, times
+            ),
         )
     except KeyboardInterrupt:
         raise Interrupted(_NOTHING_YET) from None
+    except Stopped:
+        assert time_limit is not None
+        raise Interrupted(
+            too_short(times, time_limit, file, lambda part: _tried(part, times, cor, missing, asked))
+        ) from None
+    times.end("reading and correlations")
     search.set_params(covariates=sample.covariates, outcomes=sample.outcomes)
     about = About(
         title=title,
@@ -334,15 +386,16 @@ def discover(
         groups=groups or "",
     )
     reserved = _after_search(len(sample.names), time_limit, is_written=out is not None)
-    until = None if time_limit is None else began + time_limit - reserved
+    until = None if end is None else end - reserved
     left_out = LeftOut()
     run = _searched(
         search.timed(began, reserved), sample, about, others, left_out,
         plain_names=plain_names, quiet=quiet or as_json, is_written=out is not None, until=until,
     )  # fmt: skip
+    times.end("the search and its estimates")
     if others_rows is not None:
         with left_out.on_interrupt("the confirmation in other rows"):
-            left = None if time_limit is None else max(began + time_limit - reserved - time.monotonic(), _CONFIRMED_IN)
+            left = None if until is None else max(until - time.monotonic(), _CONFIRMED_IN)
             confirmed = um.confirm(run.result, others_rows, time_limit=left)
             notes = (*run.about.notes, *confirmed.sentences)
             run = replace(run, result=confirmed.result, about=replace(run.about, notes=notes))
@@ -350,12 +403,14 @@ def discover(
             _say("\n".join(told), quiet or as_json)
     shared = None
     if groups is not None and run.result.graph.latents:
-        with left_out.on_interrupt("what the groups share"):
-            shared = _shared(run, sample)
+        found = run
+        shared = left_out.attempt("what the groups share", lambda: _shared(found, sample), until)
+        if shared is not None:
             run = replace(run, shared=Shared.of(shared))
     _finish(
         run, out, left_out,
-        as_json=as_json, quiet=quiet, until=None if time_limit is None else began + time_limit, shared=shared,
+        as_json=as_json, quiet=quiet, until=end, shared=shared, times=times if time_limit is not None else None,
+        time_limit=time_limit,
     )  # fmt: skip
 
 
@@ -364,6 +419,17 @@ def _shared(run: Run, sample: um.Sample) -> um.Invariance:
     import pandas as pd
 
     return um.invariance(run.result, pd.DataFrame(sample.rows, columns=list(sample.names)), groups=list(sample.groups))
+
+
+def _tried(part: Prepared, times: Times, cor: str, missing: str, asked: Asked) -> None:
+    """Make the moments of some rows in the way in which those of all rows are made, to see how long that takes."""
+    from unmeasured.data.tables import RowsNeeded
+
+    if times.made is not None and isinstance(times.made.frame, um.Table):
+        with suppress(RowsNeeded):
+            um.Sample._from_blocks(part.frame, None, cor, missing, [], [], [])  # type: ignore[arg-type]
+            return
+    _as_sample(part, None, cor, missing, asked)
 
 
 def _begun(time_limit: float | None) -> float:
@@ -404,18 +470,19 @@ def _parts(
     by: str | None,
     seed: int,
     check: Callable[[], None],
+    times: Times,
 ) -> tuple[um.Sample, um.Sample | None, Prepared]:
     """The rows to search and, where a share is asked for, those to confirm in; and how they were prepared."""
     if share is None:
         if by is not None:
             raise um.UnmeasuredError("--confirm-by says how --confirm splits the rows. Give --confirm 0.5 with it.")
-        made = _table(file, columns, n, header, how, asked=asked)
+        times.made = made = _table(file, columns, n, header, how, asked=asked)
         return _as_sample(made, n, cor, missing, asked, check), None, made
     if asked.groups is not None:
         raise um.DataError("--confirm and --groups do not go together yet. Leave one of them out.")
     if n is not None:
         raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
-    made = _table(file, columns, n, header, how, keep=[by] if by else [], asked=asked)
+    times.made = made = _table(file, columns, n, header, how, keep=[by] if by else [], asked=asked)
     whole = made.frame.read() if isinstance(made.frame, um.Table) else made.frame
     first, second = (
         _as_sample(replace(made, frame=part.drop(columns=[by] if by else [])), None, cor, missing, asked, check)
@@ -498,9 +565,11 @@ def _searched(
         with left_out.on_interrupt("the second view of the report"):
             exact = exact_answer(watched, left)
     about = replace(about, seconds=seconds)
-    run = None
-    with left_out.on_interrupt("the comparison with other models"):
-        run = run_of(watched, about=about, published=others, exact=exact)
+    run = left_out.attempt(
+        "the comparison with other models",
+        lambda: run_of(watched, about=about, published=others, exact=exact),
+        until if others else None,
+    )
     run = run or run_of(watched, about=about, exact=exact)
     # Whether somebody watched is nothing a reader of the result needs to know.
     method = " ".join(repr(search).split())
@@ -519,6 +588,8 @@ def _finish(
     quiet: bool,
     until: float | None = None,
     shared: um.Invariance | None = None,
+    times: Times | None = None,
+    time_limit: float | None = None,
 ) -> None:
     """Write what was asked for, print the answer, and leave with a code that says whether there is one."""
     from unmeasured.report.screen import screen
@@ -533,9 +604,12 @@ def _finish(
         if is_interrupted:
             _announce("Writing the best model found so far; Ctrl-C leaves out pictures and the page.", quiet or as_json)
         try:
-            with left_out.on_interrupt("pictures and the page"):
-                more = {} if shared is None else _shared_files(shared)
-                page = write_run(run, out, with_page=in_time, more=more)
+            late = None if until is None or not in_time else max(until, time.monotonic()) + _OVERTIME
+            page = left_out.attempt(
+                "pictures and the page",
+                lambda: write_run(run, out, with_page=in_time, more={} if shared is None else _shared_files(shared)),
+                late,
+            )
             page = page or write_run(run, out, with_page=False)
         except um.UnmeasuredError as error:  # a full disk: the answer is still shown
             unwritten = error
@@ -548,6 +622,11 @@ def _finish(
         typer.echo(f"\n{_where(page)}" if unwritten is None else "")
     if unwritten is not None:
         raise unwritten
+    if times is not None and time_limit is not None:
+        times.end("output")
+        _say(f"\n{times.in_words(time_limit)}", quiet or as_json)
+    if left_out.late and not quiet:
+        typer.echo(f"unmeasured: the time limit came after the search; left out: {', '.join(left_out.late)}.", err=True)
     if left_out.parts and not quiet:
         typer.echo(f"unmeasured: Ctrl-C came after the search; left out: {', '.join(left_out.parts)}.", err=True)
     if is_interrupted or left_out.parts:
@@ -692,8 +771,12 @@ def fit_file(
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
+    max_unpacked: UnpackedOption = MOST_UNPACKED,
     correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
     first_indicator: Annotated[bool, typer.Option(help="Scale latents by their first indicator.")] = False,
+    correlate_outcomes: Annotated[
+        bool, typer.Option(help="Let residuals of outcomes correlate, as lavaan does.")
+    ] = False,
     estimator: Annotated[str, typer.Option(help="ML, MLM, MLR (robust) or WLSMV (ordinal items).")] = "ML",
     groups: Annotated[str | None, typer.Option(help="The column of groups of people; see docs/groups.md.")] = None,
     equal: Annotated[
@@ -709,7 +792,7 @@ def fit_file(
     Example: unmeasured fit model.lav matrix.csv --n 301
     """
     asked = _model(model)
-    how = Preparing.of(exclude, na, reverse, sheet, [] if n is not None else [model])
+    how = Preparing.of(exclude, na, reverse, sheet, max_unpacked, [] if n is not None else [model])
     options: dict[str, Any] = {}
     if estimator != "ML" or groups is not None or equal or missing == "fiml":
         if n is not None:
@@ -731,10 +814,12 @@ def fit_file(
         data,
         correlate_exogenous=correlate_exogenous,
         scale_latents="first-indicator" if first_indicator else "variance",
+        correlate_outcomes=correlate_outcomes,
         **options,
     )
     _show_remarks(remarks, quiet or as_json)
-    _say(_fit_as_json(result) if as_json else result.summary(), quiet and not as_json)
+    text = re.sub(r"^Note: .*$", lambda line: in_options(line[0]), result.summary(), flags=re.MULTILINE)
+    _say(_fit_as_json(result) if as_json else text, quiet and not as_json)
     if not (result.converged and result.admissible):
         raise typer.Exit(1)
 
@@ -749,6 +834,7 @@ def _fit_as_json(fit: um.Fit) -> str:
     indices = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic", "loglik")
     record = {name: getattr(fit, name) for name in indices}
     record |= {"converged": fit.converged, "admissible": fit.admissible, "status": fit.status}
+    record["notes"] = [in_options(remark) for remark in fit.notes]
     return _as_json({**record, "parameters": json.loads(fit.parameters.to_json(orient="records"))})
 
 
@@ -765,6 +851,7 @@ def compare(
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
+    max_unpacked: UnpackedOption = MOST_UNPACKED,
     correlate_exogenous: Annotated[bool, typer.Option(help="Let exogenous latents correlate.")] = True,
     as_json: JsonOption = False,
 ) -> None:
@@ -773,7 +860,7 @@ def compare(
     Example: unmeasured compare mine.lav theirs.lav report/result.json matrix.csv --n 301
     """
     asked = {_model_name(path, models): _model(path) for path in models}
-    how = Preparing.of(exclude, na, reverse, sheet, [] if n is not None else models)
+    how = Preparing.of(exclude, na, reverse, sheet, max_unpacked, [] if n is not None else models)
     sample = _sample(file, columns, n, cor, missing, header, how, models=asked.values())
     compared = um.compare_models(asked, sample, correlate_exogenous=correlate_exogenous)
     _show_remarks(sample.remarks, as_json)
@@ -804,6 +891,7 @@ def check_file(
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
+    max_unpacked: UnpackedOption = MOST_UNPACKED,
     covariates: CovariatesOption = None,
     outcomes: OutcomesOption = None,
     as_json: JsonOption = False,
@@ -815,7 +903,7 @@ def check_file(
     Example: unmeasured check answers.csv --columns 'q*'
     """
     asked = Asked.of(covariates, outcomes)
-    made = _table(file, columns, n, header, Preparing.of(exclude, na, reverse, sheet), asked=asked)
+    made = _table(file, columns, n, header, Preparing.of(exclude, na, reverse, sheet, max_unpacked), asked=asked)
     given: dict[str, Any] = {"cor": cor, "missing": missing, **asked.among(list(made.frame.columns))}
     checked = um.check(made.frame, **given) if n is None else um.check(cov=made.frame, n_samples=n, **given)
     checked = replace(checked, sample=replace(checked.sample, remarks=(*made.notes, *checked.sample.remarks)))
@@ -907,6 +995,10 @@ def export_result(
     _refuse_overwriting(out, result)
     if data and to != "r":
         raise um.UnmeasuredError(f"--data is for --to r, whose script reads the rows; --to {to} does not use it.")
+    if to not in _PICTURES and (view != "full" or style != "colour" or r2):
+        raise um.UnmeasuredError(
+            f"--view, --style and --r2 are for pictures ({', '.join(_PICTURES)}); --to {to} is none."
+        )
     if to in _PUBLISHED:
         _export_for_article(result, to, out, data)
         return
@@ -1009,13 +1101,13 @@ def _table(
     if n is not None:
         if how.na or how.reverse or how.sheet is not None:
             raise um.UnmeasuredError("--na, --reverse and --sheet are for rows; --n says that the file is a matrix.")
-        matrix = um.read_matrix(file)
+        matrix = um.read_matrix(file, max_unpacked=how.max_unpacked)
         matrix.columns = matrix.index = matrix.columns.map(str)
         used = _used(models, list(matrix.columns))
         chosen = _narrowed(prepared(matrix, columns=columns or used, exclude=how.exclude), used if models else ())
         names = list(chosen.frame.columns)
         return replace(chosen, frame=matrix.loc[names, names])
-    frame = _rows(file, header, how.sheet)
+    frame = _rows(file, header, how.sheet, how.max_unpacked)
     if keep and isinstance(frame, um.Table):  # whose rows are then told apart
         frame = frame.read()
     known = list(frame.columns)
@@ -1045,18 +1137,20 @@ def _narrowed(made: Prepared, used: Sequence[str]) -> Prepared:
     return replace(made, frame=frame.select(used) if isinstance(frame, um.Table) else frame[list(used)])
 
 
-def _rows(file: Path, header: bool | None, sheet: str | None) -> pd.DataFrame | um.Table:
+def _rows(
+    file: Path, header: bool | None, sheet: str | None, max_unpacked: float = MOST_UNPACKED
+) -> pd.DataFrame | um.Table:
     """The rows of a file; a matrix that was given without its number of samples is refused as such."""
     try:
-        frame = um.read(file, header=header, sheet=0 if sheet is None else sheet)
+        frame = um.read(file, header=header, sheet=0 if sheet is None else sheet, max_unpacked=max_unpacked)
     except um.DataError:
-        if _is_matrix(file):
+        if _is_matrix(file, max_unpacked):
             raise um.DataError(_GIVE_N.format(file.name)) from None
         raise
     if isinstance(frame, um.Table):
         return frame
     frame.columns = frame.columns.map(str)
-    if len(frame) <= len(frame.columns) + 1 and _is_matrix(file):
+    if len(frame) <= len(frame.columns) + 1 and _is_matrix(file, max_unpacked):
         raise um.DataError(_GIVE_N.format(file.name))
     return frame
 
@@ -1064,10 +1158,10 @@ def _rows(file: Path, header: bool | None, sheet: str | None) -> pd.DataFrame | 
 _GIVE_N = "{!r} holds a covariance or correlation matrix, not rows: give --n, the number of samples it was made from."
 
 
-def _is_matrix(file: Path) -> bool:
+def _is_matrix(file: Path, max_unpacked: float) -> bool:
     """Whether a file can be read as a matrix that is symmetric, with a positive diagonal."""
     try:
-        matrix = um.read_matrix(file).to_numpy()
+        matrix = um.read_matrix(file, max_unpacked=max_unpacked).to_numpy()
     except um.UnmeasuredError:
         return False
     scale = matrix.diagonal().max()
@@ -1187,7 +1281,11 @@ def main() -> NoReturn:
         _leave(str(error), 2)
     except OSError as error:
         _leave(f"{error.filename or 'A file'}: {error.strerror or error}.", 2)
+    except KeyboardInterrupt:
+        code = 130
     except Exception as error:
+        if _came_of_interrupt(error):
+            _leave(_stopped(sys.argv[1:]), 130)
         # typer carries its own copy of click, whose exceptions have no public name.
         if not hasattr(error, "format_message"):
             raise
@@ -1195,6 +1293,15 @@ def main() -> NoReturn:
     if code == 130:
         _leave(_stopped(sys.argv[1:]), 130)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _came_of_interrupt(error: BaseException | None) -> bool:
+    """Whether an error is what a library made of Ctrl-C, for instance while it was loaded."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _called() -> Any:
@@ -1225,6 +1332,10 @@ _IN_OPTIONS = tuple(
         (r"header=False \(--no-header\)", "--no-header"),
         (r"header=True \(--header\)", "--header"),
         (r"\bcor='([\w-]+)'", r"--cor \1"),
+        (r'\bscale_latents="first-indicator"', "--first-indicator"),
+        (r"\bcorrelate_outcomes=True", "--correlate-outcomes"),
+        (r'\bmissing="([\w-]+)"', r"--missing \1"),
+        (r'\bestimator="(\w+)"', r"--estimator \1"),
         (r"\bmissing='([\w-]+)'", r"--missing \1"),
         (r"^(cor|missing|penalty|tolerance|estimator|method|threshold|level|equal|groups) (?=must\b|is\b)", r"--\1 "),
         (r"^equal= has ", "--equal has "),
@@ -1237,6 +1348,12 @@ _IN_OPTIONS = tuple(
         (r"\bn_latents\b", "--n-latents"),
         (r"\bmax_group_size\b", "--max-group-size"),
         (r"\btime_limit\b", "--time-limit"),
+        (r"^random_state (?=must\b)", "--seed "),
+        (r"^(sheet|header) is for files", r"--\1 is for files"),
+        (r"(?<=Leave )(sheet|header) out", r"--\1 out"),
+        (r", or None for no limit(?=; got)", ", or inf for no limit"),
+        (r"\bmax_unpacked=", "--max-unpacked "),
+        (r"\bmax_unpacked\b", "--max-unpacked"),
         (r"\bmath\.inf\b", "inf"),
         (r" or None(?=; got)", ""),
         (r", or names= for all", ""),

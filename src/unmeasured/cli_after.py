@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,8 +22,10 @@ from unmeasured.cli import (
     ReverseOption,
     RowsArgument,
     SheetOption,
+    UnpackedOption,
     named_path,
 )
+from unmeasured.data.unpack import MOST_UNPACKED
 from unmeasured.files import csv_text, write_csv
 
 if TYPE_CHECKING:
@@ -54,6 +57,7 @@ def scores(
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
+    max_unpacked: UnpackedOption = MOST_UNPACKED,
     quiet: QuietOption = False,
 ) -> None:
     """Factor scores: one line for each row of the file, in the same order.
@@ -67,10 +71,10 @@ def scores(
 
     cli._refuse_overwriting(out, file, model)
     asked = cli._model(model)
-    how = cli.Preparing.of(exclude, na, reverse, sheet, [model])
+    how = cli.Preparing.of(exclude, na, reverse, sheet, max_unpacked, [model])
     made = cli._table(file, columns, None, header, how, models=[asked])
     rows = made.frame.read() if isinstance(made.frame, um.Table) else made.frame
-    whole = cli._rows(file, header, sheet)
+    whole = cli._rows(file, header, sheet, max_unpacked)
     for note in () if quiet else made.notes:
         typer.echo(f"Data: {note}", err=True)  # scores may go to the screen
     fit = asked.fit if isinstance(asked, um.Result) else um.fit(asked, rows)
@@ -151,7 +155,9 @@ def diagnose(
 
     found = cli._run(result).result
     missed = found.what_the_model_misses(most)
-    residuals = _largest(found.fit.residuals("standardised"), most)
+    # In a population nothing varies: there is no error to divide a residual by, as there is no modification index.
+    is_sample = math.isfinite(found.fit.sample.n)
+    residuals = _largest(found.fit.residuals("standardised"), most) if is_sample else pd.DataFrame()
     # Loadings of the latents of a group of several depend on the rotation: they have no reliability of their own.
     has_own = any(len(group) == 1 and found.indicators[group] for group in found.graph.groups)
     table = found.reliability().table.reset_index() if has_own else pd.DataFrame()

@@ -21,8 +21,10 @@ from unmeasured.cli import (
     ReverseOption,
     RowsArgument,
     SheetOption,
+    UnpackedOption,
     named_path,
 )
+from unmeasured.data.unpack import MOST_UNPACKED
 from unmeasured.files import csv_text, write_folder
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ def invariance(
     reverse: ReverseOption = None,
     header: HeaderOption = None,
     sheet: SheetOption = None,
+    max_unpacked: UnpackedOption = MOST_UNPACKED,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -55,7 +58,7 @@ def invariance(
     Example: unmeasured invariance model.lav rows.csv --groups school
     """
     asked = cli._model(model)
-    how = cli.Preparing.of(exclude, na, reverse, sheet, [model])
+    how = cli.Preparing.of(exclude, na, reverse, sheet, max_unpacked, [model])
     made = cli._table(file, columns, None, header, how, models=[asked], keep=[groups])
     cli._show_remarks(made.notes, quiet or as_json)
     found = um.invariance(

@@ -1,15 +1,13 @@
-"""Commands that watch over the search: time limits, order of columns, unchanged answers; part of the command line."""
+"""Commands that watch over the search: time limits and the order of columns; part of the command line."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import unmeasured as um
-from unmeasured.benchmark import same
 from unmeasured.benchmark.limits import time_limits
 from unmeasured.benchmark.permutations import permuted
 from unmeasured.cli import bench
@@ -45,18 +43,3 @@ def bench_permutations(
 ) -> None:
     """Whether permuted columns give the same class."""
     typer.echo(str(permuted(criterion, samples, permutations)))  # type: ignore[arg-type]
-
-
-@bench.command("same")
-def bench_same(
-    against: Annotated[Path | None, typer.Option(help="Answers to compare with.")] = None,
-    record: Annotated[Path | None, typer.Option(help="A file to add the answers of this code to.")] = None,
-    runs: Annotated[int | None, typer.Option(help="About so many runs; left out: all 3,200 and real data.")] = None,
-) -> None:
-    """Whether the search gives the answers that another state of the code gave."""
-    if (against is None) == (record is None):
-        raise um.UnmeasuredError("Give --record FILE before a change of the code, --against FILE after it.")
-    if record is not None:
-        typer.echo(f"{same.record(record, runs)} new answers in {record}.")
-    if against is not None:
-        typer.echo(str(same.compare(against, runs)))

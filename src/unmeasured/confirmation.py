@@ -22,6 +22,7 @@ import pandas as pd
 from unmeasured import apa
 from unmeasured.answer.result import Result
 from unmeasured.answer.words import number
+from unmeasured.constraints import SECONDS
 from unmeasured.data.rows import other_frame
 from unmeasured.data.sample import Sample, as_sample
 from unmeasured.data.tables import Table
@@ -29,7 +30,8 @@ from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
 from unmeasured.remarks import by_consequence, distrust
 from unmeasured.search.base import Search
 from unmeasured.search.clock import Clock
-from unmeasured.sem.fit import fit_many
+from unmeasured.sem.fit import Fit, fit_many
+from unmeasured.sem.full import NOT_DONE, calls_for_it, with_full_information
 
 _INDICES = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr")
 # A loss of RMSEA below this is what other rows of the same population do; twice that is a graph fitted to noise.
@@ -108,9 +110,12 @@ class Confirmation:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """Fit where the graph was found and in the new rows: ``chi2 df pvalue rmsea cfi tli srmr n``."""
-        fits = {"found": self.found.sem, "new rows": self.result.sem}
-        rows = [{key: getattr(fit, key) for key in _INDICES} | {"n": fit.sample.n} for fit in fits.values()]
+        """Fit where the graph was found and in the new rows: ``chi2 df pvalue rmsea cfi tli srmr n``.
+
+        Where statistics are corrected for the data (:attr:`Result.reported`), these.
+        """
+        fits = {"found": self.found.reported, "new rows": self.result.reported}
+        rows = [_indices(fit) for fit in fits.values()]
         return pd.DataFrame(rows, index=pd.Index(fits, name="data"))
 
     @cached_property
@@ -137,10 +142,11 @@ class Confirmation:
         return tuple(self._sentences())
 
     def _sentences(self) -> Iterator[str]:
-        before, after = self.found.sem, self.result.sem
-        loss = after.rmsea - before.rmsea
+        after = self.result.reported
+        found, new = _indices(self.found.reported), _indices(after)
+        loss = new["rmsea"] - found["rmsea"]
         # Where exact fit is not rejected, a loss is within what samples vary by.
-        is_small = loss < _SMALL or after.pvalue >= 0.05
+        is_small = loss < _SMALL or new["pvalue"] >= 0.05
         how = "small" if is_small else "moderate" if loss < _LARGE else "large"
         words = {
             "small": "The graph fits new rows about as well as those it was found in.",
@@ -148,9 +154,9 @@ class Confirmation:
             "large": "Much of the fit was chance: the graph is more complex than these data bear.",
         }
         loss_in_words = (
-            f"RMSEA {before.rmsea:.3f} where the graph was found (N = {number(before.sample.n, 0)}), "
-            f"{after.rmsea:.3f} in the new rows (N = {number(after.sample.n, 0)}); CFI {before.cfi:.3f} and "
-            f"{after.cfi:.3f}: the loss is {how}. {words[how]}"
+            f"RMSEA {found['rmsea']:.3f} where the graph was found (N = {number(found['n'], 0)}), "
+            f"{new['rmsea']:.3f} in the new rows (N = {number(new['n'], 0)}); CFI {found['cfi']:.3f} and "
+            f"{new['cfi']:.3f}: the loss is {how}. {words[how]}"
         )
         if self.stopped:
             yield distrust(self.stopped)
@@ -179,6 +185,15 @@ class Confirmation:
                 *(f"- {sentence}" for sentence in self.sentences),
             ]
         )
+
+
+def _indices(fit: Fit) -> dict[str, float]:
+    """The indices to report, corrected ones where there are some."""
+    values = {key: getattr(fit, key) for key in _INDICES} | {"n": fit.n_samples}
+    if fit.robust is None:
+        return values
+    corrected = {"chi2": fit.chi2_scaled, "pvalue": fit.pvalue_scaled, "rmsea": fit.rmsea_robust}
+    return values | corrected | {"cfi": fit.cfi_robust, "tli": fit.tli_robust}
 
 
 def confirm(
@@ -218,6 +233,7 @@ def confirm(
     'The graph was found in other data (N = 500). Estimates, standard errors, p-values and fit are from new data
     (N = 500), so that the search does not bias them.'
     """
+    SECONDS.check("time_limit", time_limit)
     search = found if isinstance(found, Search) else None
     result = getattr(found, "result_", found)
     if not isinstance(result, Result):
@@ -227,15 +243,17 @@ def confirm(
     if np.array_equal(sample.cov, result.sem.sample.cov) and sample.n == result.sem.sample.n:
         raise DataError("These are the rows the graph was found in; confirmation needs others. Split them: split_rows.")
     (fit,) = fit_many([result.member], sample, check=clock.check_last_fit)
+    fit = with_full_information(fit, clock.check_last_fit)
     stopped = f"{clock.stopped}: the estimates had not converged. Confirm with more time." if clock.stopped else ""
     note = (
-        f"The graph was found in other data (N = {number(result.sem.sample.n, 0)}). Estimates, standard errors, "
-        f"p-values and fit are from new data (N = {number(sample.n, 0)}), so that the search does not bias them."
+        f"The graph was found in other data (N = {number(result.sem.n_samples, 0)}). Estimates, standard errors, "
+        f"p-values and fit are from new data (N = {number(fit.n_samples, 0)}), so that the search does not bias them."
     )
     # Remarks of the search are of the rows it saw; what was done to the new ones stands in their place. That the search
     # was stopped remains true of the graph.
     ended = [distrust(why) for why in (stopped, result.stopped) if why]
-    remarks = by_consequence((*ended, *sample.remarks))
+    rough = [distrust(NOT_DONE)] if fit.full is None and calls_for_it(sample) else []
+    remarks = by_consequence((*ended, *rough, *sample.remarks))
     fresh = replace(
         result,
         sem=fit,
@@ -243,8 +261,9 @@ def confirm(
         confirmed=note,
         findings=(),
         runners=(),
-        heads=_ways(result),
+        heads=result.leading_items,
         robust=None,
+        acov=None,
     )
     return Confirmation(result, fresh, stopped)
 
@@ -285,14 +304,3 @@ def _sample(
         outcomes=variables.outcomes,
         check=check,
     ).select(names)
-
-
-def _ways(result: Result) -> dict[str, str]:
-    """The indicator whose way each latent points where it was found, so that it points the same way in new rows."""
-    loadings = result.loadings[~result.loadings["fixed"]]
-    heads = dict(result.heads)
-    strongest: dict[str, float] = {}
-    for latent, indicator, std in zip(loadings["latent"], loadings["indicator"], loadings["std"]):
-        if latent not in result.heads and std > strongest.get(latent, 0.0):
-            strongest[latent], heads[latent] = std, indicator
-    return heads

@@ -30,7 +30,7 @@ _ESCAPED = re.compile(r"'+[=+\-@\t\r\n]")
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write text in UTF-8, replacing a file only when all of it is on the disk.
+    """Write text in UTF-8, replacing a file only when all of it is on the disk; the last line is ended too.
 
     Raises
     ------
@@ -42,10 +42,10 @@ def write_text(path: str | Path, text: str) -> None:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_text(Path(folder) / "a.txt", "new")
-    ...     (Path(folder) / "a.txt").read_text(), len(list(Path(folder).iterdir()))
-    ('new', 1)
+    ...     (Path(folder) / "a.txt").read_text().splitlines(), len(list(Path(folder).iterdir()))
+    (['new'], 1)
     """
-    write_bytes(path, _encoded(text))
+    write_bytes(path, encoded(text))
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
@@ -75,8 +75,8 @@ def write_folder(folder: str | Path, contents: Mapping[str, str | bytes]) -> Non
     _checked(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        encoded = {name: _encoded(text) if isinstance(text, str) else text for name, text in contents.items()}
-        _replace_all({_target(folder / name): content for name, content in encoded.items()})
+        files = {name: encoded(text) if isinstance(text, str) else text for name, text in contents.items()}
+        _replace_all({_target(folder / name): content for name, content in files.items()})
     except (OSError, ValueError) as error:
         raise _unwritable(str(folder), error) from None
 
@@ -229,7 +229,14 @@ def _flush_folder(folder: Path) -> None:
             os.close(number)
 
 
-def _encoded(text: str) -> bytes:
+def encoded(text: str) -> bytes:
+    r"""Return the content of a text file: UTF-8, the last line ended as the others are.
+
+    >>> encoded("a =~ x1 + x2"), encoded("done\n"), encoded("")
+    (b'a =~ x1 + x2\n', b'done\n', b'')
+    """
+    if text and not text.endswith("\n"):
+        text += "\n"
     # Half characters, which Python allows and UTF-8 does not, as their escapes: JSON reads them back.
     return text.encode("utf-8", errors="backslashreplace")
 

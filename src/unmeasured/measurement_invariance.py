@@ -17,13 +17,16 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 
 from unmeasured import apa
 from unmeasured.answer.result import Result
-from unmeasured.errors import ModelError, listing
+from unmeasured.constraints import FLAG, check, one_of
+from unmeasured.data.margins import Margin, margins_of, with_scores
+from unmeasured.data.rows import other_frame
+from unmeasured.errors import DataError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem import indices
 from unmeasured.sem.fit import Estimator, FitMissing, fit
@@ -51,6 +54,9 @@ _STRUCTURE: dict[str, str] = {
 # Chen (2007), for groups of 300 and more; with fewer, half of that is often asked for.
 _CFI_FALLS, _RMSEA_RISES = 0.010, 0.015
 _FEW = 8
+_SCORED = (
+    "Values are normal scores of their ranks in all rows, as in the search; with model syntax they are as they are."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +71,7 @@ class Invariance:
     fits: Mapping[str, GroupFit]
     _refit: Callable[..., GroupFit]
     result: Result | None = None  # of the search whose answer is compared, where it is one
+    is_scored: bool = False  # whether values are normal scores of their ranks, as the search took them
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -190,6 +197,7 @@ class Invariance:
         shown = self.table.drop(columns="holds").assign(holds=["" if h is None else h for h in self.table["holds"]])
         lines = [
             f"Invariance of measurement across {len(self.groups)} groups ({sizes})",
+            *([_SCORED] if self.is_scored else []),
             "",
             apa.table_text(shown, 3, index=True),
             "",
@@ -237,6 +245,15 @@ class Invariance:
         return f"<Invariance: {len(self.groups)} groups; holds up to {self.highest!r}>"
 
 
+_RULES = {
+    "estimator": one_of(*get_args(Estimator)),
+    "missing": one_of(*get_args(FitMissing)),
+    "correlate_exogenous": FLAG,
+    "scale_latents": one_of(*get_args(LatentScale)),
+    "correlate_outcomes": FLAG,
+}
+
+
 def invariance(
     model: Any,
     rows: Any,
@@ -253,7 +270,8 @@ def invariance(
     Parameters
     ----------
     model : lavaan text, DAG, CPDAG, Model, Result or a fitted search
-        The structure all groups share. Of a search, the model it found.
+        The structure all groups share. Of a search, the model it found; variables that it took as normal scores of
+        their ranks are taken so here, so that the configural model has the chi-square of the search.
     rows : DataFrame
         One row per person; missing values are used as they are (full information).
     groups : name of a column, or a value for each row
@@ -282,14 +300,17 @@ def invariance(
     >>> found.differences.iloc[0][["kind", "lhs", "op", "group"]].tolist()
     ['intercepts', 'd', '~1', 'y']
     """
+    check(_RULES, locals())
     if groups is None:
         raise ModelError("invariance compares groups: name their column with groups=.")
     if estimator == "WLSMV":
         raise ModelError("estimator='WLSMV' takes one group; use 'ML', 'MLM' or 'MLR' to compare groups.")
+    result = getattr(model, "result_", model)
+    scores = _scores_of(result) if isinstance(result, Result) else {}
     refit = partial(
         _fit_groups,
         _model_of(model),
-        rows,
+        _as_analysed(rows, scores) if scores else rows,
         groups=groups,
         estimator=estimator,
         missing=missing,
@@ -297,9 +318,21 @@ def invariance(
         scale_latents=scale_latents,
         correlate_outcomes=correlate_outcomes,
     )
-    result = getattr(model, "result_", model)
     fits = {step: refit(equal=equal) for step, equal in STEPS.items()}
-    return Invariance(fits, refit, result if isinstance(result, Result) else None)
+    return Invariance(fits, refit, result if isinstance(result, Result) else None, bool(scores))
+
+
+def _scores_of(result: Result) -> dict[str, Margin]:
+    """How the answer of a search reads the values of variables that it took as normal scores."""
+    return {name: margin for name, margin in margins_of(result.sem.sample).items() if margin.kind == "scores"}
+
+
+def _as_analysed(rows: Any, scores: Mapping[str, Margin]) -> pd.DataFrame:
+    """The rows with the normal scores that the search analysed, so that the same model has the same chi-square."""
+    frame = rows if isinstance(rows, pd.DataFrame) else other_frame(rows)
+    if frame is None:
+        raise DataError("To compare groups with the answer of a search give the rows as a data frame, with its names.")
+    return with_scores(frame, scores)
 
 
 def _fit_groups(model: Any, rows: Any, **options: Any) -> GroupFit:
@@ -371,5 +404,5 @@ def _tests_of(this: GroupFit, kind: str) -> pd.DataFrame:
     entries = {row.entry for row in this.joint.table.rows[0] if kind_of(row.parameter, model, exogenous) == kind}
     tests = this.score_tests()
     mine = [entry in entries for entry in zip(tests["lhs"], tests["op"], tests["rhs"], strict=True)]
-    chosen = tests[mine]
+    chosen = tests.loc[mine]
     return chosen.assign(kind=kind, differs=chosen["bic"] > 0)

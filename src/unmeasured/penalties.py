@@ -29,6 +29,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from unmeasured.answer.result import Result
+from unmeasured.constraints import FLAG, check, whole
 from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, UnmeasuredError
 from unmeasured.files import csv_text, write_folder
@@ -38,6 +39,7 @@ from unmeasured.search.discovery import Discovery
 from unmeasured.search.lges import LGES
 from unmeasured.search.score import prior
 from unmeasured.sem.fit import Fit, fit_many
+from unmeasured.sem.full import with_full_information
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,6 +83,7 @@ def penalty_path(
     >>> path.table["latents"].to_list()
     [3, 3, 3]
     """
+    check({"max_group_size": whole(1).or_none(), "verbose": FLAG}, locals())
     search, sample = _search_and_sample(found)
     if max_group_size is not None:
         search.set_params(max_group_size=max_group_size)
@@ -97,7 +100,7 @@ def penalty_path(
     penalty_of_one = 0.5 * math.log(sample.n)
     chosen = [max(candidates, key=lambda c, p=p: c.worth - p * penalty_of_one * c.dimension) for p in path]  # type: ignore[misc]
     graphs = list(dict.fromkeys(candidate.graph for candidate in chosen))
-    fits = dict(zip(graphs, fit_many(graphs, sample), strict=True))
+    fits = dict(zip(graphs, map(with_full_information, fit_many(graphs, sample)), strict=True))
     return PenaltyPath(
         sample.names, tuple(PathStep(p, c.graph, fits[c.graph]) for p, c in zip(path, chosen, strict=True))
     )

@@ -6,6 +6,7 @@ about it: the package is loaded before any of its modules.
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import NoReturn
 
@@ -19,4 +20,7 @@ def main() -> NoReturn:
             "unmeasured: stopped by Ctrl-C while the package was loading. Nothing was read or written.", file=sys.stderr
         )
         sys.exit(130)
-    run()
+    try:
+        run()
+    finally:  # Python takes a moment to end; a Ctrl-C in it has nothing left to stop
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

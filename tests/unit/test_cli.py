@@ -138,8 +138,8 @@ def test_an_empty_name_for_output_is_refused(tmp_path, command):
 
 
 def test_discover_without_out_says_that_nothing_was_written(folder):
-    done = run("discover", "matrix.csv", "--n", 301, "-c", "x[1-6]", "--penalty", 1.5, "--seed", 3, cwd=folder)
-    assert "LGES(penalty=1.5, random_state=3)" in done.stdout
+    done = run("discover", "matrix.csv", "--n", 301, "-c", "x[1-6]", "--penalty", 1.5, cwd=folder)
+    assert "LGES(penalty=1.5)" in done.stdout
     assert "--out FOLDER writes a report" in done.stdout
 
 
@@ -301,6 +301,20 @@ def test_fit_reads_a_matrix_and_a_model(folder):
 def test_fit_needs_only_the_columns_of_the_model(folder):
     assert "on 20 df" in run("fit", "theirs.lav", "rows.csv", cwd=folder).stdout
     assert "df, p" in run("fit", "run/result.json", "rows.csv", cwd=folder).stdout
+
+
+def test_a_fit_says_with_options_what_lavaan_would_have_done(tmp_path):
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=(200, 1))
+    rows = pd.DataFrame(0.7 * f + rng.normal(size=(200, 5)), columns=["x1", "x2", "x3", "y1", "y2"])
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "model.lav").write_text("f =~ x1 + 0.8*x2 + x3; y1 ~ f; y2 ~ f", "utf-8")
+    out = run("fit", "model.lav", "rows.csv", cwd=tmp_path).stdout
+    assert "Note: Outcomes have uncorrelated residuals here. lavaan::sem frees 'y1 ~~ y2'" in out
+    assert "Use --correlate-outcomes for that." in out
+    assert "Use --first-indicator for that." in out
+    told = run("fit", "model.lav", "rows.csv", "--correlate-outcomes", "--first-indicator", "--json", cwd=tmp_path)
+    assert json.loads(told.stdout)["notes"] == []
 
 
 def test_a_fit_that_is_not_proper_has_its_own_code(tmp_path):

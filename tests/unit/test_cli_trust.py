@@ -50,6 +50,61 @@ def test_stability_of_a_file(matrix: str, tmp_path: Path) -> None:
     assert records.read_text().count("\n") == 2
 
 
+def test_stability_adds_a_section_to_the_report_of_the_same_result(matrix: str, tmp_path: Path) -> None:
+    folder = tmp_path / "report"
+    asked = [matrix, "--n", "202", "--out", str(folder)]
+    assert CliRunner().invoke(app, ["discover", *asked, "--title", "My study"]).exit_code == 0
+    before = {path.name: path.read_text() for path in folder.iterdir() if path.suffix in (".csv", ".lav")}
+    assert "Speed" in before["model.lav"]
+    result = str(folder / "result.json")
+    for first in ([matrix, "--n", "202"], [result]):
+        said = CliRunner().invoke(app, ["stability", *first, "--replicates", "2", "--out", str(folder)])
+        assert said.exit_code == 0, said.output
+        assert "(N = 202)" in said.output.splitlines()[0]
+        assert "Speed " in said.output
+        assert {name: (folder / name).read_text() for name in before} == before
+        page = (folder / "report.html").read_text()
+        assert 'id="stability"' in page
+        assert "My study" in page
+        assert json.loads((folder / "result.json").read_text())["run"]["about"]["title"] == "My study"
+        table = pd.read_csv(folder / "stability.csv")
+        assert set(table["source"]) == {"Speed", "Error", "AverageQus_Par"}
+        assert "Speed" in um.Stability.from_json((folder / "stability.json").read_text()).graph.latents
+    # What is there is not replaced by the report of another graph, or of other data.
+    everything = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for others in (["--n", "202", "--penalty", "20"], ["--n", "150"]):
+        refused = CliRunner().invoke(app, ["stability", matrix, *others, "--replicates", "2", "--out", str(folder)])
+        assert "has the report of another result" in str(refused.exception), refused.output
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == everything
+
+
+def test_stability_of_a_result_takes_the_options_of_its_search(tmp_path: Path) -> None:
+    rows = um.simulate.sample(um.simulate.random_gnfm(n_latents=2, n_observed=8, rng=0), 300, rng=1)
+    rows.assign(name="somebody").to_csv(tmp_path / "rows.csv", index=False)
+    file, result = str(tmp_path / "rows.csv"), str(tmp_path / "report" / "result.json")
+    columns = ["--columns", ",".join(rows.columns)]
+    asked = ["discover", file, *columns, "--penalty", "2", "--out", str(tmp_path / "report"), "--quiet"]
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    of_result = ["stability", result, file, "--replicates", "2", "--json"]
+    said = CliRunner().invoke(app, of_result)
+    assert said.exit_code == 0, said.output
+    whole = CliRunner().invoke(app, ["stability", file, *columns, "--penalty", "2", "--replicates", "2", "--json"])
+    ours, theirs = (json.loads(one.output) for one in (said, whole))
+    assert ours["method"] == theirs["method"] == "bootstrap"
+    assert [row["frequency"] for row in ours["edges"]] == [row["frequency"] for row in theirs["edges"]]
+    for wrong, sentence in (
+        (["--penalty", "2", "--cor", "pearson"], "Leave out --cor, --penalty: replicates of a result.json"),
+        (["--na", "9"], "These are not the data of the result"),
+    ):
+        rows.round(0).assign(name="somebody").to_csv(tmp_path / "rows.csv", index=False)
+        refused = CliRunner().invoke(app, [*of_result, *wrong])
+        assert sentence in str(refused.exception)
+    refused = CliRunner().invoke(app, ["stability", result, "--na", "9"])
+    assert "Leave out --na: there are no rows" in str(refused.exception)
+    refused = CliRunner().invoke(app, ["stability", file, file])
+    assert "A second file has the rows of a result.json, and rows.csv is none." in str(refused.exception)
+
+
 def test_without_a_consensus_there_is_a_report_all_the_same(tmp_path: Path) -> None:
     rows = tmp_path / "noise.csv"
     noise = np.random.default_rng(5).normal(size=(120, 6)).round(3)

@@ -112,7 +112,7 @@ def test_a_kill_in_the_middle_leaves_the_old_file(tmp_path):
         child.wait(20)
     assert path.read_text() == "old"
     write_text(path, "new")  # what the killed process left is in nobody's way
-    assert path.read_text() == "new"
+    assert path.read_text() == "new\n"
 
 
 def test_permissions_are_kept_and_new_files_have_the_usual_ones(tmp_path):
@@ -132,7 +132,7 @@ def test_links_and_devices_stay_what_they_are(tmp_path):
     link.symlink_to(target)
     write_text(link, "new")
     assert link.is_symlink()
-    assert target.read_text() == "new"
+    assert target.read_text() == "new\n"
     write_text(os.devnull, "nothing")
     assert not Path(os.devnull).is_file()
 

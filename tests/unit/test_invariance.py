@@ -13,6 +13,8 @@ import unmeasured as um
 from lavaan_rows import DRAWN
 from unmeasured.cli import app
 from unmeasured.errors import DataError, ModelError
+from unmeasured.report.screen import screen
+from unmeasured.sem.lavaan import parse
 from unmeasured.sem.parameters import model_of
 
 TWO = "f =~ y1 + y2 + y3\nh =~ y4 + y5 + y6"
@@ -219,7 +221,7 @@ def test_many_models_in_groups() -> None:
 def test_models_side_by_side_do_not_forget_constraints() -> None:
     text = "f =~ a*y1 + a*y2 + y3"
     with pytest.raises(ModelError, match="cannot have equal labels"):
-        um.compare_models({"equal": text}, SKEWED.drop(columns="g"))
+        um.fit_many([parse(text)], um.as_sample(SKEWED.drop(columns="g")))
 
 
 def test_units_do_not_matter() -> None:
@@ -237,3 +239,78 @@ def test_rows_in_another_order_and_groups_renamed_give_the_same_fit() -> None:
     shuffled = SKEWED.sample(frac=1.0, random_state=2).replace({"g": {"a": "z"}})
     here = um.fit(TWO, SKEWED, groups="g", equal="loadings")
     assert um.fit(TWO, shuffled, groups="g", equal="loadings").chi2 == pytest.approx(here.chi2, abs=1e-8)
+
+
+def skewed_rows() -> pd.DataFrame:
+    """Two factors of three items in two groups, answers curved, with a covariate-free structure that both share."""
+    rng = np.random.default_rng(11)
+    f = rng.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], 700)
+    f[400:, 0] += 0.4
+    items = np.repeat(f, 3, axis=1) * [0.9, 0.8, 0.7, 0.9, 0.8, 0.7] + 0.6 * rng.normal(size=(700, 6))
+    rows = pd.DataFrame(np.exp(0.7 * items), columns=["a1", "a2", "a3", "b1", "b2", "b3"])
+    return rows.assign(school=np.repeat(["x", "y"], [400, 300]))
+
+
+def test_one_structure_in_groups_has_one_chi_square_everywhere(tmp_path) -> None:
+    """In the answer, in its file, in the groups' own fits and as the first step of invariance."""
+    rows = skewed_rows()
+    search = um.LGES().fit(rows, groups="school")
+    assert "normal scores" in " ".join(search.remarks_)
+    test = search.result_.of_groups
+    kept = um.Result.from_json(search.result_.to_json())
+    assert kept.of_groups == test
+    first = [
+        found.fits["configural"]
+        for found in (
+            search.invariance_,
+            um.invariance(search, rows, groups="school"),
+            um.invariance(kept, rows, groups="school"),
+        )
+    ]
+    for fit in first:
+        assert (fit.chi2, fit.df) == (pytest.approx(test["chi2"], abs=1e-4), test["df"])
+    assert sum(result.fit.chi2 for result in search.group_results_.values()) == pytest.approx(test["chi2"])
+    for where in (search.result_.summary(), screen(search.result_), " ".join(search.remarks_)):
+        assert f"{test['chi2']:.2f} on {test['df']:.0f} df" in where
+    # With model syntax the values are as they are, and the summary of the other says what was done to them.
+    plain = um.invariance(search.result_.to_lavaan(), rows, groups="school")
+    assert abs(plain.fits["configural"].chi2 - test["chi2"]) > 0.1
+    assert "normal scores" in um.invariance(kept, rows, groups="school").summary()
+    assert "normal scores" not in plain.summary()
+
+
+def test_normal_scores_of_groups_are_on_one_scale() -> None:
+    """A group whose values are all larger keeps its larger mean, and equal loadings stay equal."""
+    rows = skewed_rows()
+    search = um.LGES().fit(rows, groups="school")
+    means = search.invariance_.latent_means
+    assert means["mean"].abs().max() > 0.25
+    # An order-preserving change of scale changes no rank. (Scores of more than 501 values are interpolated.)
+    bent = um.LGES().fit(rows.assign(**{x: rows[x] ** 2 for x in rows.columns[:6]}), groups="school")
+    assert bent.result_.of_groups["chi2"] == pytest.approx(search.result_.of_groups["chi2"], rel=1e-3)
+    assert bent.invariance_.fits["loadings"].chi2 == pytest.approx(search.invariance_.fits["loadings"].chi2, rel=1e-3)
+
+
+def test_a_covariate_that_is_too_far_from_zero_is_refused() -> None:
+    """Where means are part of the model; its digits would be lost, and fits ended anywhere without a word."""
+    age = SKEWED["y1"] + np.random.default_rng(0).normal(size=len(SKEWED))
+    model = f"{TWO}\nf ~ age"
+    near, far = (SKEWED.assign(age=age + shift * age.std()) for shift in (4_000.0, 20_000.0))
+    centred = um.fit(model, SKEWED.assign(age=age - age.mean()), groups="g", equal="loadings")
+    fit = um.fit(model, near, groups="g", equal="loadings")
+    assert fit.chi2 == pytest.approx(centred.chi2, abs=1e-6)
+    with pytest.raises(DataError, match=r"The mean of 'age' is .* times its standard deviation: .* Subtract a"):
+        um.fit(model, far, groups="g", equal="loadings")
+    alone = far.drop(columns="g")
+    assert um.fit(model, alone, estimator="MLR").chi2_scaled == pytest.approx(
+        um.fit(model, alone.assign(age=age), estimator="MLR").chi2_scaled, rel=1e-5
+    )
+
+
+def test_replicates_know_nothing_of_other_groups() -> None:
+    shared = um.fit(PATH, SKEWED, groups="g", equal="loadings")
+    with pytest.raises(ModelError, match="do not know what is equal across groups"):
+        shared.fits["a"].effects("f", "h", bootstrap=50)
+    free = um.fit(PATH, SKEWED, groups="g").fits["a"].effects("f", "h", bootstrap=50)
+    alone = um.fit(PATH, SKEWED[SKEWED["g"] == "a"].drop(columns="g")).effects("f", "h", bootstrap=50)
+    assert free["se"].to_numpy() == pytest.approx(alone["se"].to_numpy(), rel=1e-3)

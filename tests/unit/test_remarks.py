@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
-from unmeasured.answer.words import cautions
+from unmeasured.answer.words import cautions, verdict
 from unmeasured.remarks import Remark, Severity, by_consequence, data_problem, distrust, note, severity_of
+from unmeasured.report.lead import lead
 from unmeasured.report.screen import screen
 
 
@@ -50,13 +51,13 @@ def test_every_serious_remark_is_on_the_screen_and_the_rest_is_counted(result):
     text = screen(told, elsewhere="the report")
     lines = [line.strip() for line in text.split("\nRemarks\n")[1].splitlines()]
     assert lines[:7] == [f"- {remark}" for remark in (*serious, *problems)]
-    assert lines[7:] == ["11 more notes: see the report"]  # ten, and the one on standard errors
+    assert lines[7:] == ["12 more notes: see the report"]  # ten, on the matrix and on standard errors
     summary = told.summary()
     assert all(remark in summary for remark in told.remarks)
     assert summary.index("Serious 4.") < summary.index("Problem 0.") < summary.index("Note number 0.")
 
 
-def test_paths_beyond_one_are_said():
+def test_paths_beyond_one_are_a_reason_for_doubt_and_no_finding():
     """Two causes that correlate at .89 and have effects of opposite signs."""
     A, B = np.array([1.0, 0, 0]), np.array([2.0, 1, 0])
     C = 3.0 * A - 2.0 * B + np.array([0.0, 0, 0.5])
@@ -67,8 +68,16 @@ def test_paths_beyond_one_are_said():
     dag = um.DAG.from_edges(edges, latents=latents)
     result = um.Result(dag.cpdag(), um.fit(dag, cov=cov, n_samples=1000))
     (said,) = [remark for remark in cautions(result) if remark.startswith("Standardised paths beyond 1")]
-    assert said.severity == Severity.DATA
-    assert (result.latent_paths["std"].abs() > 1).sum() == said.count("–") + said.count("→")
+    assert said.severity == Severity.DISTRUST
+    beyond = result.latent_paths["std"].abs() > 1
+    assert beyond.sum() == said.count("–") + said.count("→") == 2
+    assert "A and B correlate at 0.89 as causes of C" in said
+    assert verdict(result).startswith("Do not publish this result as it is: standardised paths beyond 1")
+    assert screen(result).count("(beyond 1: doubtful)") == 2
+    assert result.summary().count("; beyond 1: doubtful") == 2
+    sentences = lead(result, "1,000 observations")
+    assert "some of the factors overlap" in sentences[-1]
+    assert not any(f"{value:.2f}" in " ".join(sentences) for value in result.latent_paths["std"][beyond].abs())
 
 
 def test_one_line_is_never_cut_short(result):

@@ -33,10 +33,14 @@ from unmeasured.answer.words import html_list, number
 from unmeasured.arrays import Floats
 from unmeasured.data.datasets import PublishedModel
 from unmeasured.data.missing import Missing
+from unmeasured.data.rows import frozen
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
+from unmeasured.sem.estimate import fit_beside, used_columns
+from unmeasured.sem.estimators import OrdinalFit
 from unmeasured.sem.fit import Fit, fit_many
+from unmeasured.sem.groups import MeanFit, fit_anywhere, random_moments
 from unmeasured.sem.indices import p_value
 from unmeasured.sem.lavaan import parse
 from unmeasured.sem.parameters import Model, Pattern
@@ -105,41 +109,70 @@ def compare_models(
     >>> compared.tests[["smaller", "larger", "df"]].to_dict("records")
     [{'smaller': 'one', 'larger': 'three', 'df': 3}]
     """
+    if not isinstance(models, Mapping):
+        raise ModelError(
+            "models is a mapping of names to models, such as {'mine': 'f =~ x1 + x2 + x3', 'theirs': fit}; got "
+            f"{type(models).__name__}."
+        )
     if not models:
         raise ModelError("There is nothing to compare; give at least one model, such as {'mine': 'f =~ x1 + x2 + x3'}.")
+    if not isinstance(correlate_exogenous, bool):
+        raise ModelError(f"correlate_exogenous is True or False; got {correlate_exogenous!r}.")
     given = {str(name): _opened(name, model) for name, model in models.items()}
+    if X is not None and names is None and not isinstance(X, Sample):
+        X = used_columns([_structure(model) for model in given.values()], X, _parsed_text)
     sample = _data(given, X, cov=cov, n_samples=n_samples, names=names, cor=cor or _cor(given), missing=missing)
-    fits = {name: _fit(model, sample, correlate_exogenous) for name, model in given.items()}
+    read = {name: _read(model, sample, correlate_exogenous) for name, model in given.items()}
+    # Likelihoods are of one kind: with means where one of the models has them.
+    means = [name for name, model in read.items() if _has_means(model)]
+    if means and sample.rows is None:
+        raise ModelError(f"Means are part of {listing(means)}, and a matrix has none. Pass rows.")
+    has_means = bool(means)
+    fits = {name: _fit(model, sample, has_means) for name, model in read.items()}
     if len({frozenset(fit.covariates) for fit in fits.values()}) > 1:
         # What one model is conditioned on is a variable of another: the likelihood of all variables compares them.
-        fits = {name: replace(fit, is_joint=True) for name, fit in fits.items()}
-    anew = tuple(name for name, model in given.items() if isinstance(model, Fit) and fits[name] is not model)
+        fits = {name: _of_all_variables(fit) for name, fit in fits.items()}
+    came = {name: model for name, model in read.items() if isinstance(model, Fit)}
+    anew = tuple(name for name, model in came.items() if not _is_of(model, sample))
+    same = {name for name, model in came.items() if _is_kept(model, has_means)}
+    recounted = tuple(name for name in came if name not in anew and name not in same)
     judged = held_out(fits, sample, folds, rng) if folds else None
-    return ModelComparison(dict(sorted(fits.items(), key=lambda item: item[1].bic)), anew, judged)
+    if not _is_about_the_same(fits):
+        return ModelComparison(fits, anew, judged, recounted)
+    return ModelComparison(dict(sorted(fits.items(), key=lambda item: item[1].bic)), anew, judged, recounted)
+
+
+def _is_about_the_same(fits: Mapping[str, Fit]) -> bool:
+    """Whether all models are about the same variables."""
+    return len({frozenset(fit.sample.names) for fit in fits.values()}) == 1
 
 
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
     """Fits of several models to the same data, best BIC first; ``anew`` names those that came with a fit to others.
 
+    ``recounted`` names those that came with a fit of another kind: without means, where another model has them.
     ``held_out``, where folds were asked for, has ``loglik se difference difference_se`` of rows left out, per row.
     """
 
     fits: Mapping[str, Fit]
     anew: tuple[str, ...] = ()
     held_out: pd.DataFrame | None = None
+    recounted: tuple[str, ...] = ()
 
     @cached_property
     def table(self) -> pd.DataFrame:
         """One row per model: ``chi2 df pvalue rmsea cfi tli srmr aic bic proper``, best BIC first.
 
-        ``proper`` says whether the fit converged to an admissible solution.
+        Models that are not about the same variables have no AIC and BIC here, and come in the order given. ``proper``
+        says whether the fit converged to an admissible solution.
         """
         rows = [
             {column: getattr(fit, column) for column in _COLUMNS} | {"proper": fit.converged and fit.admissible}
             for fit in self.fits.values()
         ]
-        return pd.DataFrame(rows, index=list(self.fits))
+        table = pd.DataFrame(rows, index=list(self.fits))
+        return table if _is_about_the_same(self.fits) else table.assign(aic=math.nan, bic=math.nan)
 
     @cached_property
     def nesting(self) -> pd.DataFrame:
@@ -183,10 +216,15 @@ class ModelComparison:
             # That the groups of a graph rotate is as it should be, and no reason to distrust its fit.
             if fit.model.n_free - fit.dimension.n_rotations > fit.dimension or fit.sample.n < fit.model.n_free:
                 yield from (f"{name}: {note}" for note in fit.notes)
-        if len({frozenset(fit.sample.names) for fit in self.fits.values()}) > 1:
+        if self.recounted:
+            yield (
+                f"Fitted anew with means, as others among the models have them: {', '.join(self.recounted)}. AIC, BIC "
+                "and SRMR of all models count means."
+            )
+        if not _is_about_the_same(self.fits):
             yield (
                 "The models are not about the same variables: chi-square, AIC and BIC of those over different ones "
-                "cannot be compared."
+                "cannot be compared, so AIC and BIC are left out."
             )
         for a, b in permutations(self.fits, 2):
             same = self.fits[a].dimension == self.fits[b].dimension and self.nesting.loc[a, b] == "nested"
@@ -256,20 +294,74 @@ def _cor(models: Mapping[str, Any]) -> Cor:
     return "auto" if kinds & {"ordinal", "scores"} else "pearson"
 
 
-def _fit(model: Any, sample: Sample, correlate_exogenous: bool) -> Fit:
+def _structure(model: Any) -> Any:
+    """The text, graph or model behind what may be compared."""
+    if isinstance(model, Fit):
+        return model.graph
+    return model.text if isinstance(model, PublishedModel) else model
+
+
+def _parsed_text(text: str, columns: Sequence[str]) -> Model:
+    return parse(text, observed=columns)
+
+
+def _read(model: Any, sample: Sample, correlate_exogenous: bool) -> Fit | DAG | CPDAG | Model:
     if isinstance(model, PublishedModel):
         model, correlate_exogenous = model.text, model.correlate_exogenous
     if isinstance(model, str):
-        model = parse(model, observed=sample.names, correlate_exogenous=correlate_exogenous)
+        return parse(model, observed=sample.names, correlate_exogenous=correlate_exogenous)
+    if isinstance(model, OrdinalFit):
+        raise ModelError(
+            "A fit by WLSMV has no likelihood, and so no AIC, no BIC and no likelihood-ratio test. Compare the models' "
+            "text or graphs on the rows, with cor='polychoric'."
+        )
+    if isinstance(model, MeanFit) and model.joint is not None and len(model.joint.labels) > 1:
+        raise ModelError(
+            "One group's share of a fit of several groups is no fit of its own: what is equal across groups shows in "
+            "it. Compare the model's text or graph on the rows of this group."
+        )
+    checked: Fit | DAG | CPDAG | Model = model
+    return checked
+
+
+def _has_means(model: Fit | DAG | CPDAG | Model) -> bool:
+    """Whether means are stated; full information of rows with missing values has them without."""
     if isinstance(model, Fit):
-        common = sample.select(model.sample.names)
-        if common.n == model.sample.n and np.allclose(common.cov, model.sample.cov, rtol=1e-9, atol=0.0):
+        return model.has_means and model.full is None
+    return isinstance(model, Model) and bool(model.intercepts)
+
+
+def _is_kept(fit: Fit, has_means: bool) -> bool:
+    """Whether the likelihood of a fit is of the kind that is compared; full information is of both."""
+    return fit.full is not None or fit.has_means is has_means
+
+
+def _is_of(fit: Fit, sample: Sample) -> bool:
+    """Whether a fit is to these data: the same rows where both know them, the same covariance and N."""
+    if not set(fit.sample.names) <= set(sample.names):
+        return False
+    common = sample.select(fit.sample.names)
+    if fit.has_means and common.rows is not None and fit.sample.rows is not None:
+        return np.array_equal(common.rows, fit.sample.rows, equal_nan=True)
+    return common.n == fit.sample.n and np.allclose(common.cov, fit.sample.cov, rtol=1e-9, atol=0.0)
+
+
+def _fit(model: Fit | DAG | CPDAG | Model, sample: Sample, has_means: bool) -> Fit:
+    if isinstance(model, Fit):
+        if _is_of(model, sample) and _is_kept(model, has_means):
             return model
         model = model.graph
     unknown = [name for name in model.observed if name not in sample.names]
     if unknown:
         raise ModelError(f"The data do not have these variables of the model: {listing(unknown)}.")
-    return fit_many([model], sample)[0]
+    return fit_beside(model, sample, has_means=has_means)
+
+
+def _of_all_variables(fit: Fit) -> Fit:
+    """The same fit with covariates as variables of the model."""
+    if isinstance(fit, MeanFit) and fit.joint is not None:
+        return replace(fit, is_joint=True, joint=replace(fit.joint, is_joint=True))
+    return replace(fit, is_joint=True)
 
 
 # Nesting ----------------------------------------------------------------------------------------------------
@@ -283,14 +375,25 @@ def is_nested(smaller: Fit, larger: Fit) -> Nesting:
     if smaller.solution.discrepancy < larger.solution.discrepancy - 1e-6 and smaller.converged and larger.converged:
         return "not nested"
     rng = np.random.default_rng(20_261_115)  # fixed: the same models get the same answer in every run
-    misfit = [_misfit(larger, random_population(smaller, rng)) for _ in range(_POINTS)]
+    populations = [random_population(smaller, rng) for _ in range(_POINTS)]
+    misfit = [_misfit(larger, population) for population in populations if population is not None]
+    if len(misfit) < _POINTS:
+        return "not known"
     if max(misfit) < _NONE:
         return "nested"
     return "not nested" if min(misfit) > _REAL else "not known"
 
 
-def random_population(fit: Fit, rng: np.random.Generator) -> Sample:
-    """A population of the model at random parameters: strong loadings and paths, so that misfit shows."""
+def random_population(fit: Fit, rng: np.random.Generator) -> Sample | None:
+    """A population of the model at random parameters: strong loadings and paths, so that misfit shows.
+
+    None where equal labels leave no proper one that was found.
+    """
+    if isinstance(fit, MeanFit):
+        moments = random_moments(fit, rng)
+        if moments is None:
+            return None
+        return replace(Sample.from_cov(moments[1], math.inf, fit.sample.names), mean=frozen(moments[0]))
     pattern = fit.problem.pattern
     F, Omega = pattern.matrices(np.append(_random_parameters(pattern, rng), 0.0))
     noise = np.diag(np.diag(Omega))
@@ -310,5 +413,9 @@ def _random_parameters(pattern: Pattern, rng: np.random.Generator) -> Floats:
 
 
 def _misfit(fit: Fit, population: Sample) -> float:
+    if isinstance(fit, MeanFit):
+        own = population.select(fit.sample.names)
+        mean = own.mean if fit.has_means and own.mean is not None else np.zeros(len(own.names))
+        return fit_anywhere(fit, mean, own.cov)
     (other,) = fit_many([fit.graph], population.select(fit.sample.names))
     return other.solution.discrepancy

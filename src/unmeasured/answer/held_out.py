@@ -18,9 +18,9 @@ import pandas as pd
 from unmeasured.arrays import Floats
 from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, UnmeasuredError
-from unmeasured.graphs import CPDAG, DAG
-from unmeasured.sem.fit import Fit, fit_many
-from unmeasured.sem.parameters import Model
+from unmeasured.sem.estimate import fit_beside
+from unmeasured.sem.fit import Fit
+from unmeasured.sem.groups import MeanFit
 
 _LOG_TAU = math.log(2.0 * math.pi)
 
@@ -35,18 +35,21 @@ def held_out(fits: Mapping[str, Fit], sample: Sample, folds: int, rng: int | np.
         raise UnmeasuredError(
             "Models over different variables have no common held-out rows. Compare those over the same."
         )
-    models = {name: fit.graph for name, fit in fits.items()}
     own = sample.select(next(iter(fits.values())).sample.names)
     rows = np.asarray(own.rows)
-    order = np.random.default_rng(rng).permutation(len(rows))
-    values = {name: np.empty(len(rows)) for name in models}
+    try:
+        order = np.random.default_rng(rng).permutation(own.order_of_rows)
+    except (TypeError, ValueError):
+        raise UnmeasuredError(f"rng is a whole number from 0 or a numpy Generator; got {rng!r}.") from None
+    values = {name: np.empty(len(rows)) for name in fits}
     for fold in range(folds):
         out = order[fold::folds]
         kept = np.setdiff1d(order, out)
         frame = pd.DataFrame(rows[kept], columns=list(own.names))
         training = Sample.from_rows(frame)
-        for name, fit in zip(models, _fitted(models, training), strict=True):
-            values[name][out] = _log_likelihoods(rows[out], fit, own.names)
+        for name, fit in fits.items():
+            again = fit_beside(fit.graph, training, has_means=fit.has_means and fit.full is None)
+            values[name][out] = _log_likelihoods(rows[out], again, own.names)
     mean = {name: float(value.mean()) for name, value in values.items()}
     best = max(mean, key=lambda name: mean[name])
     n = len(rows)
@@ -64,7 +67,7 @@ def held_out(fits: Mapping[str, Fit], sample: Sample, folds: int, rng: int | np.
 
 
 def _check(sample: Sample, folds: int) -> None:
-    if not isinstance(folds, int) or folds < 2:
+    if not isinstance(folds, int) or isinstance(folds, bool) or folds < 2:
         raise UnmeasuredError(f"folds is a whole number from 2; got {folds!r}.")
     if sample.rows is None:
         raise DataError("Cross-validation needs rows; a matrix cannot be split. Give the rows, or leave folds out.")
@@ -74,19 +77,18 @@ def _check(sample: Sample, folds: int) -> None:
             "cor='pearson', or leave folds out."
         )
     n, k = sample.rows.shape
+    if folds > n:
+        raise DataError(f"folds is at most the number of rows, {n}; got {folds:,}.")
     if n - math.ceil(n / folds) <= k + 1:
         raise DataError(f"{n} rows are too few for {folds} folds of {k} variables.")
-
-
-def _fitted(models: Mapping[str, DAG | CPDAG | Model], training: Sample) -> list[Fit]:
-    return fit_many(list(models.values()), training)
 
 
 def _log_likelihoods(rows: Floats, fit: Fit, names: tuple[str, ...]) -> Floats:
     """(N,) Gaussian log-likelihood of what each row shows."""
     order = [fit.sample.names.index(name) for name in names]
     cov = fit.implied_cov[np.ix_(order, order)]
-    mean: Any = fit.sample.mean
+    of_fit = fit.sample.mean if fit.full is None else fit.full.mean
+    mean: Any = fit.implied_mean if isinstance(fit, MeanFit) else of_fit
     deviations = rows - np.asarray(mean)[order]
     seen = ~np.isnan(deviations)
     value = np.empty(len(rows))

@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 
+from unmeasured.answer.rotation import rotated
 from unmeasured.arrays import Floats
 from unmeasured.data import margins
 from unmeasured.data.matrices import checked_cov
@@ -23,12 +24,14 @@ from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.files import parsed_json
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.graphs import from_json as graph_from_json
+from unmeasured.knowledge.known import Knowledge
 from unmeasured.levels import Level
 from unmeasured.precheck import Finding
 from unmeasured.remarks import Remark, Severity, severity_of
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.sem import kernels
 from unmeasured.sem.fit import Count, Fit
+from unmeasured.sem.full import FullInformation
 from unmeasured.sem.measures import Misfit, Robust, ScaledTest
 from unmeasured.sem.parameters import pattern_of
 from unmeasured.sem.solve import Problem, Solution
@@ -45,6 +48,7 @@ _NEEDED = ("graph", "member", "sample", "solution", "remarks", "method", "option
 _ARRAYS = ("x", "history", "lower")
 _ROBUST_INDICES = ("chi2_scaled", "pvalue_scaled", "rmsea_robust", "cfi_robust", "tli_robust")
 _ROBUST_NUMBERS = ("test", "baseline", "misfit", "baseline_misfit")
+_FULL_NUMBERS = ("n", "chi2", "baseline_chi2", "loglik", "srmr")
 _INDICES = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic", "loglik")
 
 
@@ -60,9 +64,10 @@ def to_json(result: Result) -> str:
         "format": FORMAT,
         "version": __version__,
         "method": result.method,
-        "options": dict(result.options),
+        "options": {key: _option(value) for key, value in result.options.items()},
         "named": result.named,
         "heads": dict(result.heads),
+        "of_groups": dict(result.of_groups),
         "levels": [
             {"latents": level.latents, "agreement": _or_none(level.agreement), "error": _or_none(level.error)}
             for level in result.reading
@@ -79,6 +84,7 @@ def to_json(result: Result) -> str:
             "kinds": sample.kinds,
             "margins": margins.to_record(margins.margins_of(sample)),
             "labels": dict(sample.labels),
+            "reverse_keyed": sample.reverse_keyed,
         },
         "solution": solution,
         "count": fit.count,
@@ -89,6 +95,7 @@ def to_json(result: Result) -> str:
         "runners": [{**vars(runner), "graph": json.loads(runner.graph.to_json())} for runner in result.runners],
         "indices": {name: getattr(fit, name) for name in _INDICES},
         "robust": _robust_record(result),
+        "full_information": _full_record(result),
         "parameters": result.parameters.to_dict(orient="records"),
     }
     return json.dumps(_spelled(record), ensure_ascii=False, allow_nan=False)
@@ -104,15 +111,17 @@ def from_json(text: str) -> dict[str, Any]:
             "sem": sem,
             "runners": tuple(_runner(entry) for entry in record.get("runners", ())),  # unknown to earlier versions
             "method": checked_type(str, record["method"]),
-            "options": checked_type(dict, record["options"]),
+            "options": _options(record["options"]),
             "findings": tuple(_finding(entry) for entry in record.get("check", ())),  # likewise
             "remarks": _remarks(record),
             "named": tuple(checked_type(str, name) for name in record["named"]),
             "stopped": checked_type(str, record.get("stopped", "")),  # likewise
             "heads": _heads(record.get("heads", {}), graph),  # likewise
+            "of_groups": _of_groups(record.get("of_groups", {})),  # likewise
             **_reading(record, graph),  # likewise
             "confirmed": checked_type(str, record.get("confirmed", "")),  # likewise
-            "robust": _robust(record.get("robust"), len(sem.solution.x)),  # likewise
+            "robust": _robust(record, graph, sem),  # likewise
+            "acov": _acov_of_rows(record.get("full_information")),  # likewise
         }
     except UnmeasuredError as error:
         raise UnmeasuredError(f"{_DAMAGED}: {error}") from None
@@ -134,6 +143,21 @@ def checked_type(kind: type[T], value: Any) -> T:
     if not isinstance(value, kind):
         raise TypeError(f"{value!r:.60} is no {kind.__name__}")
     return value
+
+
+def _option(value: Any) -> Any:
+    """Return an option as JSON has it; of knowledge, the statements that were made."""
+    if not isinstance(value, Knowledge):
+        return value
+    return {entry.name: getattr(value, entry.name) for entry in fields(value) if getattr(value, entry.name)}
+
+
+def _options(stored: Any) -> dict[str, Any]:
+    """Return the options of a search; earlier versions wrote of knowledge how many statements there were."""
+    options = dict(checked_type(dict, stored))
+    if isinstance(options.get("knowledge"), dict):
+        options["knowledge"] = Knowledge(**options["knowledge"])
+    return options
 
 
 def _finding(entry: Any) -> Finding:
@@ -162,9 +186,17 @@ def _reading(record: dict[str, Any], graph: CPDAG) -> dict[str, Any]:
 
 def _heads(stored: Any, graph: CPDAG) -> dict[str, str]:
     heads = {name: checked_type(str, item) for name, item in checked_type(dict, stored).items()}
-    if not set(heads) <= set(graph.latents) or not set(heads.values()) <= set(graph.observed):
-        raise ValueError('"heads" is not of latents and observed variables of the graph')
+    if not set(heads) <= set(graph.latents) or not set(heads.values()) <= set(graph.names):
+        raise ValueError('"heads" is not of latents and variables of the graph')
     return heads
+
+
+def _of_groups(stored: Any) -> dict[str, float]:
+    """The test of the structure in groups of people, where there are some."""
+    found = {str(key): float(value) for key, value in checked_type(dict, stored).items()}
+    if found and set(found) != {"chi2", "df", "pvalue"}:
+        raise ValueError('"of_groups" is not "chi2", "df" and "pvalue"')
+    return found
 
 
 def _remarks(record: dict[str, Any]) -> tuple[str, ...]:
@@ -179,11 +211,47 @@ def _robust_record(result: Result) -> dict[str, Any] | None:
     robust = result.fit.robust
     if robust is None:
         return None
-    n_free = result.fit.model.n_free
+    n_free = result.fit.problem.pattern.n_free
     kept = {name: asdict(getattr(robust, name)) for name in _ROBUST_NUMBERS}
     words = {name: getattr(robust, name) for name in ("estimator", "correction", "reason")}
     indices = {name: getattr(result.reported, name) for name in _ROBUST_INDICES}
     return {**words, **kept, **indices, "acov": _packed(robust.acov[:n_free, :n_free])}
+
+
+def _full_record(result: Result) -> dict[str, Any] | None:
+    """What the likelihood of incomplete rows has given, and the covariance of estimates that follows from it."""
+    full = result.sem.full
+    if full is None:
+        return None
+    kept = {key: getattr(full, key) for key in _FULL_NUMBERS} | {"mean": full.mean.tolist()}
+    acov = result.fit._acov
+    return kept | {
+        "acov": None if acov is None else _packed(acov[: result.fit.model.n_free, : result.fit.model.n_free])
+    }
+
+
+def _full(stored: Any, n: int) -> FullInformation | None:
+    if stored is None:  # no value was missing, or unknown to earlier versions
+        return None
+    record = checked_type(dict, stored)
+    mean = np.array([float(value) for value in record["mean"]])
+    if mean.shape != (n,) or not np.isfinite(mean).all():
+        raise ValueError(f'"mean" under "full_information" is not {n} numbers')
+    n_rows, chi2, baseline, loglik, srmr = (float(record[key]) for key in _FULL_NUMBERS)
+    return FullInformation(n_rows, mean, chi2, baseline, loglik, srmr)
+
+
+def _acov_of_rows(stored: Any) -> Floats | None:
+    """The covariance of estimates from the likelihood of incomplete rows, as it was kept."""
+    if stored is None or stored["acov"] is None:
+        return None
+    packed = stored["acov"]
+    # A triangle of n (n + 1) / 2 numbers of 8 bytes each.
+    size = math.isqrt(len(base64.b64decode(packed, validate=True)) // 4) if isinstance(packed, str) else len(packed)
+    acov = _unpacked(packed, size)
+    if acov.shape != (size, size) or not np.isfinite(acov).all():
+        raise ValueError('"acov" under "full_information" is no square matrix of numbers')
+    return acov
 
 
 # Up to so many parameters the covariance of estimates is written as numbers; 1,900 of them would take 80 MB.
@@ -210,10 +278,12 @@ def _unpacked(stored: Any, n_free: int) -> Floats:
     return acov
 
 
-def _robust(stored: Any, n_free: int) -> Robust | None:
-    if stored is None:  # not needed, or unknown to earlier versions
+def _robust(result: dict[str, Any], graph: CPDAG, sem: Fit) -> Robust | None:
+    """Robust statistics of the fit whose rotation is fixed, the one that is reported: it has fewer parameters."""
+    if result.get("robust") is None:  # not needed, or unknown to earlier versions
         return None
-    record = checked_type(dict, stored)
+    record = checked_type(dict, result["robust"])
+    n_free = rotated(sem, graph.groups)[0].problem.pattern.n_free
     acov = _unpacked(record["acov"], n_free)
     if acov.shape != (n_free, n_free) or not np.isfinite(acov).all():
         raise ValueError(f'"acov" under "robust" is no matrix of numbers for {n_free} parameters')
@@ -247,7 +317,8 @@ def _graph_and_fit(record: dict[str, Any]) -> tuple[CPDAG, Fit]:
     problem = Problem.of(pattern_of(member), sample)
     if record["count"] not in get_args(Count):
         raise ValueError(f'"count" is {record["count"]!r:.60}')
-    return graph, Fit(member, sample, problem, _solution(record["solution"], problem), record["count"])
+    full = _full(record.get("full_information"), len(sample.names))  # unknown to earlier versions
+    return graph, Fit(member, sample, problem, _solution(record["solution"], problem), record["count"], full=full)
 
 
 def _sample(stored: Any, member: DAG) -> Sample:
@@ -272,6 +343,7 @@ def _sample(stored: Any, member: DAG) -> Sample:
     if kinds and (len(kinds) != len(names) or not set(kinds) <= set(get_args(Kind))):
         raise ValueError(f'"kinds" is {kinds!r:.60}')
     labels = {name: checked_type(str, text) for name, text in checked_type(dict, stored.get("labels", {})).items()}
+    reverse_keyed = tuple(checked_type(str, name) for name in stored.get("reverse_keyed", ()))  # likewise
     return Sample(
         names,
         cov,
@@ -279,6 +351,7 @@ def _sample(stored: Any, member: DAG) -> Sample:
         mean,
         kinds,
         labels=labels,
+        reverse_keyed=reverse_keyed,
         margins=_margins(stored.get("margins", {}), names),
         covariates=member.variables.covariates,
         outcomes=member.variables.outcomes,

@@ -36,6 +36,7 @@ from unmeasured.answer.rotation import Anchors, member_of, rotated, zero_loading
 from unmeasured.answer.runners import edge_probabilities, runners_table
 from unmeasured.answer.standard import standardised_errors
 from unmeasured.answer.summary import html_summary, text_summary
+from unmeasured.arrays import Floats
 from unmeasured.diagram.picture import Picture, View
 from unmeasured.diagram.style import Style
 from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing
@@ -50,6 +51,7 @@ from unmeasured.sem.fit import Fit
 from unmeasured.sem.measures import Robust
 from unmeasured.sem.parameters import Model, pattern_of
 from unmeasured.sem.reliability import Reliability
+from unmeasured.sem.signs import loadings_of
 from unmeasured.sem.solve import Problem
 
 if TYPE_CHECKING:
@@ -81,12 +83,14 @@ class Result:
     headline : int
         The level that summary, diagram and report lead with: the one whose latents are those of ``graph``.
     heads : mapping of str to str
-        For latents that were named before the search the first item they were given: they point its way. Others point
-        the way of their strongest indicator.
+        For latents of estimates in other rows an item whose loading is positive, as it was where the graph was found.
+        The signs of others follow the rule of :mod:`unmeasured.sem.signs`.
     confirmed : str
         Where estimates are of other rows than the graph was found in, a sentence that says so.
     findings : tuple of Finding
         What :attr:`check` said when the rows were at hand; empty: it looks now.
+    of_groups : mapping of str to float
+        For groups of people ``chi2 df pvalue`` of the structure with parameters of its own in each group; else empty.
     stopped : str
         Why the search did not come to its end (Ctrl-C, a time limit), where it did not: the first line of the summary.
 
@@ -113,7 +117,11 @@ class Result:
     headline: int = 0
     heads: Mapping[str, str] = field(default_factory=dict)
     confirmed: str = ""
-    robust: Robust | None = None  # of a result read from a file, whose rows are not at hand
+    of_groups: Mapping[str, float] = field(default_factory=dict)
+    # Of a result read from a file, whose rows are not at hand: robust statistics, and where values were missing the
+    # covariance of estimates.
+    robust: Robust | None = None
+    acov: Floats | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.sem.graph, Model) or self.sem.graph.variables != self.graph.variables:
@@ -159,6 +167,8 @@ class Result:
     @cached_property
     def _held(self) -> tuple[Fit, Anchors]:
         fit, anchors = rotated(self.sem, self.graph.groups, self.heads)
+        if fit.full is not None and self.acov is not None:
+            fit = replace(fit, full=replace(fit.full, acov=self.acov))
         return replace(fit, robust=self.robust) if self.robust is not None else reported(fit), anchors
 
     @property
@@ -344,6 +354,8 @@ class Result:
     def reliability(self) -> Reliability:
         """Omega, alpha, AVE, HTMT and Fornell-Larcker of the latents, as :meth:`unmeasured.Fit.reliability`.
 
+        Each latent goes with its own items, those that load on no other latent more.
+
         Without the latents of groups of several, whose loadings depend on the rotation.
         """
         return Reliability(self.fit, tuple(group[0] for group in self.graph.groups if len(group) == 1))
@@ -383,6 +395,21 @@ class Result:
             order = {x: (0, -round(float(r2[x]), 9)) if x in own else (1, -round(strength(x), 9)) for x in shown}
             result[group] = tuple(sorted(shown, key=order.__getitem__))
         return result
+
+    @cached_property
+    def leading_items(self) -> dict[str, str]:
+        """For each latent the strongest of its own items, those that load on no other latent more.
+
+        Its loading is positive, unless authors score all of them in reverse.
+        """
+        found = loadings_of(self.fit)
+        table = pd.DataFrame(found.values[0], index=found.names, columns=found.names)
+        leading = {}
+        for latent, items in found.deciding.items():
+            own = table.loc[latent, list(items)]
+            if len(own):
+                leading[latent] = str((own if own.max() > 0 else own.abs()).idxmax())
+        return leading
 
     @cached_property
     def suggested_names(self) -> dict[str, str]:
@@ -527,11 +554,14 @@ class Result:
     def to_lavaan(self) -> str:
         """Text for lavaan whose fit has the chi-square and the degrees of freedom of this one.
 
-        As :func:`unmeasured.graphs.convert.to_lavaan`, with two things only an estimate can give: the rotation of
-        groups is fixed by indicators that measure them well, and parameters that the data do not determine are fixed
-        at their estimates, which changes neither fit nor degrees of freedom but lets lavaan count them right.
+        As :func:`unmeasured.graphs.convert.to_lavaan`, with three things only an estimate can give: the rotation of
+        groups is fixed by indicators that measure them well, parameters that the data do not determine are fixed
+        at their estimates, which changes neither fit nor degrees of freedom but lets lavaan count them right, and the
+        items of a latent begin with its :attr:`leading_items`, a good marker that keeps its sign.
         """
-        text = convert.to_lavaan(self.graph, member=self.member, anchors=self.anchors, fixed=self._surplus)
+        text = convert.to_lavaan(
+            self.graph, member=self.member, anchors=self.anchors, fixed=self._surplus, first=self.leading_items
+        )
         if self.sem.admissible:
             return text
         # lavaan has no bounds unless asked, and then ends in an optimum that is no model.
@@ -560,6 +590,9 @@ class Result:
         # strength.
         shared = strength.columns[strength.notna().sum() > 1]
         strength[shared] = strength[shared] - 10.0
+        # Nor one with a negative loading: a marker of 1 would change the sign of the latent.
+        std = table.pivot(index="latent", columns="indicator", values="std").reindex(columns=strength.columns)
+        strength = strength - 20.0 * (std < 0)
         rows, columns = linear_sum_assignment(-strength.fillna(-1e3).to_numpy())
         pairs = [(strength.index[i], strength.columns[j]) for i, j in zip(rows, columns, strict=True)]
         return {str(latent): str(x) for latent, x in pairs if not math.isnan(float(strength.loc[latent, x]))}

@@ -10,8 +10,7 @@ that wants standard errors needs one basis. We take the one in which k pure indi
 
 Nothing is fitted again and nothing is lost: the estimates are rotated by the orthogonal matrix of a QR decomposition,
 so the implied covariance stays what it was. The noise of the members has unit variance and is independent before and
-after. Signs are free as well, of single latents too; we let every latent point the way of its strongest indicator, or
-of the first item it was given where it was named before the search. The indicators of a latent above latents are these.
+after. Signs, which are free as well, follow the rule of :mod:`unmeasured.sem.signs`.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from unmeasured.graphs import CPDAG, DAG, LatentGroups
 from unmeasured.graphs.protocols import Groups
 from unmeasured.sem.fit import Fit
 from unmeasured.sem.parameters import Model, Pattern, model_of
+from unmeasured.sem.signs import with_signs
 from unmeasured.sem.solve import Problem
 
 Anchors = Mapping[tuple[str, ...], tuple[str, ...]]
@@ -36,7 +36,7 @@ Anchors = Mapping[tuple[str, ...], tuple[str, ...]]
 def rotated(fit: Fit, groups: Groups, heads: Mapping[str, str] | None = None) -> tuple[Fit, Anchors]:
     """The fit of a graph in the basis of its anchors, and the anchors of each group of several latents.
 
-    ``heads`` names for some latents the indicator whose way they point.
+    ``heads`` names for some latents an indicator whose loading is positive.
     """
     dag = member_of(fit)
     anchors = choose_anchors(fit, groups)
@@ -45,12 +45,13 @@ def rotated(fit: Fit, groups: Groups, heads: Mapping[str, str] | None = None) ->
     rows = tuple(replace(p, fixed=0.0) if (p.source, p.target) in zeros else p for p in model.parameters)
     held = Model(model.names, model.latents, rows, covariates=model.covariates)
     problem = Problem.of(held.pattern, fit.sample)
-    F, Omega = _in_order(fit, _rotation(fit, groups, anchors, heads or {}), problem.pattern)
+    F, Omega = _in_order(fit, _rotation(fit, anchors), problem.pattern)
     x = read_parameters(problem.pattern, F, Omega) / problem.pattern.unit(problem.scale)
     # Free entries of Omega come last and are the same ones in both; only they have bounds.
     n_paths = int(problem.pattern.is_path.sum())
     lower = np.concatenate([np.full(n_paths, -np.inf), fit.solution.lower[n_paths - len(x) :]])
-    return replace(fit, graph=held, problem=problem, solution=replace(fit.solution, x=x, lower=lower)), anchors
+    turned = replace(fit, graph=held, problem=problem, solution=replace(fit.solution, x=x, lower=lower))
+    return with_signs(turned, heads), anchors
 
 
 def choose_anchors(fit: Fit, groups: Groups) -> Anchors:
@@ -91,48 +92,14 @@ def _block(fit: Fit, group: tuple[str, ...], children: tuple[str, ...]) -> Float
     return fit.F[np.ix_([place[g] for g in group], [place[x] for x in children])]
 
 
-def _rotation(fit: Fit, groups: Groups, anchors: Anchors, heads: Mapping[str, str]) -> Floats:
+def _rotation(fit: Fit, anchors: Anchors) -> Floats:
     """(d, d) orthogonal: new latents are Q times the old ones, observed variables stay."""
     place = {name: i for i, name in enumerate(fit.causal_order)}
-    dag = member_of(fit)
-    pure = LatentGroups(dag, groups)
-    Q, edges = np.eye(len(place)), set(dag.edges)
-    for group in groups:
-        if group[0] in dag.facets:
-            continue
+    Q = np.eye(len(place))
+    for group, chosen in anchors.items():
         index = [place[name] for name in group]
-        turn = np.eye(len(group))
-        if group in anchors:
-            turn = np.linalg.qr(_block(fit, group, anchors[group]))[0].T
-        children = [x for x in fit.sample.names if (group[0], x) in edges]
-        shown = pure.pure_children(group) or tuple(children)
-        loadings = turn @ _block(fit, group, shown) / [fit.sample.sd[fit.sample.names.index(x)] for x in shown]
-        leading = [_leading(row, shown, heads.get(name)) for name, row in zip(group, loadings, strict=True)]
-        sign = np.where(np.array(leading) < 0, -1.0, 1.0)
-        Q[np.ix_(index, index)] = sign[:, None] * turn
-    total = np.linalg.inv(np.eye(len(place)) - fit.F)
-    sd = np.sqrt(np.diag(total.T @ fit.Omega @ total))
-    for above in _upwards(dag.facets):
-        # A latent above latents points the way of the strongest of them, as that points now.
-        below = [place[x] for x in dag.facets[above]]
-        loadings = (fit.F[place[above]] @ Q.T)[below] / sd[below]
-        Q[place[above], place[above]] = -1.0 if loadings[np.argmax(np.abs(loadings))] < 0 else 1.0
+        Q[np.ix_(index, index)] = np.linalg.qr(_block(fit, group, chosen))[0].T
     return Q
-
-
-def _upwards(facets: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Latents above latents, each after those below it."""
-    order: list[str] = []
-    while len(order) < len(facets):
-        order += [x for x in facets if x not in order and all(y in order for y in facets[x] if y in facets)]
-    return order
-
-
-def _leading(loadings: Floats, shown: tuple[str, ...], head: str | None) -> float:
-    """The loading that decides about the sign of a latent; without indicators there is none to prefer."""
-    if head in shown:
-        return float(loadings[shown.index(head)])
-    return float(loadings[np.argmax(np.abs(loadings))]) if len(loadings) else 0.0
 
 
 def _in_order(fit: Fit, Q: Floats, pattern: Pattern) -> tuple[Floats, Floats]:

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 
 from unmeasured import apa
 from unmeasured.answer.words import (
+    DOUBTFUL,
     PAIRS_HEADING,
     before_the_search,
     cautions,
     direction_in_words,
+    fit_in_words,
     html_list,
-    indices_in_words,
     levels_in_words,
     node,
     number,
+    paths_beyond_one,
     paths_heading,
     verdict,
     what_is_identified,
@@ -74,7 +76,11 @@ def title(result: Result) -> str:
 
 def _sizes(result: Result) -> str:
     fit = result.sem
-    n = "a population covariance" if math.isinf(fit.sample.n) else f"N = {fit.sample.n:.1f}".removesuffix(".0")
+    if math.isinf(fit.sample.n):
+        return f"a population covariance; {fit.dimension.explain()}"
+    n = f"N = {fit.n_samples:.1f}".removesuffix(".0")
+    if fit.full is not None:
+        n += f" (the search counted incomplete rows as {fit.sample.n:.1f})"
     return f"{n}; {fit.dimension.explain()}"
 
 
@@ -102,7 +108,7 @@ def _columns(rows: Sequence[Sequence[str]], align: str) -> list[str]:
 
 
 def _fit_lines(result: Result) -> list[str]:
-    return _columns(indices_in_words(result.reported), "<<<")
+    return _columns(fit_in_words(result), "<<<")
 
 
 # What measures what -----------------------------------------------------------------------------------------
@@ -173,11 +179,13 @@ _PATH_ALIGN = "<>>>>>><"
 def _path_rows(result: Result) -> list[list[str]]:
     """A row of headings, and one for each path."""
     rows = [["path", "estimate", "s.e.", "z", "p", "standardised", "", "direction"]]
+    steep = paths_beyond_one(result)
     for row in result.latent_paths.to_dict(orient="records"):
         arrow = "→" if row["directed"] else "–"
         told = direction_in_words(result, row["source"], row["target"])
         plain = [number(row["est"]), number(row["se"]), number(row["z"], 2), apa.p_value(row["pvalue"])]
         standardised = [number(row["std"]), _bracketed(row["std_se"])]
+        told += f"; {DOUBTFUL}" if (row["source"], row["target"]) in steep else ""
         rows.append([f"{row['source']} {arrow} {row['target']}", *plain, *standardised, told])
     return rows
 
@@ -221,7 +229,7 @@ def _pair_rows(result: Result) -> list[list[str]]:
 
 def html_summary(result: Result) -> str:
     """The whole answer as HTML: the figures and sentences of the text, in tables."""
-    fit = [["index", "value", "in words"], *(list(row) for row in indices_in_words(result.reported))]
+    fit = [["index", "value", "in words"], *(list(row) for row in fit_in_words(result))]
     sections = [
         ("Levels to read", html_list(levels_in_words(result))),
         ("Fit of the model", _html_table(fit, "<<<")),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from scipy.special import chdtri
 
 from unmeasured import apa
 from unmeasured.errors import listing
@@ -21,6 +22,8 @@ from unmeasured.graphs import DAG, class_over_groups
 from unmeasured.graphs.groups import braces
 from unmeasured.remarks import Remark, Severity, by_consequence, data_problem, distrust
 from unmeasured.search.budget import BUDGET
+from unmeasured.search.expected_misfit import bartlett_factor
+from unmeasured.sem import indices
 from unmeasured.sem.fit import Fit
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ _RMSEA = ((0.05, "close, up to .05"), (0.08, "acceptable, up to .08"), (0.10, "m
 _SRMR = ((0.08, "good, up to .08"), (0.10, "acceptable, up to .10"))
 # From this correlation on two latents are one as far as data can tell.
 _ONE = 0.99
+# A test at 5% that rejects so many true models is worth a remark.
+_TOO_OFTEN = 0.08
 # More edges than this are counted, not listed.
 _FEW = 8
 _CFI = ((0.95, "good, from .95"), (0.90, "acceptable, from .90"))
@@ -59,40 +64,60 @@ def cfi_in_words(value: float) -> str:
 
 
 def chi2_in_words(fit: Fit) -> str:
-    """What the test against the saturated model says."""
+    """What the test against the saturated model says: the corrected one where there is one."""
     if fit.df == 0:
         return "no degrees of freedom: the model fits any data"
     if math.isinf(fit.sample.n):
         return "a population: no test"
-    if fit.pvalue >= 0.05:
-        return "exact fit is not rejected at 5%"
-    return "exact fit is rejected at 5%"
+    return f"exact fit is {'not ' if fit.pvalue_reported >= 0.05 else ''}rejected at 5%"
 
 
 def indices_in_words(fit: Fit) -> list[tuple[str, str, str]]:
-    """Name, value and words of each index."""
-    low, high = fit.rmsea_ci
-    interval = "" if math.isnan(low) else f" ({low:.3f} to {high:.3f})"
-    p = "" if math.isnan(fit.pvalue) or math.isinf(fit.sample.n) else f", p {apa.p_value(fit.pvalue, '= ')}"
-    comparative = [("CFI", f"{fit.cfi:.3f}", cfi_in_words(fit.cfi)), ("TLI", f"{fit.tli:.3f}", cfi_in_words(fit.tli))]
-    return [
-        ("chi-square", f"{fit.chi2:.2f} on {fit.df} df{p}", chi2_in_words(fit)),
-        ("RMSEA (90%)", f"{fit.rmsea:.3f}{interval}", rmsea_in_words(fit.rmsea)),
-        # They compare with independence, and say nothing of the model that is just that.
-        *(comparative if fit.df < fit.baseline_df else []),
-        *(_robust_in_words(fit) if fit.robust is not None else []),
+    """Name, value and words of each index; those corrected for the data come first, where there are some."""
+    is_test = not (math.isnan(fit.pvalue) or math.isinf(fit.sample.n))
+    p = f", p {apa.p_value(fit.pvalue, '= ')}" if is_test else ""
+    chi2 = f"{fit.chi2:.2f} on {fit.df} df{p}"
+    comparative = fit.df < fit.baseline_df  # else it is the model of independence, with which they compare
+    rest = [
         ("SRMR", f"{fit.srmr:.3f}", srmr_in_words(fit.srmr)),
         ("BIC, AIC", f"{fit.bic:.1f}, {fit.aic:.1f}", "smaller is better, among models of the same data"),
+    ]
+    if fit.robust is not None:
+        uncorrected = ("not corrected", chi2, f"RMSEA {fit.rmsea:.3f}{f', CFI {fit.cfi:.3f}' * comparative}")
+        return [*_robust_in_words(fit), rest[0], uncorrected, rest[1]]
+    low, high = fit.rmsea_ci
+    interval = "" if math.isnan(low) else f" ({low:.3f} to {high:.3f})"
+    rows = [
+        ("chi-square", chi2, chi2_in_words(fit)),
+        ("RMSEA (90%)", f"{fit.rmsea:.3f}{interval}", rmsea_in_words(fit.rmsea)),
+    ]
+    if comparative:
+        rows += [("CFI", f"{fit.cfi:.3f}", cfi_in_words(fit.cfi)), ("TLI", f"{fit.tli:.3f}", cfi_in_words(fit.tli))]
+    return rows + rest
+
+
+def fit_in_words(result: Result) -> list[tuple[str, str, str]]:
+    """Name, value and words of each index of an answer; with groups of people the test of the structure first."""
+    rows = indices_in_words(result.reported)
+    test = result.of_groups
+    if not test:
+        return rows
+    groups = f"{test['chi2']:.2f} on {test['df']:.0f} df, p {apa.p_value(test['pvalue'], '= ')}"
+    words = f"exact fit is {'not ' if test['pvalue'] >= 0.05 else ''}rejected at 5%"
+    first, *rest = rows
+    return [
+        ("chi-square of the groups", groups, f"{words}, each group with its own parameters"),
+        (first[0], first[1], f"{first[2]}, one set of parameters for all groups"),
+        *rest,
     ]
 
 
 def _robust_in_words(fit: Fit) -> list[tuple[str, str, str]]:
-    """The indices that are corrected for data that are not normal."""
+    """The indices that are corrected for data that are not normal, or not complete."""
     low, high = fit.rmsea_robust_ci
-    p = fit.pvalue_scaled
-    tested = f"{fit.chi2_scaled:.2f} on {fit.df} df, p {apa.p_value(p, '= ')}"
+    tested = f"{fit.chi2_scaled:.2f} on {fit.df} df, p {apa.p_value(fit.pvalue_scaled, '= ')}"
     rows = [
-        ("robust chi-square", tested, f"exact fit is {'not ' if p >= 0.05 else ''}rejected at 5%"),
+        ("robust chi-square", tested, chi2_in_words(fit)),
         ("robust RMSEA", f"{fit.rmsea_robust:.3f} ({low:.3f} to {high:.3f})", rmsea_in_words(fit.rmsea_robust)),
     ]
     if fit.df < fit.baseline_df:
@@ -263,8 +288,8 @@ def what_is_identified(result: Result) -> Iterator[str]:
             yield _rotation(result, group)
     if result.graph.latents:
         yield (
-            "The scale and the sign of a latent are conventions: its residual variance is 1, and its strongest "
-            "indicator (or the first item of a latent that was named before the search) has a positive loading."
+            "The scale and the sign of a latent are conventions: its residual variance is 1, and the loadings of its "
+            "own items (those that load on no other latent more) have a positive sum."
         )
     yield from _undetermined(result)
     if result.graph.latents or told or known or open_:
@@ -368,18 +393,74 @@ def _latents_at_one(result: Result) -> Iterator[str]:
         yield f"{single[i]} and {single[j]}"
 
 
-def _paths_beyond_one(result: Result) -> Iterator[str]:
-    """Paths between latents, groups of several left out, whose standardised size is more than 1."""
+def paths_beyond_one(result: Result) -> dict[tuple[str, str], str]:
+    """Paths whose standardised size is more than 1, as text, by their ends; groups of several latents left out."""
     several = {name for group in result.graph.groups if len(group) > 1 for name in group}
+    found = {}
     for row in result.latent_paths.to_dict(orient="records"):
-        if abs(row["std"]) > 1.0 and not {row["source"], row["target"]} & several:
-            yield f"{row['source']} {'→' if row['directed'] else '–'} {row['target']} {number(row['std'], 2)}"
+        a, b = row["source"], row["target"]
+        if abs(row["std"]) > 1.0 and not {a, b} & several:
+            found[a, b] = f"{a} {'→' if row['directed'] else '–'} {b} {number(row['std'], 2)}"
+    return found
+
+
+#: What stands beside a standardised path beyond 1.
+DOUBTFUL = "beyond 1: doubtful"
+
+
+def doubts_of_paths(result: Result) -> str:
+    """Return why standardised paths beyond 1 should not be believed, with the causes that offset each other.
+
+    A path ``b`` beyond 1 is possible only if the other causes of its effect explain at least ``1 - 1 / b^2`` of its
+    cause.
+    """
+    steep = paths_beyond_one(result)
+    if not steep:
+        return ""
+    fit = result.fit
+    place = {name: k for k, name in enumerate(fit.causal_order)}
+    sd = np.sqrt(np.maximum(np.diag(fit.full_cov), 1e-300))
+    corr = fit.full_cov / np.outer(sd, sd)
+    why = []
+    for a, b in steep:
+        others = [x for x in result.member.parents(b) if x != a and x in place]
+        if others:
+            nearest = max(others, key=lambda x, a=a: abs(corr[place[a], place[x]]))  # type: ignore[misc]
+            why.append(f"{a} and {nearest} correlate at {number(corr[place[a], place[nearest]], 2)} as causes of {b}")
+    return (
+        f"Standardised paths beyond 1 ({'; '.join(steep.values())}): they are no finding, but a reason to doubt this "
+        f"part of the model. Causes that overlap offset each other ({'; '.join(dict.fromkeys(why))}), so that neither "
+        "sizes nor signs of single paths are reliable. Interpret what the causes explain together, by R2, and check "
+        "whether they are different factors at all (discriminant validity, fewer latents)."
+    )
+
+
+def _tests_not_to_rely_on(result: Result) -> Iterator[str]:
+    """Where the test of exact fit rejects true models more often than it says."""
+    fit = result.reported
+    sample = fit.sample
+    if fit.df <= 0 or not sample.has_rows:
+        return
+    if sample.by_pairs and fit.robust is None:
+        yield data_problem(
+            "Correlations were estimated pair by pair, and there are too many variables, or too few rows, to correct "
+            "the test and standard errors for it: p-values are too small."
+        )
+        return
+    few = bartlett_factor(len(sample.names), sample.n, len(result.graph.latents))
+    often = indices.p_value(few * float(chdtri(fit.df, 0.05)), fit.df)
+    if often >= _TOO_OFTEN:
+        yield data_problem(
+            f"There are few rows for a test of {fit.df} degrees of freedom: at 5% it rejects about {often:.0%} of true "
+            "models (chi-square is too large by what Bartlett's factor says)."
+        )
 
 
 def _cautions(result: Result) -> Iterator[str]:
     yield from (remark for remark in result.remarks if remark != result.stopped)  # that one is the first line
     if result.fit.robust is not None and result.fit.robust.reason:
         yield result.fit.robust.reason
+    yield from _tests_not_to_rely_on(result)
     said = any(result.sem.status in remark for remark in result.remarks)
     if not said and not (result.sem.converged and result.sem.admissible):
         yield distrust(f"The fit is not a proper one: {result.sem.status}.")
@@ -392,12 +473,14 @@ def _cautions(result: Result) -> Iterator[str]:
         )
     if same := list(_latents_at_one(result)):
         yield distrust(f"Latents that correlate at 1 ({'; '.join(same)}): the data do not distinguish them.")
-    if steep := list(_paths_beyond_one(result)):
-        yield data_problem(
-            f"Standardised paths beyond 1 ({'; '.join(steep)}): strongly correlated causes offset each other. "
-            "Interpret their effects together, by the R2 of what they cause, and do not interpret the signs one by one."
-        )
+    if doubts := doubts_of_paths(result):
+        yield distrust(doubts)
     n, n_free = result.sem.sample.n, result.fit.model.n_free
+    if result.sem.sample.mean is None and not result.sem.sample.kinds and not math.isinf(n):
+        yield (
+            "A matrix was analysed as it is. From the rows themselves, ordinal items would get polychoric correlations "
+            "and skewed variables normal scores of their ranks, and the number of latents may differ."
+        )
     if n < n_free:
         yield distrust(f"{n:.0f} samples for {n_free} free parameters: the estimates are not reliable.")
     if result.confirmed:

@@ -15,7 +15,7 @@ import pandas as pd
 
 import unmeasured as um
 from unmeasured.app.project import PROJECT, Project
-from unmeasured.files import csv_text
+from unmeasured.files import csv_text, encoded
 from unmeasured.publish.publication import Publication
 from unmeasured.publish.word import word_document
 from unmeasured.publish.workbook import workbook
@@ -53,21 +53,21 @@ def export(project: Project, kind: str) -> Export:
         For a kind there is not, where there is no result yet, or where a library that it needs is not installed.
     """
     makers: dict[str, Callable[[Project], Export]] = {
-        "report": lambda p: ("report.html", "text/html", p.report().encode("utf-8")),
-        "lavaan": lambda p: ("model.lav", "text/plain", p.current().to_lavaan().encode("utf-8")),
-        "r": lambda p: ("model.R", "text/plain", article(p).to_r().encode("utf-8")),
-        "json": lambda p: ("result.json", "application/json", p.current_run().to_json().encode("utf-8")),
+        "report": lambda p: ("report.html", "text/html", encoded(p.report())),
+        "lavaan": lambda p: ("model.lav", "text/plain", encoded(p.current().to_lavaan())),
+        "r": lambda p: ("model.R", "text/plain", encoded(article(p).to_r())),
+        "json": lambda p: ("result.json", "application/json", encoded(p.current_run().to_json())),
         "csv": lambda p: ("tables.zip", "application/zip", _csv(p)),
-        "latex": lambda p: ("tables.tex", "text/plain", article(p).to_latex().encode("utf-8")),
+        "latex": lambda p: ("tables.tex", "text/plain", encoded(article(p).to_latex())),
         "word": lambda p: (
             "tables.docx",
             f"{_OFFICE}.wordprocessingml.document",
             word_document(article(p).tables, p.name),
         ),
         "xlsx": lambda p: ("tables.xlsx", f"{_OFFICE}.spreadsheetml.sheet", workbook(article(p).tables)),
-        "methods": lambda p: ("methods.txt", "text/plain", article(p).to_methods().encode("utf-8")),
-        "bibtex": lambda p: ("references.bib", "text/plain", article(p).to_bibtex().encode("utf-8")),
-        "svg": lambda p: ("diagram.svg", "image/svg+xml", p.current().plot(marked=p.marked).to_svg().encode("utf-8")),
+        "methods": lambda p: ("methods.txt", "text/plain", encoded(article(p).to_methods())),
+        "bibtex": lambda p: ("references.bib", "text/plain", encoded(article(p).to_bibtex())),
+        "svg": lambda p: ("diagram.svg", "image/svg+xml", encoded(p.current().plot(marked=p.marked).to_svg())),
         "pdf": lambda p: ("diagram.pdf", "application/pdf", _picture(p, "pdf")),
         "png": lambda p: ("diagram.png", "image/png", _picture(p, "png")),
         "column": lambda p: ("diagram-column.pdf", "application/pdf", _printed(p, "column")),

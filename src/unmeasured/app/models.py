@@ -108,6 +108,8 @@ def _joined(model: Model, kind: str, source: str, target: str, graph: um.CPDAG) 
     roles = graph.variables
     edge = (source, target)
     if kind != "add":
+        if edge not in model.edges and edge[::-1] in model.edges:  # the page may not show which way it points
+            source, target = edge = edge[::-1]
         if edge not in model.edges:
             raise um.GraphError(f"The model has no edge {source} → {target}.")
         kept = tuple(other for other in model.edges if other != edge)

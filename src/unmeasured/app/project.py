@@ -27,6 +27,7 @@ from unmeasured.app.models import Model, edited
 from unmeasured.app.words import in_the_page
 from unmeasured.data.prepare import chosen_columns, prepared
 from unmeasured.data.sample import labels_of
+from unmeasured.data.unpack import MOST_UNPACKED, check_archive, checked_limit
 from unmeasured.errors import listing
 from unmeasured.precheck import Finding
 from unmeasured.report.groups import Shared
@@ -150,7 +151,7 @@ class Project:
 
     def _read(self, path: Path, sheet: str = "") -> None:
         """Take the rows of a file."""
-        header = None if self.has_header else False
+        header = False if not self.has_header and path.suffix in (*TEXT_FILES, ".xlsx", ".xlsm") else None
         frame = um.read(path, header=header, sheet=sheet or 0, blocks=False)
         self.sheet = sheet
         if path.suffix in TEXT_FILES and len(frame) <= len(frame.columns) + 1 and _is_matrix(path):
@@ -616,9 +617,8 @@ class Project:
         model, found = self.models[self.at], self.models[0]
         fit, variables = self._fit(model), self.result.graph.variables
         names = model.names
-        std = _coefficients(fit)
-        if fit is self.result.sem:  # in its own names
-            std = {(names.get(a, a), names.get(b, b)): value for (a, b), value in std.items()}
+        current = self.current()  # as all else on the page shows it: rotation and signs are the same
+        std, directed = _coefficients(current.fit), set(current.graph.directed_edges)
         before = {(names.get(a, a), names.get(b, b)) for a, b in found.edges}
         picture = picture_of(self.result, "full", min_loading=0.0)
         place = {node.id: (node.x, node.y) for node in picture.nodes}
@@ -631,7 +631,13 @@ class Project:
             "covariates": list(variables.covariates),
             "outcomes": list(variables.outcomes),
             "edges": [
-                {"source": a, "target": b, "std": std.get((a, b)), "is_new": (a, b) not in before}
+                {
+                    "source": a,
+                    "target": b,
+                    "std": std.get((a, b)),
+                    "is_new": (a, b) not in before,
+                    "is_directed": (a, b) in directed,
+                }
                 for a, b in model.edges
             ],
             "pairs": [
@@ -747,6 +753,7 @@ def _sheets(path: Path) -> list[str]:
     """The sheets of a workbook that have something on them; none of another file."""
     if path.suffix not in EXCEL_FILES:
         return []
+    check_archive(path, checked_limit(MOST_UNPACKED))
     try:
         cells = pd.read_excel(path, sheet_name=None, header=None, nrows=2)
         return [str(name) for name, part in cells.items() if not part.empty]

@@ -14,7 +14,14 @@ import pandas as pd
 
 import unmeasured as um
 from unmeasured import apa
-from unmeasured.answer.words import PAIRS_HEADING, direction_in_words, indices_in_words, paths_heading
+from unmeasured.answer.words import (
+    DOUBTFUL,
+    PAIRS_HEADING,
+    direction_in_words,
+    fit_in_words,
+    paths_beyond_one,
+    paths_heading,
+)
 from unmeasured.app.project import Project
 from unmeasured.report.charts import largest_residuals
 from unmeasured.report.html import change_in_words, effects_in_print
@@ -100,7 +107,10 @@ def _effects(project: Project) -> dict[str, Any]:
         table.insert(1, "edge", ["→" if directed else "–" for directed in paths["directed"]])
         table = pd.concat([table, _figures(paths)], axis=1)
         ends = zip(paths["source"], paths["target"], strict=True)
-        table["direction"] = [direction_in_words(result, a, b) for a, b in ends]
+        steep = paths_beyond_one(result)
+        table["direction"] = [
+            direction_in_words(result, a, b) + (f"; {DOUBTFUL}" if (a, b) in steep else "") for a, b in ends
+        ]
         words = "→ the direction is the same in every graph that fits as well; – the reverse fits as well."
         tables.append(_table(paths_heading(result), table, words))
     else:
@@ -135,7 +145,7 @@ def _effects(project: Project) -> dict[str, Any]:
 
 def _local_fit(project: Project) -> dict[str, Any]:
     result = project.current()
-    overall = pd.DataFrame(indices_in_words(result.reported), columns=["index", "value", "in words"])
+    overall = pd.DataFrame(fit_in_words(result), columns=["index", "value", "in words"])
     words = (
         "Conventions for models that were specified beforehand (Hu and Bentler 1999). A search looks for a model that "
         "fits, so its indices are too favourable."

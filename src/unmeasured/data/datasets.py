@@ -72,6 +72,8 @@ class Dataset:
         Published models by name.
     labels : mapping of str to str
         What variables measure or ask, in words, where their names do not say so.
+    reverse_keyed : tuple of str
+        Items that the authors score in reverse.
 
     Examples
     --------
@@ -95,6 +97,7 @@ class Dataset:
     remarks: str
     models: Mapping[str, PublishedModel]
     labels: Mapping[str, str] = field(default_factory=dict)
+    reverse_keyed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         corr = np.array(self.corr, dtype=np.float64)
@@ -106,13 +109,15 @@ class Dataset:
     def frame(self) -> pd.DataFrame:
         """Return the correlations as a new data frame with the variables' names on both sides.
 
-        Labels are in its ``attrs["labels"]``, as those of a file read by :func:`unmeasured.read` are.
+        Labels are in its ``attrs["labels"]``, as those of a file read by :func:`unmeasured.read` are, and items that
+        are scored in reverse in ``attrs["reverse_keyed"]``.
 
         >>> load("multitasking").frame().loc["Speed_Number", "Speed_Letter"].round(3).item()
         0.771
         """
         frame = pd.DataFrame(self.corr.copy(), index=list(self.names), columns=list(self.names))
         frame.attrs["labels"] = dict(self.labels)
+        frame.attrs["reverse_keyed"] = list(self.reverse_keyed)
         return frame
 
     def __repr__(self) -> str:
@@ -173,6 +178,7 @@ def load(name: str) -> Dataset:
         remarks=stored["remarks"],
         models={model["name"]: PublishedModel(**model) for model in models},
         labels=stored.get("labels", {}),
+        reverse_keyed=tuple(stored.get("reverse_keyed", ())),
     )
 
 

@@ -7,14 +7,15 @@ the line and the reason; nothing is guessed but the separator.
 from __future__ import annotations
 
 import contextlib
-import gzip
+import math
 import os
 import re
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from io import StringIO
+from importlib import import_module
+from io import StringIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -22,16 +23,38 @@ import numpy as np
 import pandas as pd
 
 from unmeasured.arrays import Floats
+from unmeasured.constraints import FLAG, Rule, are_names, check, is_whole
 from unmeasured.data.matrices import with_deviations
 from unmeasured.data.pasted import plain_lines
 from unmeasured.data.rows import checked_names
 from unmeasured.data.tables import LARGE, LARGE_TEXT, Table, folder_table, parquet_table
+from unmeasured.data.unpack import (
+    MOST_UNPACKED,
+    VALUE,
+    check_archive,
+    checked_limit,
+    opened,
+    refuse_declared,
+    refuse_more,
+    unpacks_to,
+)
 from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
 from unmeasured.files import unescaped
 
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat")
 _STATISTICS = (".sav", ".zsav", ".por", ".dta")
 _EXCEL, _PARQUET = (".xlsx", ".xlsm"), (".parquet",)
+_KNOWN = (*_TEXT, *_STATISTICS, *_EXCEL, *_PARQUET)
+_RULES = {
+    "columns": Rule(
+        "a list of names",
+        lambda value: isinstance(value, Collection) and not isinstance(value, str) and are_names(list(value)),
+    ).or_none(),
+    "encoding": Rule("the name of one, such as 'latin-1'", lambda value: isinstance(value, str)),
+    "header": FLAG.or_none(),
+    "sheet": Rule("the name of a sheet, or its number from 0", lambda value: isinstance(value, str) or is_whole(value)),
+    "blocks": FLAG.or_none(),
+}
 # Besides what pandas takes as missing ("NA", "", "NaN", ...): the dot of SPSS, SAS and Stata.
 _HOLES = ["."]
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
@@ -60,14 +83,14 @@ _CORNER = re.compile(r"(variable|measure|scale|item|test|construct|factor|name)s
 @overload
 def read(
     path: str | Path, *, columns: Sequence[str] | None = ..., separator: str | None = ..., encoding: str = ...,
-    header: bool | None = ..., sheet: str | int = ..., blocks: Literal[False],
+    header: bool | None = ..., sheet: str | int = ..., blocks: Literal[False], max_unpacked: float | None = ...,
 ) -> pd.DataFrame: ...  # fmt: skip
 
 
 @overload
 def read(
     path: str | Path, *, columns: Sequence[str] | None = ..., separator: str | None = ..., encoding: str = ...,
-    header: bool | None = ..., sheet: str | int = ..., blocks: bool | None = ...,
+    header: bool | None = ..., sheet: str | int = ..., blocks: bool | None = ..., max_unpacked: float | None = ...,
 ) -> pd.DataFrame | Table: ...  # fmt: skip
 
 
@@ -80,6 +103,7 @@ def read(
     header: bool | None = None,
     sheet: str | int = 0,
     blocks: bool | None = None,
+    max_unpacked: float | None = MOST_UNPACKED,
 ) -> pd.DataFrame | Table:
     """Read rows of samples from a file: CSV, TSV, text (also ``.gz``), SPSS, Stata, Excel (``.xlsx``) or Parquet.
 
@@ -103,6 +127,9 @@ def read(
     blocks
         True: a :class:`Table`, for Parquet and text files of any size. False: a data frame, however large. Left out: a
         table from 20 million values (Parquet) or 40 MB (text).
+    max_unpacked
+        Megabytes that a compressed file (``.gz``, Excel, Parquet, SPSS) may unpack to, a safeguard against small files
+        that fill the memory; None: no limit.
 
     Returns
     -------
@@ -116,20 +143,30 @@ def read(
         If there is no such file, it cannot be read, names repeat, a column of values has no name, or a column asked for
         is not there.
     """
+    check(_RULES, locals())
+    most = checked_limit(max_unpacked)
     if isinstance(path, str | Path) and Path(path).is_dir():
-        table = folder_table(Path(path))
+        table = folder_table(Path(path), most)
         table = table if columns is None else table.select(columns)
         return table.read() if blocks is False else table
     path = _existing(path)
     _check_separator(separator)
     ending = _ending(path)
+    for option, is_asked, kinds, files in (
+        ("separator", separator is not None, _TEXT, "text"),
+        ("encoding", encoding != "utf-8", _TEXT, "text"),
+        ("header", header is not None, (*_TEXT, *_EXCEL), "text and Excel"),
+        ("sheet", sheet != 0, _EXCEL, "Excel"),
+    ):
+        if is_asked and ending in _KNOWN and ending not in kinds:
+            raise DataError(f"{option} is for files of {files}; {path.name!r} is none of these. Leave {option} out.")
     if blocks is not False and ending in (*_TEXT, *_PARQUET):
-        found = _table(path, ending, separator, encoding, header, is_asked=blocks is True)
+        found = _table(path, ending, separator, encoding, header, most, is_asked=blocks is True)
         if found is not None:
             return found if columns is None else found.select(columns)
         if blocks:
             # Read whole, it may say what is wrong with it.
-            read(path, separator=separator, encoding=encoding, header=header, blocks=False)
+            read(path, separator=separator, encoding=encoding, header=header, blocks=False, max_unpacked=max_unpacked)
             raise DataError(
                 f"{path.name!r} cannot be read in blocks: a column has no name, or a row has more values than there "
                 "are names. Leave blocks= out."
@@ -137,17 +174,17 @@ def read(
     elif blocks:
         raise DataError(f"Only Parquet and text files are read in blocks; {path.name!r} is neither. Leave blocks= out.")
     if ending in _STATISTICS:
-        frame = _read_statistics(path, ending)
+        frame = _read_statistics(path, ending, most)
     elif ending in _TEXT:
-        frame = _read_text(path, separator, encoding, header)
+        frame = _read_text(path, separator, encoding, header, most)
     elif ending in _EXCEL:
-        frame = _read_excel(path, sheet, header)
+        frame = _read_excel(path, sheet, header, most)
     elif ending in _PARQUET:
-        frame = _read_parquet(path)
+        frame = _read_parquet(path, most)
     else:
         raise DataError(
             f"Files of type {ending or 'without ending'!r} are not read here ({path.name!r}); known are "
-            f"{listing((*_TEXT, *_STATISTICS, *_EXCEL, *_PARQUET), limit=20)}. Other files: read them with pandas "
+            f"{listing(_KNOWN, limit=20)}. Other files: read them with pandas "
             f"and pass the data frame."
         )
     if columns is None:
@@ -168,6 +205,7 @@ def read_matrix(
     diagonal: bool = True,
     separator: str | None = None,
     encoding: str = "utf-8",
+    max_unpacked: float | None = MOST_UNPACKED,
 ) -> pd.DataFrame:
     """Read a covariance or correlation matrix from a file, or from text pasted from an article.
 
@@ -190,6 +228,8 @@ def read_matrix(
         Between the entries; by default tabs, semicolons or commas where there are any, else blanks.
     encoding
         Of a file.
+    max_unpacked
+        Megabytes that a ``.gz`` may unpack to; None: no limit.
 
     Returns
     -------
@@ -209,9 +249,10 @@ def read_matrix(
     Error    0.45   1.00    0.30
     Memory  -0.12   0.30    1.00
     """
+    most = checked_limit(max_unpacked)
     if isinstance(source, Path) or "\n" not in str(source):
         path = _existing(source)
-        source = _decoded(path, encoding)
+        source = _decoded(path, encoding, most)
     _check_separator(separator)
     every = plain_lines(str(source))
     lines = _without_title([line for line in every if not _AROUND.match(line)], separator)
@@ -271,10 +312,12 @@ def _ending(path: Path) -> str:
     return Path(path.name.removesuffix(".gz")).suffix.lower()
 
 
-def _decoded(path: Path, encoding: str) -> str:
+def _decoded(path: Path, encoding: str, most: float) -> str:
+    if path.suffix == ".gz":
+        refuse_more(path, unpacks_to(path, most + 1.0), most)
     try:
-        content = path.read_bytes()
-        content = gzip.decompress(content) if path.suffix == ".gz" else content
+        with opened(path, most) as file:
+            content = file.read()
         text = content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError:
         raise DataError(
@@ -307,8 +350,8 @@ def _separator(line: str) -> str | None:
     return None
 
 
-def _read_text(path: Path, separator: str | None, encoding: str, header: bool | None) -> pd.DataFrame:
-    text = _decoded(path, encoding)
+def _read_text(path: Path, separator: str | None, encoding: str, header: bool | None, most: float) -> pd.DataFrame:
+    text = _decoded(path, encoding, most)
     first = next((line for line in text.splitlines() if line.strip()), "")
     options = _text_options(text, first, separator)
     decimal = _decimal(text, options["sep"])
@@ -336,16 +379,13 @@ def _read_text(path: Path, separator: str | None, encoding: str, header: bool | 
 
 
 def _table(
-    path: Path, ending: str, separator: str | None, encoding: str, header: bool | None, *, is_asked: bool
+    path: Path, ending: str, separator: str | None, encoding: str, header: bool | None, most: float, *, is_asked: bool
 ) -> Table | None:
     """A file as a table that is read in blocks; None where it is small, or its first column has no name."""
     if ending in _PARQUET:
-        if not is_asked and path.stat().st_size < LARGE // 100:  # a value takes more than a hundredth of a byte
-            return None
-        table = parquet_table([path])
+        table = parquet_table([path], most)
         return table if is_asked or table.n_values > LARGE else None
-    size = path.stat().st_size * (8 if path.suffix == ".gz" else 1)
-    if not is_asked and size < LARGE_TEXT:
+    if not is_asked and unpacks_to(path, LARGE_TEXT) < LARGE_TEXT:
         return None
     text, is_whole = _beginning(path, encoding)
     layout = _Layout.of(text, separator, header, path)
@@ -356,7 +396,7 @@ def _table(
         return None
     known = tuple(layout.names)
     options = {**layout.options, "header": None, "skiprows": 1 if layout.is_named else 0, "encoding": encoding}
-    return Table((path,), "text", known, known, options)
+    return Table((path,), "text", known, known, options, max_unpacked=most)
 
 
 # As much of a text file is looked at before it is read in blocks.
@@ -366,8 +406,7 @@ _BEGINNING = 1_000_000
 def _beginning(path: Path, encoding: str) -> tuple[str, bool]:
     """The first million characters of a text file, and whether that is all of it."""
     try:
-        opening: Any = gzip.open if path.suffix == ".gz" else open
-        with opening(path, "rt", encoding=encoding) as file:
+        with opened(path, math.inf) as content, TextIOWrapper(content, encoding=encoding) as file:
             text = str(file.read(_BEGINNING))
     except (UnicodeDecodeError, LookupError, OSError, EOFError, zlib.error, TypeError):
         return "", True  # what reads it whole says what is wrong
@@ -476,7 +515,7 @@ def _are_row_names(column: pd.Series[Any]) -> bool:
     return bool((np.diff(values) == 1).all() and values[0] in (0, 1))
 
 
-def _read_statistics(path: Path, ending: str) -> pd.DataFrame:
+def _read_statistics(path: Path, ending: str, most: float) -> pd.DataFrame:
     try:
         import pyreadstat
     except ImportError:
@@ -488,7 +527,16 @@ def _read_statistics(path: Path, ending: str) -> pd.DataFrame:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about file versions and time stamps, which are not ours to mend
-            frame, meta = reader(str(path))
+            # How many rows there are is not always declared; no more are read than may be.
+            _, about = reader(str(path), metadataonly=True)
+            widths = getattr(about, "variable_storage_width", None) or {}
+            width = sum(max(widths.get(name) or VALUE, VALUE) for name in about.column_names) or VALUE
+            refuse_declared(path, (about.number_rows or 0) * width, most)
+            allowed = 0 if math.isinf(most) else max(int(most // width), 1)
+            frame, meta = reader(str(path), row_limit=allowed and allowed + 1)
+            refuse_more(path, len(frame) * width if allowed else 0.0, most)
+    except DataError:
+        raise
     except Exception as error:  # pyreadstat raises several kinds, its own and others, for one cause: not such a file
         raise DataError(f"{path.name!r} could not be read as a {ending} file: {error}.") from None
     table = pd.DataFrame(frame)
@@ -496,16 +544,26 @@ def _read_statistics(path: Path, ending: str) -> pd.DataFrame:
     return table
 
 
-def _read_excel(path: Path, sheet: str | int, header: bool | None) -> pd.DataFrame:
+def _read_excel(path: Path, sheet: str | int, header: bool | None, most: float) -> pd.DataFrame:
     """A sheet as rows; its first line is checked as that of a text file is."""
-    cells = _by_library(path, "openpyxl", lambda: pd.read_excel(path, sheet_name=None, header=None, dtype=object))
-    named = list(cells)
-    place = named[sheet] if isinstance(sheet, int) and -len(named) <= sheet < len(named) else sheet
-    if place not in cells:
-        raise DataError(f"{path.name!r} has no sheet {sheet!r}; it has {listing(map(str, named))}.")
-    table = cells[place].dropna(how="all").dropna(how="all", axis=1)
+    check_archive(path, most)
+
+    def chosen_sheet() -> tuple[list[str], Any, pd.DataFrame, list[str]]:
+        load = import_module("openpyxl").load_workbook
+        with contextlib.closing(load(path, read_only=True, data_only=True, keep_links=False)) as book:
+            named = list(book.sheetnames)
+            place = named[sheet] if isinstance(sheet, int) and -len(named) <= sheet < len(named) else sheet
+            if place not in named:
+                raise DataError(f"{path.name!r} has no sheet {sheet!r}; it has {listing(map(str, named))}.")
+            found = _cells_of_sheet(book[place], path, most)
+            filled = (
+                [] if len(found) else [x for x in named if x != place and len(_cells_of_sheet(book[x], path, most))]
+            )
+            return named, place, found, filled
+
+    _, place, cells, others = _by_library(path, "openpyxl", chosen_sheet)
+    table = cells.dropna(how="all").dropna(how="all", axis=1)
     if table.empty:
-        others = [name for name in named if name != place and not cells[name].dropna(how="all").empty]
         hint = f" There is something on {listing(map(str, others))}: name the sheet." if others else ""
         raise DataError(f"Sheet {place!r} of {path.name!r} is empty.{hint}")
     above = ["" if pd.isna(cell) else str(cell).strip() for cell in table.iloc[0]]
@@ -515,6 +573,47 @@ def _read_excel(path: Path, sheet: str | int, header: bool | None) -> pd.DataFra
     frame = table.iloc[1:].reset_index(drop=True)
     frame.columns = pd.RangeIndex(frame.shape[1])
     return _with_names(_as_numbers(frame), above, path)
+
+
+# Rows of a sheet: as many as Excel has.
+_MOST_SHEET_ROWS = 1_048_576
+
+
+def _cells_of_sheet(sheet: Any, path: Path, most: float) -> pd.DataFrame:
+    """The rows of a sheet that are not empty, read one by one and counted; empty cells, and codes for such, are NaN."""
+    if not hasattr(sheet, "reset_dimensions"):  # a sheet of charts
+        return pd.DataFrame()
+    sheet.reset_dimensions()  # those declared may be wrong
+    rows: list[list[Any]] = []
+    width = 0
+    for number, row in enumerate(sheet.rows, start=1):
+        if number > _MOST_SHEET_ROWS:
+            raise DataError(f"{path.name!r} has a row below number {_MOST_SHEET_ROWS:,}, the last that Excel has.")
+        values = [_cell(cell) for cell in row]
+        while values and values[-1] == "":
+            values.pop()
+        if values:
+            rows.append(values)
+            width = max(width, len(values))
+            refuse_more(path, VALUE * len(rows) * width, most, "has a sheet whose cells take")
+    if not rows:
+        return pd.DataFrame()
+    blank = [""]
+    table = [values + (width - len(values)) * blank for values in rows]
+    # The values that pandas takes as missing.
+    parser = import_module("pandas.io.parsers").TextParser(table, header=None, dtype=object)
+    return pd.DataFrame(parser.read())
+
+
+def _cell(cell: Any) -> Any:
+    """The value of a cell: "" for an empty one, NaN for an error of Excel's, whole numbers as such."""
+    if cell.value is None:
+        return ""
+    if cell.data_type == "e":
+        return math.nan
+    if cell.data_type == "n" and isinstance(cell.value, int | float):
+        return int(cell.value) if cell.value == cell.value // 1 else float(cell.value)
+    return cell.value
 
 
 def _as_numbers(table: pd.DataFrame) -> pd.DataFrame:
@@ -530,8 +629,24 @@ def _as_numbers(table: pd.DataFrame) -> pd.DataFrame:
     return result
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
-    frame = _by_library(path, "pyarrow", lambda: pd.read_parquet(path))
+# Rows of a Parquet file that are unpacked at a time.
+_PARQUET_ROWS = 4096
+
+
+def _read_parquet(path: Path, most: float) -> pd.DataFrame:
+    def rows() -> pd.DataFrame:
+        pa, pq = import_module("pyarrow"), import_module("pyarrow.parquet")
+        batches: list[Any] = []
+        size = 0
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            # What is written once may be the value of a billion rows.
+            for batch in file.iter_batches(_PARQUET_ROWS):
+                size += batch.nbytes
+                refuse_more(path, size, most)
+                batches.append(batch)
+            return pd.DataFrame(pa.Table.from_batches(batches, schema=file.schema_arrow).to_pandas())
+
+    frame = _by_library(path, "pyarrow", rows)
     names = [str(name) for name in frame.columns]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -545,6 +660,8 @@ def _by_library(path: Path, package: str, reading: Callable[[], Any]) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and extensions of the file, which are not read
             return reading()
+    except DataError:
+        raise
     except ImportError:
         raise UnmeasuredError(
             f"Reading {_ending(path)} files needs the package {package}: pip install 'unmeasured[io]'."

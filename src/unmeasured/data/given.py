@@ -159,13 +159,16 @@ def probit_correlations(codes: Ints, X: Floats, corr: Floats) -> Floats:
     array([0.4])
     """
     seen = codes >= 0
-    slopes = _ordered_probit(codes[seen], X[seen])
+    slopes, _ = ordered_probit(codes[seen], X[seen])
     explained = corr @ slopes
     return np.asarray(explained / np.sqrt(1.0 + slopes @ explained))
 
 
-def _ordered_probit(codes: Ints, X: Floats) -> Floats:
-    """(q,) slopes of an ordered probit regression, by Fisher scoring; its likelihood has one maximum."""
+def ordered_probit(codes: Ints, X: Floats) -> tuple[Floats, Floats]:
+    """Slopes (q,) of an ordered probit regression, and how each row moves them (N, q).
+
+    By Fisher scoring; the likelihood has one maximum.
+    """
     K, q = int(codes.max()) + 1, X.shape[1]
     shares = np.bincount(codes, minlength=K).cumsum()[:-1] / len(codes)
     theta = np.concatenate([ndtri(shares), np.zeros(q)])
@@ -187,9 +190,10 @@ def _ordered_probit(codes: Ints, X: Floats) -> Floats:
         H = np.block([[top, cross], [cross.T, X.T @ (weight[:, None] * X)]])
         here = np.arange(len(X))
         ratio = 1.0 / p[here, codes]
-        gradient = np.concatenate([(D[here, codes] * ratio[:, None]).sum(axis=0), X.T @ (slope[here, codes] * ratio)])
-        step = np.linalg.solve(H + 1e-10 * np.trace(H) / len(H) * np.eye(len(H)), gradient)
+        scores = np.concatenate([D[here, codes] * ratio[:, None], X * (slope[here, codes] * ratio)[:, None]], axis=1)
+        H += 1e-10 * np.trace(H) / len(H) * np.eye(len(H))
+        step = np.linalg.solve(H, scores.sum(axis=0))
         theta = theta + step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-300))
         if np.abs(step).max() < _CONVERGED:
             break
-    return np.asarray(theta[K - 1 :])
+    return theta[K - 1 :], np.linalg.solve(H, scores.T).T[:, K - 1 :]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.ordinal import Item
@@ -78,6 +79,15 @@ def margins_of(sample: Sample) -> Mapping[str, Margin]:
             assert sample.mean is not None  # rows have means
             found[name] = _scored(rows[:, j], float(sample.mean[j]), float(sample.sd[j]))
     return found
+
+
+def with_scores(frame: pd.DataFrame, margins: Mapping[str, Margin]) -> pd.DataFrame:
+    """The rows with the values of some variables replaced by their scores."""
+    made = frame.copy()
+    for name, margin in margins.items():
+        if margin.kind == "scores" and name in made:
+            made[name] = margin.scored(made[name].to_numpy(dtype=float))
+    return made
 
 
 def _scored(column: Floats, mean: float, sd: float) -> Margin:

@@ -123,7 +123,9 @@ def prepared(
         for name, total in sums.items():
             table[name] = total - table[name] if total != int(total) else int(total) - table[name]
         notes += _reversals(sums)
-    table.attrs = labels
+    table.attrs = dict(labels)
+    if keyed := set(labels.get("reverse_keyed") or ()):
+        table.attrs["reverse_keyed"] = [name for name in kept if (name in keyed) != (name in sums)]
     return Prepared(table, codes, sums, tuple(notes))
 
 

@@ -45,6 +45,10 @@ class Rows:
         """(N, n) where a value is missing."""
         return np.isnan(self.values)
 
+    def column(self, j: int) -> Floats:
+        """(N,) the values of a column."""
+        return self.values[:, j]
+
     def keep(self, which: Bools) -> Rows:
         """Only the rows chosen."""
         groups = tuple(np.asarray(self.groups, dtype=object)[which]) if self.groups else ()

@@ -24,8 +24,9 @@ from scipy.linalg import lapack
 
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.columns import refuse_constant, refuse_identical, refuse_useless, suspicions
+from unmeasured.data.distinct import order_of_values
 from unmeasured.data.given import Roles, with_covariates
-from unmeasured.data.margins import Margin
+from unmeasured.data.margins import Margin, margins_of, with_scores
 from unmeasured.data.matrices import as_matrix, checked_cov, repaired, rescaled, sample_size, with_deviations
 from unmeasured.data.missing import (
     Missing,
@@ -87,6 +88,8 @@ class Sample:
         What the file of the data says of a variable, such as the wording of a question; empty where it says nothing.
     covariates, outcomes : tuple of str
         Variables that are no indicators: observed causes, which models are conditioned on, and observed effects.
+    reverse_keyed : tuple of str
+        Items that their authors score in reverse (``X.attrs["reverse_keyed"]``), as far as that is known.
 
     Examples
     --------
@@ -115,8 +118,11 @@ class Sample:
     margins: Mapping[str, Margin] = field(default_factory=dict, repr=False)
     covariates: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
+    # Whether each correlation is from the rows that show both variables; else moments are of all rows together.
+    by_pairs: bool = False
     # Of rows that were counted and not kept: how many there were, and which part of their values was missing.
     _counted: tuple[int, float] | None = None
+    reverse_keyed: tuple[str, ...] = ()
 
     # To another process goes what it was made of. Arrays arrive as ones that can be written, which compiled code takes
     # for another type and would be compiled for again; so they are frozen anew.
@@ -177,6 +183,7 @@ class Sample:
             n,
             remarks=(*remarks, *asked),
             labels=labels_of(cov, names),
+            reverse_keyed=reverse_keyed_of(cov, names),
             covariates=roles.covariates,
             outcomes=roles.outcomes,
         )
@@ -236,8 +243,10 @@ class Sample:
             rows,
             tuple(range(len(rows.names))),
             labels_of(X, rows.names),
+            reverse_keyed=reverse_keyed_of(X, rows.names),
             covariates=roles.covariates,
             outcomes=roles.outcomes,
+            by_pairs="ordinal" in kinds or (missing == "pairwise" and bool(rows.holes.any())),
         )
 
     @classmethod
@@ -294,7 +303,9 @@ class Sample:
             labels_of(X, names),
             _ordinal_margins(names, margins) if kind == "ordinal" else {},
             outcomes=roles.outcomes,
+            by_pairs=kind == "ordinal" or bool(tally.missing.any()),
             _counted=(tally.n_rows, float(tally.share_missing.mean())),
+            reverse_keyed=reverse_keyed_of(X, names),
         )
 
     def __repr__(self) -> str:
@@ -312,19 +323,51 @@ class Sample:
         """Whether the rows are known. To ask for millions of them takes time and memory."""
         return self._rows is not None
 
+    @cached_property
+    def order_of_rows(self) -> Ints:
+        """Numbers of the rows in an order that follows from their values: whatever draws rows draws from it, so that no
+        answer depends on how a file was sorted.
+        """
+        if self._rows is None:
+            raise DataError(NO_ROWS)
+        return order_of_values((self._rows.column(j) for j in self._columns), self.names)
+
     def some_rows(self, most: int) -> Floats:
-        """Up to so many of the rows, spread evenly over all; without making the others."""
+        """Up to so many of the rows, whichever they are of all; without making the others."""
         if self._rows is None:
             raise DataError(NO_ROWS)
         n = self.n_rows or 0
         if n <= most:
             return cast("Floats", self.rows)
-        chosen = np.linspace(0, n - 1, most).astype(np.int64)
+        chosen = self.order_of_rows[:most]  # by hashes, which is as good as at random
         if isinstance(self._rows, PackedRows):
             values = replace(self._rows, codes=self._rows.codes[chosen]).values
         else:
             values = self._rows.values[chosen]
         return frozen(values[:, self._columns])
+
+    def analysed_rows(self) -> Floats:
+        """The rows with scores of ranks in the place of the values they were taken for; missing values are NaN."""
+        if self.rows is None:
+            raise DataError(NO_ROWS)
+        scored = np.array([kind == "scores" for kind in self.kinds], dtype=bool)
+        if not scored.any():
+            return self.rows
+        # Of a group of people the scores are those of ranks in all groups.
+        if known := {name: margin for name, margin in self.margins.items() if margin.kind == "scores"}:
+            return np.asarray(with_scores(pd.DataFrame(self.rows, columns=list(self.names)), known), dtype=float)
+        values = _scored(Rows(self.names, self.rows, (False,) * len(self.names)), scored).values
+        return values if self.has_unit else standardised(values)[0]
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether the variables have the units of the rows; scores of ranks may have none."""
+        return self.mean is None or not (set(self.kinds) == {"scores"} and not self.mean.any())
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the moments are of more variables than these."""
+        return self._rows is not None and len(self._columns) < len(self._rows.names)
 
     @property
     def n_rows(self) -> int | None:
@@ -373,6 +416,7 @@ class Sample:
                 frame[name] = pd.Categorical(frame[name], ordered=True)
         frame.attrs["continuous"] = [name for name, kind in zip(self.names, self.kinds) if kind != "ordinal"]
         frame.attrs["labels"] = dict(self.labels)
+        frame.attrs["reverse_keyed"] = list(self.reverse_keyed)
         return frame
 
     def redrawn(self, chosen: Ints, missing: Missing = "ml", groups: Sequence[str] = ()) -> Sample:
@@ -410,19 +454,35 @@ class Sample:
     def by_group(self, missing: Missing = "ml") -> dict[str, Sample]:
         """A sample for each group of people, variables taken as in all rows together.
 
+        Normal scores are those of the ranks in all rows: one scale for all groups, so that their loadings and means can
+        be compared.
+
         Raises
         ------
         DataError
             When a group has too few rows, or a variable never changes in it, with the name of the group.
         """
         frame, labels = self.frame, np.asarray(self.groups, dtype=object)
+        scores = {name: margin for name, margin in margins_of(self).items() if margin.kind == "scores"}
+        scored = with_scores(frame, scores)
+        cor: Cor = "auto" if "ordinal" in self.kinds else "pearson"
         found = {}
         for label in dict.fromkeys(self.groups):
             part = frame[labels == label]
             try:
-                found[label] = Sample.from_rows(
+                own = Sample.from_rows(
                     part, cor=self.cor, missing=missing, covariates=self.covariates, outcomes=self.outcomes
                 )
+                if scores:
+                    used = Sample.from_rows(
+                        scored[labels == label],
+                        cor=cor,
+                        missing=missing,
+                        covariates=self.covariates,
+                        outcomes=self.outcomes,
+                    )
+                    own = replace(own, cov=used.cov, mean=used.mean, n=used.n, margins={**margins_of(own), **scores})
+                found[label] = own
             except DataError as error:
                 raise DataError(f"In group {label!r} ({len(part)} rows): {error}") from None
         return found
@@ -513,7 +573,9 @@ class Sample:
             {name: self.margins[name] for name in names if name in self.margins},
             tuple(name for name in names if name in self.covariates),
             tuple(name for name in names if name in self.outcomes),
+            self.by_pairs,
             self._counted,
+            tuple(name for name in names if name in self.reverse_keyed),
         )
 
 
@@ -534,6 +596,12 @@ def labels_of(data: Any, names: Sequence[str]) -> dict[str, str]:
     """The labels of a data frame (``attrs["labels"]``, from an SPSS or Stata file), for some of its variables."""
     known = getattr(data, "attrs", {}).get("labels") or {}
     return {name: str(known[name]) for name in names if name in known and str(known[name]) != name}
+
+
+def reverse_keyed_of(data: Any, names: Sequence[str]) -> tuple[str, ...]:
+    """The items that are scored in reverse, of a data frame that says so (``attrs["reverse_keyed"]``)."""
+    known = set(getattr(data, "attrs", {}).get("reverse_keyed") or ())
+    return tuple(name for name in names if name in known)
 
 
 def as_sample(
@@ -772,8 +840,9 @@ def _pairwise_remark(told: str, n: float, n_rows: int) -> str:
 
 
 _SCORED = (
-    "Continuous variables were replaced by normal scores of their ranks (van der Waerden), as suits skewed variables; "
-    "cor='pearson' uses the values as they are."
+    "Continuous variables were replaced by normal scores of their ranks (van der Waerden), as suits skewed variables: "
+    "fit and number of latents may differ from those of Pearson correlations of the same rows. cor='pearson' uses the "
+    "values as they are."
 )
 
 

@@ -9,6 +9,7 @@ says so. Inside ``joblib.parallel_config`` the parts of a table are counted by t
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ import pandas as pd
 
 from unmeasured.data.rows import Rows, as_rows
 from unmeasured.data.tally import Tally, merged
+from unmeasured.data.unpack import opened, refuse_declared, unpacks_to
 from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
 
 # From this many values (Parquet), or bytes (text), a file is read in blocks unless asked otherwise; data frames too.
@@ -30,6 +32,8 @@ LARGE, LARGE_TEXT = 20_000_000, 40_000_000
 _MOST_IN_MEMORY = 100_000_000
 # Rows handed over at a time, and rows of a part, which is what a worker gets.
 _ROWS, _PART = 65_536, 1_000_000
+# Bytes of a text file that tell how long its lines are.
+_BEGINNING = 1_000_000
 
 
 class RowsNeeded(DataError):
@@ -75,6 +79,7 @@ class Table:
     options: Mapping[str, Any] = field(default_factory=dict)  # for pandas, of text files
     na: tuple[float, ...] = ()
     reversed_items: Mapping[str, float] = field(default_factory=dict)  # what an answer is taken from
+    max_unpacked: float = math.inf  # bytes of a file of text
 
     def __repr__(self) -> str:
         rows = "" if self.n_rows is None else f"{self.n_rows} rows x "
@@ -96,8 +101,22 @@ class Table:
         """How many values there are; of a text file at most."""
         if self.n_rows is not None:
             return self.n_rows * len(self.chosen)
-        size = sum(path.stat().st_size * (8 if path.suffix == ".gz" else 1) for path in self.paths)
-        return size // 2 * len(self.chosen) // len(self.known)
+        return self._size // 2 * len(self.chosen) // len(self.known)
+
+    @property
+    def n_rows_about(self) -> int:
+        """The number of rows; of text as the first lines let expect."""
+        if self.n_rows is not None:
+            return self.n_rows
+        with opened(self.paths[0], math.inf) as file:
+            beginning = file.read(_BEGINNING)
+        return int(self._size / len(beginning) * max(beginning.count(b"\n"), 1)) if beginning else 0
+
+    @cached_property
+    def _size(self) -> int:
+        """Bytes of text, counted up to where it is too much to be read at once."""
+        enough = 2.0 * (_MOST_IN_MEMORY + 1) * len(self.known)
+        return sum(unpacks_to(path, enough) for path in self.paths)
 
     def select(self, columns: Iterable[str]) -> Table:
         """The same rows, some of the columns."""
@@ -171,7 +190,7 @@ class Table:
         # All columns, though some are wanted: told which, pandas passes over what lines have too much.
         options = {**self.options, "names": list(self.known), "low_memory": False}
         try:
-            with pd.read_csv(path, chunksize=_ROWS, **options) as reader:
+            with opened(path, self.max_unpacked) as file, pd.read_csv(file, chunksize=_ROWS, **options) as reader:
                 for block in reader:
                     yield block[list(self.chosen)]
         except (pd.errors.ParserError, UnicodeDecodeError, ValueError, OSError, EOFError) as error:
@@ -302,7 +321,7 @@ def _together(tallies: list[Tally]) -> Tally:
     return merged(tallies)
 
 
-def parquet_table(paths: Sequence[Path]) -> Table:
+def parquet_table(paths: Sequence[Path], most: float = math.inf) -> Table:
     """Parquet files that have the same columns.
 
     Raises
@@ -314,7 +333,12 @@ def parquet_table(paths: Sequence[Path]) -> Table:
     columns: list[tuple[str, ...]] = []
     for path in paths:
         try:
-            schema = pq.read_schema(path)
+            schema, about = pq.read_schema(path), pq.read_metadata(path)
+            # Read in blocks, a column of a row group is in memory at a time.
+            groups = (about.row_group(k) for k in range(about.num_row_groups))
+            columns_of = (group.column(j) for group in groups for j in range(group.num_columns))
+            largest = max((chunk.total_uncompressed_size for chunk in columns_of), default=0)
+            refuse_declared(path, largest, most)
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path.name!r} could not be read as a .parquet file: {error}.") from None
         index = {name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)}
@@ -333,14 +357,14 @@ def parquet_table(paths: Sequence[Path]) -> Table:
     return Table(tuple(paths), "parquet", columns[0], columns[0])
 
 
-def folder_table(folder: Path) -> Table:
+def folder_table(folder: Path, most: float = math.inf) -> Table:
     """The Parquet files of a folder and of the folders in it, in the order of their names."""
     files = sorted(path for path in folder.rglob("*.parquet") if path.is_file() and not _is_hidden(path, folder))
     if not files:
         raise DataError(
             f"There is no file {str(folder)!r} to read: it is a folder, and no Parquet files (.parquet) are in it."
         )
-    return parquet_table(files)
+    return parquet_table(files, most)
 
 
 def _is_hidden(path: Path, folder: Path) -> bool:

@@ -52,6 +52,10 @@ class PackedRows:
             values[:, j] = categories[self.codes[:, j]]
         return values
 
+    def column(self, j: int) -> Floats:
+        """(N,) the values of a column."""
+        return np.asarray(self.categories[j][self.codes[:, j]])
+
 
 @dataclass(frozen=True, eq=False)
 class Sums:

@@ -33,7 +33,8 @@ def are_skewed(values: Floats, columns: Bools) -> bool:
     n = seen.sum(axis=0)
     z /= np.maximum(np.sqrt((z**2).sum(axis=0) / n), 1e-300)
     skewness = (z * z * z).sum(axis=0) / n  # numpy's third power takes ten times as long
-    return beyond_chance(skewness, n, z.T @ z / len(z))
+    together = seen.astype(float)
+    return beyond_chance(skewness, n, z.T @ z / np.maximum(together.T @ together, 1.0))
 
 
 def beyond_chance(skewness: Floats, n: Ints, corr: Floats) -> bool:

@@ -9,6 +9,7 @@ residual pair of two indicators in one column goes by its label in the next colu
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -44,6 +45,7 @@ class Graph:
 
 
 def components(blocks: Sequence[Block], loose: Sequence[Node], edges: Sequence[Edge]) -> list[Graph]:
+    """Return the parts that no line joins; a covariate or an outcome without any is put on its side of the largest."""
     parent: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -56,6 +58,14 @@ def components(blocks: Sequence[Block], loose: Sequence[Node], edges: Sequence[E
             parent[root(item.id)] = root(block.node.id)
     for edge in edges:
         parent[root(edge.source)] = root(edge.target)
+    if blocks:
+        sizes = Counter(
+            root(name) for name in (*(x.id for b in blocks for x in (b.node, *b.items)), *(node.id for node in loose))
+        )
+        largest = max((root(block.node.id) for block in blocks), key=lambda name: sizes[name])
+        for node in loose:
+            if node.side and sizes[root(node.id)] == 1:
+                parent[root(node.id)] = largest
     graphs: dict[str, tuple[list[Block], list[Node], list[Edge]]] = {}
     for block in blocks:
         graphs.setdefault(root(block.node.id), ([], [], []))[0].append(block)

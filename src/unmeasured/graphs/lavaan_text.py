@@ -22,6 +22,7 @@ def to_lavaan(
     member: Directed | None = None,
     anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
     fixed: Mapping[tuple[str, str], float] | None = None,
+    first: Mapping[str, str] | None = None,
 ) -> str:
     """Text for lavaan's ``sem()`` or ``cfa()`` with ``std.lv = TRUE``; ``i =~ j`` and ``j ~ i`` read i → j.
 
@@ -52,6 +53,8 @@ def to_lavaan(
         For groups of k latents, the k pure children whose zero loadings fix the rotation; else its first ones.
     fixed : mapping, optional
         Edges ``(cause, effect)`` whose weight is not estimated but set to this number; a comment lists them.
+    first : mapping, optional
+        For some latents the indicator to be written first, which programs take as a marker unless told otherwise.
 
     Names that R cannot read, such as ``Need for control``, are adapted (``Need_for_control``); a comment gives the
     name they stand for, which :func:`unmeasured.fit` reads back.
@@ -73,7 +76,8 @@ def to_lavaan(
     """
     adapted = _Adapted.of(graph, _member(graph, member))
     graph, dag = adapted.graph, adapted.member
-    model = _LavaanModel(dag, adapted.groups(anchors), adapted.edges(fixed))
+    leading = {adapted.names[latent]: adapted.names[x] for latent, x in (first or {}).items()}
+    model = _LavaanModel(dag, adapted.groups(anchors), adapted.edges(fixed), first=leading)
     undirected = list(_undirected_remarks(graph, dag))
     sections = [
         [
@@ -173,6 +177,7 @@ class _LavaanModel:
     anchors: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
     fixed: Mapping[tuple[str, str], float] = field(default_factory=dict)
     markers: Mapping[str, str] = field(default_factory=dict)
+    first: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def traced(self) -> tuple[str, ...]:
@@ -195,7 +200,8 @@ class _LavaanModel:
             children = tuple(child for child in self.dag.children(name) if child not in outcomes)
             observed = tuple(child for child in children if child not in latents)
             facets = tuple(child for child in self.dag.facets.get(name, ()) if child in self.traced)
-            result[name] = observed or facets or tuple(child for child in children if child in self.traced)
+            shown = observed or facets or tuple(child for child in children if child in self.traced)
+            result[name] = tuple(sorted(shown, key=lambda child: child != self.first.get(name)))
         return result
 
     @cached_property

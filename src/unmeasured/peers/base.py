@@ -13,7 +13,6 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -56,19 +55,6 @@ def quiet() -> Iterator[None]:
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
-
-
-def checked_alpha(alpha: float) -> float:
-    """A significance level.
-
-    >>> checked_alpha(5)
-    Traceback (most recent call last):
-    ...
-    unmeasured.errors.UnmeasuredError: alpha is a significance level between 0 and 1; got 5.
-    """
-    if not isinstance(alpha, Real) or not 0 < alpha < 1:
-        raise UnmeasuredError(f"alpha is a significance level between 0 and 1; got {alpha!r}.")
-    return float(alpha)
 
 
 def complete_rows(sample: Sample, who: str, why: str) -> Floats:

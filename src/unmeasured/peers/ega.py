@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import math
 import random
-from numbers import Real
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from unmeasured.arrays import Floats
+from unmeasured.constraints import FLAG, Rule, number
 from unmeasured.data.sample import Sample
-from unmeasured.errors import DataError, UnmeasuredError
+from unmeasured.errors import DataError
 from unmeasured.peers.base import Peer, imported, quiet
 from unmeasured.peers.blocks import Cluster, graph_of_clusters
 
@@ -66,6 +67,13 @@ class EGA(Peer):
     communities_: dict[str, int | None]
     network_: Floats
 
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "gamma": number("a number from 0 to 1", lambda value: 0 <= value <= 1),
+        "lambda_min_ratio": number("a number between 0 and 1", lambda value: 0 < value < 1),
+        "unidimensional": FLAG,
+        "latent_edges": FLAG,
+    }
+
     def __init__(
         self,
         *,
@@ -80,7 +88,6 @@ class EGA(Peer):
         self.latent_edges = latent_edges
 
     def _search(self, sample: Sample) -> None:
-        self._check_options()
         igraph = imported("igraph", "igraph", "EGA")
         if math.isinf(sample.n):
             raise DataError("EGA chooses its network by BIC at a sample size; pass a finite n_samples.")
@@ -98,19 +105,6 @@ class EGA(Peer):
         outside = [name for name, community in self.communities_.items() if community is None]
         remarks = [f"In no community: {', '.join(outside)}."] if outside else []
         self._keep(sample, graph_of_clusters(sample, clusters, edges=self.latent_edges), remarks)
-
-    def _check_options(self) -> None:
-        if not _is_real(self.gamma) or not 0 <= self.gamma <= 1:
-            raise UnmeasuredError(f"gamma is a number from 0 to 1; got {self.gamma!r}.")
-        if not _is_real(self.lambda_min_ratio) or not 0 < self.lambda_min_ratio < 1:
-            raise UnmeasuredError(f"lambda_min_ratio is a number between 0 and 1; got {self.lambda_min_ratio!r}.")
-        for name in ("unidimensional", "latent_edges"):
-            if not isinstance(getattr(self, name), bool):
-                raise UnmeasuredError(f"{name} is True or False; got {getattr(self, name)!r}.")
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def network(R: Floats, n: float, gamma: float = 0.5, ratio: float = 0.1) -> Floats:

@@ -8,13 +8,14 @@ factors: this is a partition of the items.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.optimize import minimize
 
 from unmeasured.arrays import Floats
+from unmeasured.constraints import FLAG, SEED, Rule, one_of, whole
 from unmeasured.data.sample import Sample
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG
@@ -69,6 +70,14 @@ class FactorAnalysis(Peer):
     loadings_: Floats
     strongest_: dict[str, int]
 
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "n_factors": whole(1).or_none(),
+        "extraction": one_of(*get_args(Extraction)),
+        "eigenvalues": one_of(*get_args(Eigenvalues)),
+        "latent_edges": FLAG,
+        "random_state": SEED,
+    }
+
     def __init__(
         self,
         *,
@@ -116,18 +125,8 @@ class FactorAnalysis(Peer):
         return graph_of_clusters(sample, clusters, edges=self.latent_edges)
 
     def _check_options(self, n: int) -> None:
-        if self.eigenvalues not in ("components", "factors"):
-            raise UnmeasuredError(f"eigenvalues is 'components' or 'factors'; got {self.eigenvalues!r}.")
-        if self.extraction not in get_args(Extraction):
-            raise UnmeasuredError(f"extraction is 'minres' or 'ml'; got {self.extraction!r}.")
-        if not isinstance(self.latent_edges, bool):
-            raise UnmeasuredError(f"latent_edges is True or False; got {self.latent_edges!r}.")
         m = self.n_factors
-        if m is None:
-            return
-        if not isinstance(m, int | np.integer) or isinstance(m, bool) or m < 1:
-            raise UnmeasuredError(f"n_factors is a whole number, one or more, or None; got {m!r}.")
-        if m > most_factors(n):
+        if m is not None and m > most_factors(n):
             raise UnmeasuredError(f"{n} variables allow {most_factors(n)} factors at most; got n_factors={m}.")
 
 

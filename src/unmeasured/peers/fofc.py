@@ -19,17 +19,17 @@ have to be correlated. Tetrad 7.6.3 decides some of this otherwise: ``rules="tet
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations, permutations
-from typing import Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
+from unmeasured.constraints import ALPHA, FLAG, Rule, one_of
 from unmeasured.data.sample import Sample
-from unmeasured.errors import UnmeasuredError
-from unmeasured.peers.base import Peer, checked_alpha
+from unmeasured.peers.base import Peer
 from unmeasured.peers.blocks import Cluster, graph_of_clusters
 from unmeasured.peers.ranks import vanishing_tetrads, wishart_pvalues
 
@@ -71,17 +71,19 @@ class FOFC(Peer):
 
     clusters_: tuple[tuple[str, ...], ...]
 
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "alpha": ALPHA,
+        "latent_edges": FLAG,
+        "rules": one_of(*get_args(Rules)),
+    }
+
     def __init__(self, *, alpha: float = 0.001, latent_edges: bool = True, rules: Rules = "ours") -> None:
         self.alpha = alpha
         self.latent_edges = latent_edges
         self.rules = rules
 
     def _search(self, sample: Sample) -> None:
-        alpha = checked_alpha(self.alpha)
-        if not isinstance(self.latent_edges, bool):
-            raise UnmeasuredError(f"latent_edges is True or False; got {self.latent_edges!r}.")
-        if self.rules not in get_args(Rules):
-            raise UnmeasuredError(f"rules is 'ours' or 'tetrad'; got {self.rules!r}.")
+        alpha = float(self.alpha)
         clusters = pure_clusters(sample.corr, sample.n, alpha, self.rules)
         self.clusters_ = tuple(tuple(sample.names[j] for j in items) for items in clusters)
         graph = graph_of_clusters(sample, [Cluster(items) for items in clusters], edges=self.latent_edges)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
 from unmeasured.arrays import Marks
+from unmeasured.constraints import Rule, positive
 from unmeasured.data.sample import Sample
-from unmeasured.errors import DataError, UnmeasuredError
+from unmeasured.errors import DataError
 from unmeasured.peers.base import Peer, class_of_marks, imported, quiet
 
 
@@ -22,12 +24,14 @@ class GES(Peer):
         Penalty of an edge, in units of BIC's.
     """
 
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "penalty": positive("1 is BIC's."),
+    }
+
     def __init__(self, *, penalty: float = 1.0) -> None:
         self.penalty = penalty
 
     def _search(self, sample: Sample) -> None:
-        if not isinstance(self.penalty, Real) or not 0 < self.penalty < math.inf:
-            raise UnmeasuredError(f"penalty must be a positive number; got {self.penalty!r}. 1 is BIC's.")
         if math.isinf(sample.n):
             raise DataError("GES scores at a sample size and has none for a population; pass a finite n_samples.")
         ges = imported("causallearn.search.ScoreBased.GES", "causal-learn", "GES").ges

@@ -12,22 +12,26 @@ two rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 from unittest import mock
 
 import numpy as np
 from scipy import stats
 
 from unmeasured.arrays import Floats, Marks
+from unmeasured.constraints import ALPHA, FLAG, Rule, one_of
+from unmeasured.data.normality import mardia
 from unmeasured.data.sample import Sample
-from unmeasured.errors import UnmeasuredError
-from unmeasured.peers.base import Peer, checked_alpha, class_of_marks, complete_rows, imported, quiet
+from unmeasured.peers.base import Peer, class_of_marks, complete_rows, imported, quiet
+from unmeasured.remarks import Remark, distrust
 
 Independence = Literal["kci", "hsic"]
+# Below this p-value of Mardia's skewness or kurtosis rows differ from normal ones.
+_NOT_NORMAL = 0.01
 
 
 class GIN(Peer):
@@ -47,9 +51,19 @@ class GIN(Peer):
 
     Notes
     -----
+    Of normal rows nothing can be learned in this way; ``remarks_`` says so where rows do not differ from normal ones
+    (Mardia's skewness and kurtosis, p > .01).
+
     causal-learn gives one latent to every cluster, also to one that needed several, and directs all latents along the
     causal order it finds: a complete graph, whose class has no directed edge between latents.
     """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "mended": FLAG,
+        "test": one_of(*get_args(Independence)),
+        "alpha": ALPHA,
+        "keep_kernels": FLAG,
+    }
 
     def __init__(
         self, *, mended: bool = True, test: Independence = "kci", alpha: float = 0.05, keep_kernels: bool = False
@@ -66,13 +80,7 @@ class GIN(Peer):
         return tags
 
     def _search(self, sample: Sample) -> None:
-        alpha = checked_alpha(self.alpha)
-        if not isinstance(self.mended, bool):
-            raise UnmeasuredError(f"mended is True or False; got {self.mended!r}.")
-        if not isinstance(self.keep_kernels, bool):
-            raise UnmeasuredError(f"keep_kernels is True or False; got {self.keep_kernels!r}.")
-        if self.test not in get_args(Independence):
-            raise UnmeasuredError(f"test is 'kci' or 'hsic'; got {self.test!r}.")
+        alpha = float(self.alpha)
         rows = complete_rows(sample, "GIN", "a covariance does not tell noise that is not Gaussian")
         library = imported("causallearn.search.HiddenCausal.GIN.GIN", "causal-learn", "GIN")
         standard = (rows - rows.mean(axis=0)) / rows.std(axis=0)
@@ -82,7 +90,22 @@ class GIN(Peer):
                 if self.mended
                 else library.GIN(standard, self.test, alpha)
             )
-        self._keep(sample, *class_of_marks(_marks(graph, len(sample.names)), sample.names, "causal-learn's GIN"))
+        found, remarks = class_of_marks(_marks(graph, len(sample.names)), sample.names, "causal-learn's GIN")
+        self._keep(sample, found, (*remarks, *_normality_in_words(rows)))
+
+
+def _normality_in_words(rows: Floats) -> tuple[Remark, ...]:
+    """What to think of the answer where rows do not differ from normal ones; empty where they clearly do."""
+    tests = mardia(rows)
+    if min(tests.skewness_pvalue, tests.kurtosis_pvalue) < _NOT_NORMAL:
+        return ()
+    return (
+        distrust(
+            "GIN needs noise that is not normal, and these rows do not differ from a normal distribution (Mardia's "
+            f"skewness p = {tests.skewness_pvalue:.2f}, kurtosis p = {tests.kurtosis_pvalue:.2f}): do not rely on this "
+            "answer. Use a method for covariances, such as um.LGES."
+        ),
+    )
 
 
 def _kernels_kept(library: Any, n_columns: int, keep: bool) -> AbstractContextManager[Any]:

@@ -9,14 +9,16 @@ after another as long as the rank is not rejected.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 
 from unmeasured.arrays import Floats
+from unmeasured.constraints import ALPHA, Rule, whole
 from unmeasured.data.sample import Sample
-from unmeasured.errors import UnmeasuredError
-from unmeasured.peers.base import Peer, checked_alpha
+from unmeasured.peers.base import Peer
 from unmeasured.peers.blocks import Cluster, graph_of_clusters
 from unmeasured.peers.ranks import rank_pvalues
 
@@ -48,14 +50,17 @@ class RankClusters(Peer):
 
     clusters_: tuple[tuple[str, ...], ...]
 
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "alpha": ALPHA,
+        "max_rank": whole(1),
+    }
+
     def __init__(self, *, alpha: float = 0.01, max_rank: int = 3) -> None:
         self.alpha = alpha
         self.max_rank = max_rank
 
     def _search(self, sample: Sample) -> None:
-        alpha = checked_alpha(self.alpha)
-        if not isinstance(self.max_rank, int) or self.max_rank < 1:
-            raise UnmeasuredError(f"max_rank is a whole number, one or more; got {self.max_rank!r}.")
+        alpha = float(self.alpha)
         clusters = rank_clusters(sample.corr, sample.n, alpha, self.max_rank)
         self.clusters_ = tuple(tuple(sample.names[j] for j in cluster.items) for cluster in clusters)
         outside = [name for name in sample.names if all(name not in items for items in self.clusters_)]

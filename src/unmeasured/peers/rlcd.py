@@ -7,16 +7,15 @@ what lies outside keeps the edges of GES, so that observed variables may cause o
 from __future__ import annotations
 
 import contextlib
-import math
 import os
-from collections.abc import Iterator
-from numbers import Real
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 import numpy as np
 
+from unmeasured.constraints import ALPHA, FLAG, Rule, positive, whole
 from unmeasured.data.sample import Sample
-from unmeasured.errors import UnmeasuredError
-from unmeasured.peers.base import Peer, checked_alpha, class_of_marks, imported, quiet, rows_with_moments
+from unmeasured.peers.base import Peer, class_of_marks, imported, quiet, rows_with_moments
 from unmeasured.peers.ges import marks_of
 
 
@@ -42,6 +41,13 @@ class RLCD(Peer):
     Only second moments are used: incomplete rows, and covariances, are served by rows made up to have them.
     """
 
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "alpha": ALPHA,
+        "max_rank": whole(1),
+        "observed_are_leaves": FLAG,
+        "sparsity": positive("0.5 is BIC's."),
+    }
+
     def __init__(
         self, *, alpha: float = 0.01, max_rank: int = 3, observed_are_leaves: bool = True, sparsity: float = 0.02
     ) -> None:
@@ -51,13 +57,7 @@ class RLCD(Peer):
         self.sparsity = sparsity
 
     def _search(self, sample: Sample) -> None:
-        alpha = checked_alpha(self.alpha)
-        if not isinstance(self.max_rank, int) or self.max_rank < 1:
-            raise UnmeasuredError(f"max_rank is a whole number, one or more; got {self.max_rank!r}.")
-        if not isinstance(self.observed_are_leaves, bool):
-            raise UnmeasuredError(f"observed_are_leaves is True or False; got {self.observed_are_leaves!r}.")
-        if not isinstance(self.sparsity, Real) or not 0 < self.sparsity < math.inf:
-            raise UnmeasuredError(f"sparsity is a positive number; got {self.sparsity!r}. 0.5 is BIC's.")
+        alpha = float(self.alpha)
         rows = rows_with_moments(sample)
         rlcd = imported("causallearn.search.HiddenCausal.RLCD", "causal-learn", "RLCD").RLCD
         levels = dict.fromkeys(range(self.max_rank + 1), alpha)

@@ -11,14 +11,14 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
 from unmeasured.arrays import Floats
+from unmeasured.constraints import FLAG, SEED, Rule, number, one_of
 from unmeasured.data.sample import Sample
-from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.peers.base import Peer, imported, quiet
 from unmeasured.peers.blocks import graph_of_measurement
@@ -58,6 +58,14 @@ class TwoStage(Peer):
 
     n_factors_: int
 
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "rotation": one_of(*get_args(Rotation)),
+        "cut": number("a loading between 0 and 1", lambda value: 0 < value < 1),
+        "cross_loadings": FLAG,
+        "eigenvalues": one_of(*get_args(Eigenvalues)),
+        "random_state": SEED,
+    }
+
     def __init__(
         self,
         *,
@@ -74,7 +82,6 @@ class TwoStage(Peer):
         self.random_state = random_state
 
     def _search(self, sample: Sample) -> None:
-        self._check_options()
         rotations = imported("statsmodels.multivariate.factor_rotation", "statsmodels", "TwoStage")
         self.n_factors_ = n_factors(sample, self.eigenvalues, self.random_state)
         if self.n_factors_ == 0:
@@ -92,18 +99,6 @@ class TwoStage(Peer):
         outside = [name for name, factors in zip(sample.names, belongs) if not factors]
         remarks = [f"Loading on no factor: {', '.join(outside)}."] if outside else []
         self._keep(sample, _graph(sample, belongs), remarks)
-
-    def _check_options(self) -> None:
-        for name, value, known in (
-            ("rotation", self.rotation, get_args(Rotation)),
-            ("eigenvalues", self.eigenvalues, get_args(Eigenvalues)),
-        ):
-            if value not in known:
-                raise UnmeasuredError(f"{name} is {known[0]!r} or {known[1]!r}; got {value!r}.")
-        if not isinstance(self.cut, Real) or not 0 < self.cut < 1:
-            raise UnmeasuredError(f"cut is a loading between 0 and 1; got {self.cut!r}.")
-        if not isinstance(self.cross_loadings, bool):
-            raise UnmeasuredError(f"cross_loadings is True or False; got {self.cross_loadings!r}.")
 
 
 def n_factors(sample: Sample, eigenvalues: Eigenvalues, seed: int) -> int:

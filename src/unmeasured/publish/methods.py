@@ -131,11 +131,10 @@ def _search(run: Run) -> Iterator[str]:
             )
         )
         penalty = float(options.get("penalty", 1.0))
-        size = int(options.get("max_group_size", 3))
-        settings = [
-            f"penalty {penalty:g} (1 is that of BIC)",
-            f"at most {size} latent variables with the same indicators",
-        ]
+        size = options.get("max_group_size", 3)
+        settings = [f"penalty {penalty:g} (1 is that of BIC)"]
+        if size is not None:
+            settings.append(f"at most {size} latent variables with the same indicators")
         yield f"Settings were: {'; '.join(settings)}."
         tolerance = tolerated(run)
         if tolerance > 0:
@@ -208,24 +207,25 @@ def _estimates(run: Run) -> Iterator[str]:
     if math.isinf(fit.sample.n):
         yield "Parameters were estimated by maximum likelihood."
         return
-    low, high = fit.rmsea_ci
-    interval = "" if math.isnan(low) else f", 90% CI [{_index(low)}, {_index(high)}]"
+    by_rows = fit.full is not None
+    how = "by full information maximum likelihood from all rows" if by_rows else "by maximum likelihood"
     robust = ""
+    chi2, p, cfi, tli, rmsea = fit.chi2, fit.pvalue, fit.cfi, fit.tli, fit.rmsea
+    low, high = fit.rmsea_ci
     if fit.robust is not None:
         by = "MLR; Yuan & Bentler, 2000" if fit.robust.estimator == "MLR" else fit.robust.correction
         robust = (
-            f" Standard errors and a further test were corrected for data that are not normal ({by}): robust "
-            f"χ²({fit.df}) = "
-            f"{fit.chi2_scaled:.2f}, p {apa.p_value(fit.pvalue_scaled, '= ')}, CFI = {_index(fit.cfi_robust)}, RMSEA = "
-            f"{_index(fit.rmsea_robust)}."
+            f" The test, CFI, TLI, RMSEA and standard errors were corrected for data that are not normal ({by}); "
+            f"without the correction χ²({fit.df}) = {chi2:.2f}, p {apa.p_value(p, '= ')}."
         )
+        chi2, p, cfi, tli = fit.chi2_scaled, fit.pvalue_scaled, fit.cfi_robust, fit.tli_robust
+        rmsea, (low, high) = fit.rmsea_robust, fit.rmsea_robust_ci
+    interval = "" if math.isnan(low) else f", 90% CI [{_index(low)}, {_index(high)}]"
     yield (
-        "Parameters were estimated by maximum likelihood, the residual variance of each latent variable fixed at 1. "
-        f"The model fitted with χ²({fit.df}) = {fit.chi2:.2f}, p {apa.p_value(fit.pvalue, '= ')}, CFI = "
-        f"{_index(fit.cfi)}, "
-        f"TLI = {_index(fit.tli)}, RMSEA = {_index(fit.rmsea)}{interval}, SRMR = {_index(fit.srmr)} (for "
-        f"conventional cutoffs "
-        f"see Hu & Bentler, 1999); BIC = {fit.bic:.1f}.{robust}"
+        f"Parameters were estimated {how}, the residual variance of each latent variable fixed at 1. "
+        f"The model fitted with {'robust ' * bool(robust)}χ²({fit.df}) = {chi2:.2f}, p {apa.p_value(p, '= ')}, "
+        f"CFI = {_index(cfi)}, TLI = {_index(tli)}, RMSEA = {_index(rmsea)}{interval}, SRMR = {_index(fit.srmr)} (for "
+        f"conventional cutoffs see Hu & Bentler, 1999); BIC = {fit.bic:.1f}.{robust}"
     )
     if effects_of(result) is not None:
         yield (
@@ -278,7 +278,7 @@ def _limitations(run: Run, stability: Stability | None) -> Iterator[str]:
             "The model is an approximation: it is rejected by the test of exact fit, and weaker structure within the "
             "tolerated misfit is not shown."
         )
-    elif result.reported.pvalue < 0.05 and not math.isinf(result.sem.sample.n):
+    elif result.reported.pvalue_reported < 0.05 and not math.isinf(result.sem.sample.n):
         yield "The test of exact fit rejects the model at the 5% level."
     if stability is None and not math.isinf(result.sem.sample.n):
         yield "How often the structure would be found again in other samples was not examined."

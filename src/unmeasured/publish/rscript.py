@@ -1,10 +1,10 @@
 """A complete R script: it has or reads the data, fits the model in lavaan, and prints what we print, beside our "
 "figures.
 
-Rows that are complete and continuous are read from their file. Other data (a matrix, missing values, ordinal items,
-normal scores) are not something that lavaan would make the same moments from, so the moments that were analysed are
-written into the script; where there are rows, the script fits the model to them as well, by full information or WLSMV,
-if their file is there.
+Rows that are continuous are read from their file, with missing values for full information. Other data (a matrix,
+ordinal items, normal scores) are not something that lavaan would make the same moments from, so the moments that were
+analysed are written into the script; where there are rows, the script fits the model to them as well (ordinal items by
+WLSMV), if their file is there.
 """
 
 from __future__ import annotations
@@ -93,13 +93,14 @@ def r_script(run: Run, data_file: str = "") -> str:
 
 
 def _from_rows(run: Run) -> bool:
-    """Whether lavaan makes the moments of the rows that were analysed."""
+    """Whether lavaan comes to the same from the rows that were analysed."""
     sample, rows = run.result.sem.sample, run.about.rows
+    by_rows = run.result.sem.full is not None
     return (
         rows is not None
         and not _has_groups(run)
         and set(sample.kinds) == {"continuous"}
-        and abs(sample.n - rows) < 0.5
+        and (by_rows or abs(sample.n - rows) < 0.5)
         and not run.result.confirmed
     )
 
@@ -196,6 +197,8 @@ def _prepared(run: Run) -> Iterator[str]:
 def _why_moments(run: Run) -> str:
     sample = run.result.sem.sample
     what = "The covariance matrix that was analysed (divisor N), lower triangle"
+    if run.result.sem.full is not None:
+        return f"{what}; unmeasured's figures are those of full information, which a matrix does not give exactly."
     if run.about.rows is None:
         return f"{what}."
     if run.result.confirmed:
@@ -233,6 +236,8 @@ def _model(run: Run) -> Iterator[str]:
     extra = [*options]
     if rows and result.fit.robust is not None and result.fit.robust.estimator in ("MLR", "MLM"):
         extra.append(f'estimator = "{result.fit.robust.estimator}"')
+    if rows and result.sem.full is not None:
+        extra.append('missing = "fiml"')
     data = "data = rows" if rows else "sample.cov = S, sample.nobs = n_samples, sample.cov.rescale = FALSE"
     yield f"fit <- sem(model, {data}, start = start,\n           {', '.join(extra)})"
     yield 'if (!lavInspect(fit, "converged")) stop("lavaan did not converge")'
@@ -250,11 +255,17 @@ def _model(run: Run) -> Iterator[str]:
         yield "}"
 
 
+_SCORES = """  # Values as normal scores of their ranks in all rows, mean and spread as they were, as in the search.
+  for (x in c(@NAMES@)) {
+    z <- qnorm(rank(people[[x]], na.last = "keep") / (sum(!is.na(people[[x]])) + 1))
+    people[[x]] <- mean(people[[x]], na.rm = TRUE) + z * sd(people[[x]], na.rm = TRUE) / sd(z, na.rm = TRUE)
+  }
+"""
 _GROUPS = """
 # Groups of people: the same model in all of them, then with loadings, intercepts and residual variances equal.
 if (file.exists(data_file)) {
   people <- read_rows()
-  equal <- list(configural = "", loadings = "loadings", intercepts = c("loadings", "intercepts"),
+@SCORES@  equal <- list(configural = "", loadings = "loadings", intercepts = c("loadings", "intercepts"),
                 residuals = c("loadings", "intercepts", "residuals"))
   by_group <- lapply(equal, function(these)
     sem(model, data = people, group = ".group", group.equal = these, meanstructure = TRUE, @OPTIONS@))
@@ -286,7 +297,14 @@ def _groups(run: Run, options: list[str]) -> Iterator[str]:
             '  theirs <- sapply(by_group, fitMeasures, "chisq")\n'
             '  cat(sprintf("\\nLargest difference of chi-square in groups: %.6f\\n", max(abs(theirs - ours$chisq))))'
         )
-    yield _GROUPS.replace("@OPTIONS@", ", ".join([*options, *missing])).replace("@OURS@", ours)
+    sample, names = run.result.sem.sample, readable_names(run.result.graph.names)
+    scored = [_quoted(names[x]) for x, kind in zip(sample.names, sample.kinds) if kind == "scores"]
+    scores = _SCORES.replace("@NAMES@", _vector(scored, indent="              ")) if scored else ""
+    yield (
+        _GROUPS.replace("@SCORES@", scores)
+        .replace("@OPTIONS@", ", ".join([*options, *missing]))
+        .replace("@OURS@", ours)
+    )
 
 
 def _rows_of(run: Run, column: str) -> Iterator[str]:
@@ -313,7 +331,8 @@ def _shown(run: Run) -> Iterator[str]:
         "aic": fit.aic,
         "bic": fit.bic,
     }
-    if fit.robust is not None and _from_rows(run):
+    # lavaan scales the test of incomplete rows by another estimate (unmeasured.sem.robust.steady_test).
+    if fit.robust is not None and fit.full is None and _from_rows(run):
         figures |= {
             "chisq.scaled": fit.chi2_scaled,
             "pvalue.scaled": fit.pvalue_scaled,

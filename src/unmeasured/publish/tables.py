@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from unmeasured import apa
 from unmeasured.answer.effects import ClassEffects
 from unmeasured.answer.result import Result
-from unmeasured.answer.words import direction_in_words, node
+from unmeasured.answer.words import DOUBTFUL, direction_in_words, doubts_of_paths, node, paths_beyond_one
 from unmeasured.errors import UnmeasuredError
 from unmeasured.report.run import Run
 from unmeasured.sem.fit import Fit
@@ -295,9 +296,7 @@ def _correlations(result: Result) -> Iterator[Table]:
                 cells.append(Number(float(reliability.loc[name, key]), bounded=True) if known else "")  # type: ignore[union-attr, arg-type]
             cells += ["—" if i == j else _std(float(figures[i, j])) if j < i else "" for j in part]
             rows.append(Row(tuple(cells)))
-        words = "ω = McDonald's omega; α = Cronbach's alpha; AVE = average variance extracted. " * bool(
-            measures and first
-        )
+        words = _items_in_words(reliability) if reliability is not None and first else ""
         rotation = (
             "Correlations of latent variables that share all their indicators depend on the rotation that was chosen. "
             if len(alone) < len(latents)
@@ -310,18 +309,30 @@ def _correlations(result: Result) -> Iterator[Table]:
         yield Table(key, title, tuple(columns), tuple(rows), note.strip())
 
 
+def _items_in_words(reliability: pd.DataFrame) -> str:
+    """What the measures are, and of which items."""
+    items = "; ".join(f"{latent}: {own}" for latent, own in reliability["indicators"].items() if own)
+    reversed_ = ", reversed if marked by a minus sign" if "−" in items else ""
+    return (
+        "ω = McDonald's omega; α = Cronbach's alpha; AVE = average variance extracted. They are of the items that load "
+        f"on no other latent variable more{reversed_} ({items}). "
+    )
+
+
 def _paths(result: Result) -> Iterator[Table]:
     if not len(result.latent_paths):
         return
     columns = (Column("Path", align="left"), *_ESTIMATES, Column("Direction", align="left"))
     rows = []
+    steep = paths_beyond_one(result)
     why = {"compelled in the class found": "identified", "follows from knowledge": "from prior knowledge"}
     for row in result.latent_paths.to_dict("records"):
         source, target = str(row["source"]), str(row["target"])
         arrow = "→" if row["directed"] else "–"
         told = direction_in_words(result, source, target)
         cells = _estimates(row)  # type: ignore[arg-type]
-        rows.append(Row((f"{source} {arrow} {target}", *cells, why.get(told, told))))
+        doubt = f"; {DOUBTFUL}" if (source, target) in steep else ""
+        rows.append(Row((f"{source} {arrow} {target}", *cells, why.get(told, told) + doubt)))
     is_open = not result.latent_paths["directed"].all()
     reverse = (
         "Where the direction is not identified (–), a model with this edge reversed, together with others, fits "
@@ -335,7 +346,8 @@ def _paths(result: Result) -> Iterator[Table]:
     ends += ["Covariates"] * bool(variables.covariates) + ["Outcomes"] * bool(variables.outcomes)
     between = ends[0] if len(ends) == 1 else f"{', '.join(ends[:-1])} and {ends[-1]}"
     left_out = " Total effects are not tabulated: there are too many." * (len(result.graph.groups) > _MOST_GROUPS)
-    note = f"{_n_in_words(result)} {reverse}{_INTERVAL} {_errors_in_words(result)}{left_out}"
+    beyond = f" {doubts_of_paths(result)}" if steep else ""
+    note = f"{_n_in_words(result)} {reverse}{_INTERVAL} {_errors_in_words(result)}{left_out}{beyond}"
     yield Table("paths", f"Paths Between {between}", columns, tuple(rows), note.strip())
 
 
@@ -438,17 +450,20 @@ _FIT_COLUMNS = (
 
 def _fit(run: Run) -> Iterator[Table]:
     fit = run.result.reported
-    own = _fit_row("Model found", fit)
-    rows = [own]
+    test, nan = run.result.of_groups, math.nan
+    own = "Model found" + ", one set of parameters for all groups" * bool(test)
+    rows = [_fit_row(own if fit.robust is None else f"{own}, not corrected", fit)]
     if fit.robust is not None:
-        rows.append(
-            _figures(
-                f"Model found, robust ({fit.robust.estimator})",
-                (fit.chi2_scaled, fit.df, fit.pvalue_scaled, fit.cfi_robust, fit.tli_robust, fit.rmsea_robust),
-                fit.rmsea_robust_ci,
-                (math.nan,) * 3,
-            )
+        corrected = _figures(
+            f"Model found, robust ({fit.robust.estimator})",
+            (fit.chi2_scaled, fit.df, fit.pvalue_scaled, fit.cfi_robust, fit.tli_robust, fit.rmsea_robust),
+            fit.rmsea_robust_ci,
+            (math.nan,) * 3,
         )
+        rows.insert(0, corrected)
+    if test:
+        tested = (test["chi2"], test["df"], test["pvalue"], nan, nan, nan)
+        rows.insert(0, _figures("Model found, each group its own parameters", tested, (nan, nan), (nan, nan, nan)))
     compared = run.comparison.rows if run.comparison else ()
     keys = ("chi2", "df", "pvalue", "cfi", "tli", "rmsea")
     for row in sorted(compared, key=lambda row: float(row["bic"])):

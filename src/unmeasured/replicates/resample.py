@@ -1,7 +1,8 @@
 """Replicates of data: rows drawn anew, half of the rows, or a covariance drawn around the one that is given.
 
 Rows are read as the data were: ordinal variables stay ordinal, missing values are treated alike, so that what
-reading does to the data is part of what is judged.
+reading does to the data is part of what is judged. Rows are drawn from an order that follows from their values, so that
+replicates are the same however a file was sorted.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Literal, get_args
 import numpy as np
 
 from unmeasured.arrays import Floats, Ints
+from unmeasured.constraints import one_of
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Sample
-from unmeasured.errors import DataError, UnmeasuredError, listing
+from unmeasured.errors import DataError
 
 Method = Literal["bootstrap", "subsample", "parametric"]
 
@@ -47,8 +49,7 @@ class Resampling:
     @classmethod
     def of(cls, sample: Sample, method: str, missing: Missing = "ml") -> Resampling:
         """Check that replicates can be drawn; without rows, "bootstrap" is "parametric"."""
-        if method not in get_args(Method):
-            raise UnmeasuredError(f"method must be one of {listing(get_args(Method))}; got {method!r}.")
+        one_of(*get_args(Method)).check("method", method)
         if math.isinf(sample.n):
             raise DataError("A population covariance has no sampling error, so its replicates would all be the same.")
         if sample.rows is None and method == "subsample":
@@ -62,9 +63,9 @@ class Resampling:
         """One replicate."""
         if self.method == "parametric":
             return self._parametric(rng)
-        n = len(self.sample.frame)
         labels = np.asarray(self.sample.groups, dtype=object)
-        parts = [np.flatnonzero(labels == label) for label in dict.fromkeys(self.sample.groups)] or [np.arange(n)]
+        order = self.sample.order_of_rows
+        parts = [order[labels[order] == label] for label in sorted(set(self.sample.groups))] or [order]
         # Groups of people keep their sizes.
         chosen = np.concatenate([part[self._drawn(len(part), rng)] for part in parts])
         return self.sample.redrawn(chosen, self.missing, labels[chosen] if len(labels) else ())
@@ -78,7 +79,11 @@ class Resampling:
         """A fingerprint of the data."""
         rows = self.sample.rows
         total = hashlib.sha256(repr((self.sample.names, self.sample.n)).encode())
-        total.update(self.sample.cov.round(9).tobytes() if rows is None else np.ascontiguousarray(rows).tobytes())
+        total.update(
+            self.sample.cov.round(9).tobytes()
+            if rows is None
+            else np.ascontiguousarray(rows[self.sample.order_of_rows]).tobytes()
+        )
         return total.hexdigest()[:12]
 
     def _parametric(self, rng: np.random.Generator) -> Sample:

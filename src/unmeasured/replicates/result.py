@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -118,7 +118,8 @@ class Stability:
         ``item_stability``: the mean over its indicators of how often each is one.
         """
         wanted, sizes = self.reference.measures, np.array(self.reference.sizes, dtype=int)
-        seen_sizes = np.array([seen.sizes for seen in self.tally.classes], dtype=int).reshape(-1, len(sizes))
+        seen_sizes = np.array([seen.sizes for seen in self.tally.classes], dtype=int)
+        seen_sizes = seen_sizes.reshape(len(self.tally.classes), len(sizes))
         exact = np.array([(seen.measures == wanted).all(axis=1) for seen in self.tally.classes])
         n_items = wanted.sum(axis=1)
         return pd.DataFrame(
@@ -265,6 +266,12 @@ class Stability:
         """Whether a graph is the one that is judged, whatever its latents are called."""
         same = sorted(graph.observed) == sorted(self.observed)
         return same and Outline.of(graph, self.observed).to_record() == self.reference.to_record()
+
+    def named_as(self, graph: CPDAG) -> Stability:
+        """Return the same with the names that the latents have in a graph, which must be the one that is judged."""
+        if not self.is_of(graph):
+            raise UnmeasuredError("The stability is of another graph than the result. Give that of the same search.")
+        return replace(self, graph=graph)
 
     def plot(self) -> Figure:
         """How often items are in the same group: a heat map in the order of the groups, as a matplotlib figure."""

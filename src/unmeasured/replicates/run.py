@@ -12,15 +12,15 @@ import time
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from unmeasured.constraints import FLAG, PATH, WORKERS, check, one_of, whole
 from unmeasured.errors import UnmeasuredError
 from unmeasured.graphs import CPDAG
 from unmeasured.graphs.outline import Outline
@@ -34,6 +34,15 @@ from unmeasured.search.lges import LGES
 
 # Options of a search that change nothing in its answer.
 _IDLE = ("n_jobs", "verbose", "random_state")
+RULES = {
+    "n_replicates": whole(1),
+    "method": one_of(*get_args(Method)),
+    "n_jobs": WORKERS,
+    "random_state": whole(0),
+    "records": PATH.or_none(),
+    "warm_start": FLAG,
+    "verbose": FLAG,
+}
 
 
 def stability(
@@ -83,12 +92,9 @@ def stability(
     >>> stable.edges.loc[0, ["source", "target"]].to_list(), float(stable.edges.loc[0, "frequency"])
     (['L1', 'Speed_Number'], 1.0)
     """
+    check(RULES, locals())
     search = _fitted(found)
     work = Work.of(search, Resampling.of(search.sample_, method, search.missing), random_state, warm_start)
-    if not (n_jobs is None or isinstance(n_jobs, Integral)) or n_jobs == 0:
-        raise UnmeasuredError(f"n_jobs is a number of processes from 1, or -1 for one per core; got {n_jobs!r}.")
-    if not isinstance(n_replicates, Integral) or isinstance(n_replicates, bool) or n_replicates < 1:
-        raise UnmeasuredError(f"n_replicates is a positive whole number; got {n_replicates!r}.")
     kept = Records(records, work.about)
     _make(work, kept, n_replicates, n_jobs, verbose)
     return Stability(
@@ -112,8 +118,6 @@ class Work:
     @classmethod
     def of(cls, search: Search, draw: Resampling, seed: int, warm: bool) -> Work:
         """The work on replicates of a fitted search; its fits use one thread, since there are many of them at once."""
-        if not isinstance(seed, int | np.integer) or seed < 0:
-            raise UnmeasuredError(f"random_state is a whole number from 0; got {seed!r}.")
         bare = clone(search)
         options = bare.get_params()
         # Replicates are searched with the tolerance of the answer, not asked anew whether a model holds.

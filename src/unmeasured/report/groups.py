@@ -166,7 +166,9 @@ def groups_section(shared: Shared) -> dict[str, Any]:
         for row in shared.differences
     ]
     first = next(iter(shared.sizes))
-    means = [f"{row['latent']} {row['mean']:+.2f} (s.e. {row['se']:.2f}) in {row['group']}" for row in shared.means]
+    means = [
+        f"{row['latent']} {_signed(row['mean'], 2)} (s.e. {row['se']:.2f}) in {row['group']}" for row in shared.means
+    ]
     caution = (
         ""
         if shared.highest in ("intercepts", "residuals")
@@ -186,7 +188,12 @@ def _change(row: Mapping[str, Any]) -> str:
     """Whether a step holds, and by what change."""
     if row["holds"] is None:
         return ""
-    return f"{'yes' if row['holds'] else 'no'} (CFI {row['d_cfi']:+.3f}, RMSEA {row['d_rmsea']:+.3f})"
+    return f"{'yes' if row['holds'] else 'no'} (CFI {_signed(row['d_cfi'], 3)}, RMSEA {_signed(row['d_rmsea'], 3)})"
+
+
+def _signed(value: float, digits: int) -> str:
+    """A number with its sign, the minus as elsewhere on the page."""
+    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def _what(a: str, op: str, b: str) -> str:

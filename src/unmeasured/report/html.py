@@ -25,12 +25,14 @@ from unmeasured import apa
 from unmeasured.answer.drawing import picture_of, shown_view
 from unmeasured.answer.result import Result
 from unmeasured.answer.words import (
+    DOUBTFUL,
     PAIRS_HEADING,
     assumptions,
     cautions,
     direction_in_words,
-    indices_in_words,
+    fit_in_words,
     node,
+    paths_beyond_one,
     paths_heading,
     replicates_in_words,
     what_is_identified,
@@ -82,7 +84,7 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         alone=[
             x for x in result.graph.variables.indicators if not any(x in items for items in result.indicators.values())
         ],
-        indices=indices_in_words(result.reported),
+        indices=fit_in_words(result),
         loadings=_loadings(run),
         levels=_levels(result),
         paths=_paths(run, stability),
@@ -234,10 +236,12 @@ def _paths(run: Run, stability: Stability | None) -> list[list[Cell]]:
     rows = []
     result = run.result
     of = {name: node(group) for group in result.graph.groups for name in group}
+    steep = paths_beyond_one(result)
     edges = None if stability is None else stability.tally.edges(result.graph.groups, stability.observed)
     for row in result.latent_paths.to_dict(orient="records"):
         source, target = row["source"], row["target"]
         told = direction_in_words(result, source, target)
+        told += f"; {DOUBTFUL}" if (source, target) in steep else ""
         if edges is not None:
             seen = replicates_in_words(edges, of.get(source, source), of.get(target, target))
             told += f"; {seen}" if seen else ""
@@ -371,8 +375,12 @@ def _table_of(frame: pd.DataFrame) -> dict[str, Any] | None:
 def _exact(exact: Result, answer: Result) -> dict[str, Any]:
     """The answer of the exact criterion, to be read beside one that tolerates misfit."""
     sizes = [len(one.graph.latents) for one in (exact, answer)]
+    latents = f"{sizes[0]} latent{'s' * (sizes[0] != 1)}"
+    instead = f"{latents} would be reported instead of {sizes[1]}"
+    if sizes[0] == sizes[1]:
+        instead = f"another model of {latents} would be reported"
     words = (
-        f"Without tolerance {sizes[0]} latent{'s' * (sizes[0] != 1)} would be reported instead of {sizes[1]}: RMSEA "
+        f"Without tolerance {instead}: RMSEA "
         f"{exact.sem.rmsea:.3f} instead of {answer.sem.rmsea:.3f}, BIC {exact.sem.bic:,.0f} instead of "
         f"{answer.sem.bic:,.0f}. The exact criterion pays for everything that chance does not explain, also for pairs "
         "of similar items and habits of answering; use it where you believe that a factor model holds exactly."

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from unmeasured.answer.result import Result
-from unmeasured.answer.words import node
+from unmeasured.answer.words import node, paths_beyond_one
 from unmeasured.diagram.picture import coefficient, cut
 from unmeasured.replicates.result import Stability
 from unmeasured.report.groups import Shared
@@ -127,7 +127,8 @@ def _roles(result: Result) -> Iterator[str]:
     only = len(variables.covariates) == 1, len(variables.outcomes) == 1
     cause = "the covariate {source} matters most for" if only[0] else "of the covariates, {source} matters most, for"
     effect = "the outcome {target} depends most on" if only[1] else "of the outcomes, {target} depends most on"
-    for rows, what in ((given, cause + " {target} ({std})"), (ends, effect + " {source} ({std})")):
+    for table, what in ((given, cause + " {target} ({std})"), (ends, effect + " {source} ({std})")):
+        rows = table[table["std"].abs() <= 1.0]
         if len(rows):
             row = max(rows.to_dict(orient="records"), key=lambda entry: abs(entry["std"]))
             yield what.format(source=row["source"], target=row["target"], std=coefficient(row["std"]))
@@ -154,12 +155,17 @@ def _between_latents(result: Result) -> Iterator[str]:
     if not len(single):
         yield "the two are directly linked" if n_all == 1 else f"{share} pairs of {which} {are} directly linked"
         return
-    # Beyond 1 several causes pull against each other, and no single path can be read.
+    # Beyond 1 several causes pull against each other, and no single path can be interpreted.
     row = max(single.to_dict(orient="records"), key=lambda entry: (abs(entry["std"]) <= 1.0, abs(entry["std"])))
+    if abs(row["std"]) > 1.0:
+        yield f"{share} pairs of {which} {are} directly linked"
+        return
     sign = "−" * (row["std"] < 0)
-    scale = f", where {sign}1 would be a perfect link" if abs(row["std"]) <= 1.0 else ""
+    scale = f", where {sign}1 would be a perfect link"
     two = f"{row['source']} and {row['target']}"
-    start = f"{two} are directly linked" if n_all == 1 else f"{share} pairs of {which} {are} directly linked"
+    start = (
+        f"the factors {two} are directly linked" if n_all == 1 else f"{share} pairs of {which} {are} directly linked"
+    )
     start += "" if n_all == 1 else f", {'namely' if len(pairs) == 1 else 'most closely'} {two}"
     sense = f"the higher the one, the {'lower' if sign else 'higher'} the other"
     cause = f"and in this model {row['source']} influences {row['target']}"
@@ -169,11 +175,18 @@ def _between_latents(result: Result) -> Iterator[str]:
 
 
 def _trust(result: Result, stability: Stability | None) -> str:
-    fit = result.sem
+    fit = result.reported
+    rmsea = fit.rmsea if fit.robust is None else fit.rmsea_robust
     if not (fit.converged and fit.admissible):
         return f"Its figures are not to be relied on: {fit.status}."
-    how = next((word for limit, word in _CLOSE if fit.rmsea <= limit), "badly")
-    start = f"The model fits the data {how} (RMSEA {fit.rmsea:.3f}, where 0 is perfect)".replace("0.", ".", 1)
+    how = next((word for limit, word in _CLOSE if rmsea <= limit), "badly")
+    start = f"The model fits the data {how} (RMSEA {rmsea:.3f}, where 0 is perfect)".replace("0.", ".", 1)
+    if steep := paths_beyond_one(result):
+        which = "a path beyond 1 shows" if len(steep) == 1 else "paths beyond 1 show"
+        return (
+            f"{start}, {'and' if how == 'badly' else 'but'} {which} that some of the factors overlap: do "
+            "not rely on the paths between them."
+        )
     if math.isinf(fit.sample.n):
         return f"{start}."
     if stability is not None and len(stability.edges):

@@ -7,6 +7,7 @@ The file is the result's own JSON (:meth:`unmeasured.Result.to_json`) with one m
 from __future__ import annotations
 
 import json
+import math
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -14,20 +15,29 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from unmeasured.answer.compare import ModelComparison, compare_models
 from unmeasured.answer.records import checked_type, fault_in_words
 from unmeasured.answer.result import Result
 from unmeasured.data.sample import Sample
-from unmeasured.errors import SearchStopped, UnmeasuredError
+from unmeasured.errors import SearchStopped, UnmeasuredError, listing
 from unmeasured.files import parsed_json
+from unmeasured.graphs.outline import Outline
 from unmeasured.report.groups import Shared
 from unmeasured.search.base import Search
+from unmeasured.search.exact import ExactSearch
+from unmeasured.search.lges import LGES
+from unmeasured.search.roles.groups import within_groups
 from unmeasured.search.trace import Step, Trace
 
 # What the figures depend on.
 _PACKAGES = ("numpy", "scipy", "numba")
+# Searches that can be made again from the options that a result keeps.
+_SEARCHES: dict[str, type[Search]] = {"LGES": LGES, "ExactSearch": ExactSearch}
+# Moments of the same rows, prepared in the same way, differ by less.
+_SAME = 1e-6
 
 
 @dataclass(frozen=True)
@@ -132,6 +142,82 @@ def exact_answer(search: Search, seconds: float) -> Result | None:
     return None if found.graph == search.graph_.with_pairs(()) else found
 
 
+def search_of(run: Run, sample: Sample | None = None) -> Search:
+    """Return the search that a run is of, as it was after its fit, so that replicates can be drawn of its data.
+
+    Parameters
+    ----------
+    run
+        A result and what is known of the way to it.
+    sample
+        The data of the run, read again. Left out: the matrix and the number of samples that the result holds.
+
+    Raises
+    ------
+    UnmeasuredError
+        If the data are not those of the result, or the search cannot be made again from what a result keeps.
+    """
+    result, data = run.result, run.result.sem.sample
+    search = _with_options_of(result)
+    if sample is None and (run.shared is not None or run.about.groups):
+        raise UnmeasuredError(
+            "This result is of several groups of people, which its matrix does not keep apart. Give the rows as well."
+        )
+    if sample is not None and not _are_data_of(sample, result):
+        raise UnmeasuredError(
+            f"These are not the data of the result: N or the correlations of its {len(data.names)} variables differ "
+            f"(N = {sample.n:g} here, {data.n:g} in the result). Give the file that was searched, prepared in the same "
+            "way, or the result alone."
+        )
+    variables = result.graph.variables
+    sample = replace(sample or data, covariates=variables.covariates, outcomes=variables.outcomes)
+    tolerance = run.about.tolerance if run.about.tolerance is not None else result.options.get("tolerance", 0.0)
+    if isinstance(tolerance, str):  # "auto", of a result alone: what came of it is not kept
+        if not is_answer_of(search.fit(sample), run):
+            raise UnmeasuredError(
+                "The search came to another graph this time, so replicates of it would say nothing of this result. "
+                "Search the data again."
+            )
+        return search
+    search.graph_, search.sample_ = result.graph, sample
+    if "tolerance" in search.get_params():
+        search.tolerance_ = float(tolerance)
+    return search
+
+
+def is_answer_of(search: Search, run: Run) -> bool:
+    """Whether a run has the graph that a fitted search has found, and its data."""
+    if not _are_data_of(search.sample_, run.result):
+        return False
+    names = search.sample_.names
+    found, known = (Outline.of(graph, names).to_record() for graph in (search.graph_, run.result.graph))
+    return bool(found == known)
+
+
+def _with_options_of(result: Result) -> Search:
+    """Return an unfitted search with the options of a result."""
+    name = result.method.partition("(")[0]
+    options = {key: tuple(x) if isinstance(x, list) else x for key, x in result.options.items()}
+    if name not in _SEARCHES:
+        raise UnmeasuredError(f"Replicates of a result are for {listing(_SEARCHES)}; this one is by {name or 'hand'}.")
+    if options.get("moves") or isinstance(options.get("knowledge"), str):
+        raise UnmeasuredError(
+            "The search used moves or knowledge that its result does not keep. Search the data again."
+        )
+    return _SEARCHES[name](**options)
+
+
+def _are_data_of(sample: Sample, result: Result) -> bool:
+    """Whether a sample has the moments that a result was estimated from; groups of people: within them."""
+    data = result.sem.sample
+    if set(sample.names) != set(data.names):
+        return False
+    if sample.groups:
+        sample = within_groups(sample.by_group(result.options.get("missing", "ml")).values())
+    same_n = sample.n == data.n or math.isclose(sample.n, data.n, rel_tol=_SAME)
+    return same_n and bool(np.allclose(sample.select(data.names).corr, data.corr, atol=_SAME))
+
+
 def run_of(
     found: Search | Result,
     *,
@@ -160,6 +246,12 @@ def run_of(
         about = replace(about, tolerance=None if tolerance is None else float(tolerance))
         trace = Trace(step for step in found.trace_ if isinstance(step, Step))
         found = found.result_
+    elif not isinstance(found, Result):
+        raise UnmeasuredError(
+            f"A report is of a fitted search (um.LGES().fit(rows)) or of its result; got {type(found).__name__}."
+        )
+    if not isinstance(exact, Result | None):
+        raise UnmeasuredError(f"exact is the result of another search of the same data; got {type(exact).__name__}.")
     about = replace(about, versions=versions(), made=about.made or f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     compared = Comparison.of(compare_models({"found": found, **published})) if published else None
     return Run(found, about, trace, compared, exact)

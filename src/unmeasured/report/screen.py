@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from unmeasured.answer.result import Result
 from unmeasured.answer.summary import title
-from unmeasured.answer.words import cautions, indices_in_words, node, paths_heading, verdict
+from unmeasured.answer.words import DOUBTFUL, cautions, fit_in_words, node, paths_beyond_one, paths_heading, verdict
 from unmeasured.diagram.picture import coefficient
 from unmeasured.remarks import Severity
 
@@ -95,10 +95,12 @@ def _loading(result: Result, group: tuple[str, ...], item: str) -> str:
 def _paths(result: Result) -> Iterator[str]:
     of = {name: group for group in result.graph.groups for name in group}
     said: dict[str, str] = {}
+    steep = paths_beyond_one(result)
     for row in result.latent_paths.to_dict(orient="records"):
         ends = [of.get(row[key], (row[key],)) for key in ("source", "target")]
         arrow = "→" if row["directed"] else "–"
         figure = f" {coefficient(row['std'])}" if len(ends[0]) == len(ends[1]) == 1 else ""
+        figure += f" ({DOUBTFUL})" if (row["source"], row["target"]) in steep else ""
         said.setdefault(f"{node(ends[0])} {arrow} {node(ends[1])}", figure)
     for row in result.direct_effects.to_dict(orient="records"):
         said[f"{row['covariate']} → {row['item']} (directly)"] = f" {coefficient(row['std'])}"
@@ -111,7 +113,7 @@ def _paths(result: Result) -> Iterator[str]:
 
 
 def _fit(result: Result) -> Iterator[str]:
-    rows = indices_in_words(result.reported)
+    rows = fit_in_words(result)
     first, second = (max(len(row[k]) for row in rows) for k in (0, 1))
     yield from (f"  {name:<{first}}  {value:<{second}}  {words}" for name, value, words in rows)
 

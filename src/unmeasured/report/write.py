@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unmeasured.answer.result import Result
+from unmeasured.errors import UnmeasuredError
 from unmeasured.files import csv_text, write_folder
 from unmeasured.replicates.result import Stability
 from unmeasured.report.groups import Shared
@@ -18,7 +19,7 @@ from unmeasured.report.run import About, Run, run_of
 from unmeasured.search.base import Search
 from unmeasured.search.lges import LGES
 
-PAGE, STABILITY = "report.html", "stability.json"
+PAGE, RESULT, STABILITY = "report.html", "result.json", "stability.json"
 # Of diagram.png; a very large one is drawn with fewer to the inch, since to write hundreds of millions takes minutes.
 _DPI, _MOST_PIXELS = 150, 40e6
 
@@ -69,6 +70,10 @@ def write_report(
     ['diagram.png', 'diagram.svg', 'loadings.csv', 'model.lav', 'paths.csv', 'report.html', 'result.json']
     >>> folder.cleanup()
     """
+    if not isinstance(folder, str | Path):
+        raise UnmeasuredError(f"folder is a path, as text or pathlib.Path; got {type(folder).__name__}.")
+    if not isinstance(stability, Stability | None):
+        raise UnmeasuredError(f"stability is what um.stability returned; got {type(stability).__name__}.")
     about = About(title=title, data=data, source=source, command=command, seconds=seconds)
     other = exact.result_ if isinstance(exact, Search) else exact
     run = run_of(found, about=about, published=published, exact=other)
@@ -114,7 +119,7 @@ def write_run(
     """
     folder, result = Path(folder), run.result
     contents: dict[str, str | bytes] = {
-        "result.json": run.to_json(),
+        RESULT: run.to_json(),
         "model.lav": result.to_lavaan(),
         "loadings.csv": csv_text(result.loadings),
         "paths.csv": csv_text(result.latent_paths),
@@ -125,6 +130,7 @@ def write_run(
     if len(result.local_dependence):
         contents["pairs.csv"] = csv_text(result.local_dependence)
     if stability is not None:
+        stability = stability.named_as(result.graph)
         contents |= {"stability.csv": csv_text(stability.edges), STABILITY: stability.to_json()}
     if with_page:
         drawing, png = result.plot(marked=run.shared.marked if run.shared else ()), BytesIO()
@@ -132,4 +138,4 @@ def write_run(
         drawing.savefig(png, format="png", dpi=min(_DPI, math.sqrt(_MOST_PIXELS / (width * height))))
         contents |= {"diagram.svg": drawing.to_svg(), "diagram.png": png.getvalue(), PAGE: html_page(run, stability)}
     write_folder(folder, contents)
-    return folder / (PAGE if with_page else "result.json")
+    return folder / (PAGE if with_page else RESULT)

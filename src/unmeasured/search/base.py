@@ -16,11 +16,11 @@ from __future__ import annotations
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -28,22 +28,26 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from unmeasured.constraints import THREADS, Rule, check
 from unmeasured.data.given import Roles
 from unmeasured.data.missing import Missing
 from unmeasured.data.rows import as_rows
 from unmeasured.data.sample import Cor, Sample, as_sample
-from unmeasured.errors import DataError, Stopped, UnmeasuredError
+from unmeasured.errors import DataError, SearchStopped, Stopped
 from unmeasured.graphs import CPDAG
 from unmeasured.levels import Level
 from unmeasured.remarks import by_consequence, distrust
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.clock import checked_time_limit
-from unmeasured.search.discovery import RunnerUp
+from unmeasured.search.clock import checked_time_limit, finished_by
+from unmeasured.search.discovery import RunnerUp, remarks_on_fit
 from unmeasured.sem.fit import Fit
+from unmeasured.sem.full import NOT_DONE, calls_for_it, with_full_information
+from unmeasured.sem.signs import with_signs
 
 if TYPE_CHECKING:
     from unmeasured.answer.result import Result
 
+T = TypeVar("T")
 _MOST_THREADS = 1024  # more would have nothing to do
 # How Python writes a function; where it lies in memory is nothing to keep.
 _FUNCTION = re.compile(r"<function (?:\S+\.)?(\w+) at 0x[0-9a-f]+>")
@@ -55,6 +59,8 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     n_jobs: int
     cor: Cor = "pearson"  # for methods that offer no choice
     missing: Missing = "ml"
+
+    _rules: ClassVar[Mapping[str, Rule]] = {}  # of all options
 
     graph_: CPDAG
     groups_: tuple[tuple[str, ...], ...]
@@ -83,7 +89,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             Not used; scikit-learn's pipelines pass it.
         """
         self._begin()
-        return self._fit(self.prepared(X), X)
+        return self._fit(self._in_time(lambda: self.prepared(X)), X)
 
     def prepared(self, X: Any) -> Sample:
         """Rows as this search takes them: the sample that ``fit`` would search."""
@@ -109,6 +115,33 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         part = BUDGET.read_by
         if limit is not None and self._began is not None and time.monotonic() - self._began > part * limit:
             raise Stopped
+
+    def check_options(self) -> None:
+        """Refuse options that are not allowed, as ``fit`` does first: for whoever has long work before a fit.
+
+        Raises
+        ------
+        UnmeasuredError
+            Naming the option, what it must be and what it is.
+        """
+        check(self._rules, self.get_params())
+
+    def _in_time(self, work: Callable[[], T]) -> T:
+        """Do to the rows what comes before the search, within the time limit and the moment that a first model has."""
+        limit = checked_time_limit(getattr(self, "time_limit", None))
+        assert self._began is not None
+        try:
+            return finished_by(None if limit is None else self._began + limit + BUDGET.for_first_model, work)
+        except Stopped:
+            spent = time.monotonic() - self._began
+            self._began, self._reserved = None, 0.0
+            raise SearchStopped(
+                f"The time limit of {limit:g} s was over after {spent:.1f} s, while the correlations of the rows were "
+                "being computed: nothing was searched. Give time_limit more, or use fewer rows or columns."
+            ) from None
+        except BaseException:
+            self._began, self._reserved = None, 0.0
+            raise
 
     def fit_cov(self, cov: Any, n_samples: float, names: Sequence[str] | None = None) -> Self:
         """Search the structure behind a covariance or correlation matrix.
@@ -142,7 +175,8 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         return (time.monotonic() if self._began is None else self._began + excepted), self._reserved
 
     def _begin(self) -> None:
-        """Time limits count from here, unless :meth:`timed` said otherwise."""
+        """Check the options; time limits count from here, unless :meth:`timed` said otherwise."""
+        self.check_options()
         if self._began is None:
             self._began = time.monotonic()
 
@@ -193,11 +227,13 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def _fit(self, sample: Sample, source: Any) -> Self:
         try:
             self._search(sample)
+            self._fit_to_rows()
         finally:
             self._began, self._reserved = None, 0.0
         # That the search was stopped comes before all else; it is among the remarks of the search, too.
         stopped = [distrust(self.stopped_)] if self.stopped_ else []
         self.remarks_ = by_consequence((*stopped, *sample.remarks, *self.remarks_))
+        self.sem_ = with_signs(self.sem_)
         variables = self.graph_.variables
         self.sample_ = replace(sample, covariates=variables.covariates, outcomes=variables.outcomes)
         self.groups_ = self.graph_.groups
@@ -216,10 +252,36 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             "stopped": self.stopped_,
             "reading": self._levels,
             "headline": self._headline,
-            "heads": self._heads(),
+            "of_groups": self._of_groups(),
         }
         self._made: dict[str, Any] = {}
         return self
+
+    def _fit_to_rows(self) -> None:
+        """Full information for what is reported, where the search took the moments of rows with missing values."""
+        found = self.sem_
+        self.sem_ = with_full_information(found, self._check_last_fit)
+        if self.sem_.full is not None:
+            told = {str(remark) for remark in remarks_on_fit(found)}
+            if any(str(remark) in told for remark in self.remarks_):
+                others = (remark for remark in self.remarks_ if str(remark) not in told)
+                self.remarks_ = (*others, *remarks_on_fit(self.sem_))
+            n, worth = self.sem_.full.n, found.sample.n
+            self.remarks_ = (
+                *self.remarks_,
+                f"What is reported is a fit to the {n:.0f} rows themselves (full information), not to the covariance "
+                f"that the search used with N = {worth:.1f}.",
+            )
+        elif calls_for_it(found.sample):
+            self.remarks_ = (*self.remarks_, distrust(NOT_DONE))
+
+    def _check_last_fit(self) -> None:
+        """Raise Stopped where the time limit is over, and for what comes after the search."""
+        limit = checked_time_limit(getattr(self, "time_limit", None))
+        if limit is not None and self._began is not None:
+            left = limit - self._reserved - (time.monotonic() - self._began)
+            if left < 0.0:
+                raise Stopped
 
     @property
     def result_(self) -> Result:
@@ -231,10 +293,9 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             self._made["result"] = import_module("unmeasured.answer.result").Result(**self._answer)
         return cast("Result", self._made["result"])
 
-    def _heads(self) -> dict[str, str]:
-        """The first item of every latent that was named before the search."""
-        groups = getattr(getattr(self, "knowledge", None), "groups", {})
-        return {name: items[0] for name, items in groups.items() if name in self.graph_.latents}
+    def _of_groups(self) -> dict[str, float]:
+        """The test of the structure with parameters of its own in each group of people; empty if there are none."""
+        return {}
 
     def _options(self) -> dict[str, Any]:
         """The options as a result keeps them: functions by their names."""
@@ -255,8 +316,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     @property
     def _n_threads(self) -> int | None:
         """Threads for fits; None is one for each core."""
-        if not isinstance(self.n_jobs, Integral) or (self.n_jobs < 1 and self.n_jobs != -1):
-            raise UnmeasuredError(f"n_jobs is a number of threads from 1, or -1 for all cores; got {self.n_jobs!r}.")
+        THREADS.check("n_jobs", self.n_jobs)
         return None if self.n_jobs == -1 else min(int(self.n_jobs), _MOST_THREADS)
 
     def _html_repr(self) -> str:

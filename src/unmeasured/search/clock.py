@@ -11,6 +11,7 @@ goes on to the next stage::
 
 from __future__ import annotations
 
+import _thread
 import math
 import signal
 import threading
@@ -19,14 +20,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from numbers import Real
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from unmeasured.errors import Stopped, UnmeasuredError
 from unmeasured.search.budget import BUDGET
 from unmeasured.sem.solve import is_over
 
+T = TypeVar("T")
+
 # Seconds that no search comes to; whole numbers of Python may be larger than any float.
 _FOREVER = 1e15
+# Seconds between two attempts to end work that has no checks.
+_BETWEEN_INTERRUPTS = 1.0
 # Seconds between two looks at the progress, for somebody who watches.
 _BETWEEN_SHOWS = 1.0
 
@@ -230,6 +235,71 @@ class Clock:
             yield
         finally:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def finished_by(moment: float | None, work: Callable[[], T]) -> T:
+    """Do work that has no checks, such as reading a file; at a moment of ``time.monotonic`` end it as Ctrl-C would.
+
+    A function and not a context, since an interrupt may come between the last line of a context and its end. Outside
+    the main thread, which alone can be interrupted, nothing is ended.
+
+    Raises
+    ------
+    Stopped
+        When the moment came before the work was done.
+
+    Examples
+    --------
+    >>> finished_by(time.monotonic() + 60.0, lambda: 1 + 1)
+    2
+    >>> finished_by(time.monotonic() + 0.1, lambda: time.sleep(30))
+    Traceback (most recent call last):
+    ...
+    unmeasured.errors.Stopped
+    """
+    if moment is None or threading.current_thread() is not threading.main_thread():
+        return work()
+    done, is_over = threading.Event(), threading.Event()
+    lock, main = threading.Lock(), threading.get_ident()
+
+    def watch() -> None:
+        wait = moment - time.monotonic()
+        while not done.wait(max(wait, 0.0)):
+            with lock:
+                if not done.is_set():
+                    is_over.set()
+                    _interrupt(main)
+            wait = _BETWEEN_INTERRUPTS  # somebody may have taken the first for Ctrl-C, or lost it
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    try:
+        try:
+            watcher.start()
+            result = work()
+        finally:
+            while True:
+                try:
+                    with lock:
+                        done.set()
+                    watcher.join()
+                    time.sleep(0)  # an interrupt that was sent comes here
+                    break
+                except KeyboardInterrupt:  # that came when the work was just done
+                    if not is_over.is_set():
+                        raise
+    except KeyboardInterrupt:
+        if is_over.is_set():
+            raise Stopped from None
+        raise
+    return result
+
+
+def _interrupt(main: int) -> None:
+    """Do to the main thread what Ctrl-C does; a signal wakes it from waiting, too, where there are signals."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def slowness_since(moment: float, cpu: float) -> float:

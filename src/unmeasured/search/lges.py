@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, get_args
 
 import pandas as pd
 from threadpoolctl import ThreadpoolController
 
+from unmeasured.constraints import (
+    FLAG,
+    NAMES,
+    SECONDS,
+    STATE,
+    THREADS,
+    Rule,
+    instance_of,
+    one_of,
+    positive,
+    whole,
+)
 from unmeasured.data.given import Roles, checked_names
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
@@ -32,15 +44,23 @@ from unmeasured.search.options import Criterion, Options
 from unmeasured.search.pipeline import discover
 from unmeasured.search.roles.covariates import checked_roles
 from unmeasured.search.score import default_delta
-from unmeasured.search.tolerance import checked_tolerance
+from unmeasured.search.tolerance import TOLERANCE
 from unmeasured.search.trace import Trace
 from unmeasured.search.warm import are_on_disk, compile_kernels
 from unmeasured.sem.estimate import split_rows_by_group
+from unmeasured.sem.estimators import tested_together
 from unmeasured.sem.fit import Fit
 
 if TYPE_CHECKING:
     from unmeasured.answer.result import Result
     from unmeasured.measurement_invariance import Invariance
+
+
+KNOWLEDGE = instance_of(
+    "a um.Knowledge",
+    Knowledge,
+    hint="Read a file with um.Knowledge.read, model text with um.Knowledge.from_lavaan.",
+).or_none()
 
 
 class LGES(Search):
@@ -90,7 +110,8 @@ class LGES(Search):
         Number of threads for fits; -1 for all cores, or as set by ``joblib.parallel_config``. It does not change the
         result.
     random_state : int
-        Part of the interface of an estimator. The search uses no random numbers.
+        Part of the interface of an estimator; not used. What the search draws (replicates of the data, starting
+        points) has fixed seeds: the same rows in any order give the same result.
     verbose : bool
         Whether to show each step and the estimated remaining time.
     moves : sequence of functions or moves
@@ -98,9 +119,11 @@ class LGES(Search):
         ``examples/your_own_move.py``. A ``unmeasured.search.moves.Move`` is accepted too, which may predict its gain by
         closed forms.
     time_limit : float, optional
-        Seconds after which the search stops and returns the best model so far (see ``stopped_``). The time for
-        compiling code in the first run on a machine does not count. If there is no model yet,
-        :class:`~unmeasured.SearchStopped` is raised. Ctrl-C stops a search in the same way.
+        Seconds after which the search stops and returns the best model so far (see ``stopped_``), from the call of
+        ``fit``: the correlations of the rows are included (in the main thread, which alone can be interrupted). The
+        time for compiling code in the first run on a machine does not count, nor do tables of ``result_``, which are
+        made when they are asked for. If there is no model yet, :class:`~unmeasured.SearchStopped` is raised. Ctrl-C
+        stops a search in the same way.
 
     Attributes
     ----------
@@ -142,6 +165,29 @@ class LGES(Search):
 
     trace_: Trace
     runners_up_: list[RunnerUp]
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "criterion": one_of(*get_args(Criterion)),
+        "delta": positive("Leave it out to use 0.25·log(n)/n.").or_none(),
+        "penalty": positive("1 is BIC's."),
+        "tolerance": TOLERANCE,
+        "residual_pairs": FLAG,
+        "max_group_size": whole(1).or_none(),
+        "hierarchy": FLAG,
+        "covariates": NAMES,
+        "outcomes": NAMES,
+        "knowledge": KNOWLEDGE,
+        "n_latents": whole(1).or_none(),
+        "price_knowledge": FLAG.or_none(),
+        "prune": FLAG,
+        "cor": one_of(*get_args(Cor)),
+        "missing": one_of(*get_args(Missing)),
+        "n_jobs": THREADS,
+        "random_state": STATE,
+        "time_limit": SECONDS,
+        "moves": Rule("a list of functions", options.are_moves),
+        "verbose": FLAG,
+    }
 
     def __init__(
         self,
@@ -191,7 +237,8 @@ class LGES(Search):
     @property
     def _roles(self) -> Roles:
         """Covariates and outcomes, as named by options and knowledge."""
-        known = _checked_knowledge(self.knowledge)
+        known = self.knowledge
+        KNOWLEDGE.check("knowledge", known)
         covariates, outcomes = (
             tuple(dict.fromkeys((*checked_names(key, getattr(self, key)), *getattr(known, key, ()))))
             for key in ("covariates", "outcomes")
@@ -224,27 +271,36 @@ class LGES(Search):
         if groups is None:
             return super().fit(X, y)
         self._begin()
-        table, labels = split_rows_by_group(X, groups)
-        roles = self._roles
-        sample = Sample.from_rows(
-            table, cor=self.cor, missing=self.missing, covariates=roles.covariates, outcomes=roles.outcomes,
-            groups=labels,
-        )  # fmt: skip
-        return self._fit(sample, table)
+
+        def prepared() -> tuple[Sample, pd.DataFrame]:
+            table, labels = split_rows_by_group(X, groups)
+            roles = self._roles
+            return Sample.from_rows(
+                table, cor=self.cor, missing=self.missing, covariates=roles.covariates, outcomes=roles.outcomes,
+                groups=labels,
+            ), table  # fmt: skip
+
+        return self._fit(*self._in_time(prepared))
 
     @property
     def group_results_(self) -> dict[str, Result]:
         """The result with the estimates of each group of people, if ``fit`` was given groups.
 
-        A latent points the same way in all of them: that of its strongest indicator in all rows.
+        A latent has the same sign in all of them: its strongest own item in all rows has a positive loading.
         """
         fits, known = self._fits_of_groups(), self.result_
-        strongest = known.loadings.assign(size=known.loadings["std"].abs()).sort_values("size")
-        heads = {**dict(zip(strongest["latent"], strongest["indicator"], strict=True)), **known.heads}
+        heads = known.leading_items
         return {
-            label: replace(known, sem=fit, heads=heads, findings=(), runners=(), robust=None)
+            label: replace(known, sem=fit, heads=heads, findings=(), runners=(), of_groups={}, robust=None, acov=None)
             for label, fit in fits.items()
         }
+
+    def _of_groups(self) -> dict[str, float]:
+        fits = getattr(self, "_by_group", None)
+        if not fits:
+            return {}
+        chi2, df, p = tested_together(fits.values())
+        return {"chi2": chi2, "df": float(df), "pvalue": p}
 
     def _fits_of_groups(self) -> dict[str, Fit]:
         if not getattr(self, "_by_group", None):
@@ -280,35 +336,55 @@ class LGES(Search):
 
     def _checked(self, sample: Sample) -> Options:
         """The options, checked, for a sample."""
-        options.one_of("cor", self.cor, get_args(Cor))
-        options.one_of("missing", self.missing, get_args(Missing))
-        options.seed("random_state", self.random_state)
-        options.one_of("criterion", self.criterion, get_args(Criterion))
-        moves = options.functions("moves", self.moves)
-        if moves and self.criterion == "delta":
-            raise UnmeasuredError('moves are for criterion="bic"; the paper\'s rule has its own. Leave them out.')
-        known = _with_count(_checked_knowledge(self.knowledge), self.n_latents)
+        self.check_options()
+        known = _with_count(self.knowledge, self.n_latents)
+        self._refuse_what_means_nothing(sample, known)
         asked = Options(
             criterion=self.criterion,
-            delta=_checked_delta(self.delta, sample.n),
-            penalty=options.positive("penalty", self.penalty, "1 is BIC's."),
-            tolerance=checked_tolerance(self.tolerance),
-            residual_pairs=options.flag("residual_pairs", self.residual_pairs),
-            max_group_size=options.whole("max_group_size", self.max_group_size, or_none=True),
-            hierarchy=options.flag("hierarchy", self.hierarchy),
+            delta=default_delta(sample.n) if self.delta is None else float(self.delta),
+            penalty=float(self.penalty),
+            tolerance=None if isinstance(self.tolerance, str) else float(self.tolerance),
+            residual_pairs=bool(self.residual_pairs),
+            max_group_size=None if self.max_group_size is None else int(self.max_group_size),
+            hierarchy=bool(self.hierarchy),
             roles=checked_roles(sample, self.covariates, self.outcomes, known),
             knowledge=known,
-            price_knowledge=options.flag_or_none("price_knowledge", self.price_knowledge),
-            prune=options.flag("prune", self.prune),
+            price_knowledge=None if self.price_knowledge is None else bool(self.price_knowledge),
+            prune=bool(self.prune),
             missing=self.missing,
             n_threads=self._n_threads,
             time_limit=checked_time_limit(self.time_limit),
-            moves=moves,
-            verbose=options.flag("verbose", self.verbose),
+            moves=tuple(self.moves),
+            verbose=bool(self.verbose),
         )
         if asked.roles or sample.groups:
             _refuse_without_penalty(self.criterion, sample)
         return asked
+
+    def _refuse_what_means_nothing(self, sample: Sample, known: Knowledge | None) -> None:
+        """Refuse options that the others leave without a meaning, so that none is ignored."""
+        if self.criterion == "delta":
+            if len(self.moves):
+                raise UnmeasuredError('moves are for criterion="bic"; the paper\'s rule has its own. Leave them out.')
+            if self.penalty != 1:
+                raise UnmeasuredError(
+                    f'penalty={self.penalty!r} is for criterion="bic"; the paper\'s rule has delta. Leave penalty out.'
+                )
+            if self.tolerance not in ("auto", 0):
+                raise UnmeasuredError(
+                    f'tolerance={self.tolerance!r} is for criterion="bic"; the paper\'s rule tolerates no misfit. '
+                    "Leave tolerance out."
+                )
+        elif self.delta is not None and not math.isinf(sample.n):  # a population is searched by the paper's rule
+            raise UnmeasuredError(
+                f'delta={self.delta!r} is for criterion="delta"; BIC has penalty. Leave delta out, or add '
+                'criterion="delta".'
+            )
+        if self.price_knowledge is not None and known is None:
+            raise UnmeasuredError(
+                f"price_knowledge={self.price_knowledge!r} is about knowledge, and none is given. Leave it out, or "
+                "give knowledge or n_latents."
+            )
 
     def _clock(self) -> Clock:
         """The clock of this fit; compiling the kernels, which the first run on a machine does, is not counted."""
@@ -328,9 +404,9 @@ def _libraries() -> ThreadpoolController:
 
 def _with_count(known: Knowledge | None, n_latents: Any) -> Knowledge | None:
     """The knowledge with the number of latents that ``n_latents`` says; the two must not disagree."""
-    count = options.whole("n_latents", n_latents, or_none=True)
-    if count is None:
+    if n_latents is None:
         return known
+    count = int(n_latents)
     if known is not None and known.n_latents is not None and known.n_latents != count:
         raise UnmeasuredError(
             f"n_latents is {count}, but the knowledge says {known.n_latents!r} latents. Leave one of the two out."
@@ -350,18 +426,3 @@ def _refuse_without_penalty(criterion: str, sample: Sample) -> None:
             "Covariates and outcomes need a number of samples, since each path is weighed against it; this is a "
             "population. Give a large n_samples, such as 1e6."
         )
-
-
-def _checked_knowledge(knowledge: Knowledge | None) -> Knowledge | None:
-    if knowledge is None or isinstance(knowledge, Knowledge):
-        return knowledge
-    raise UnmeasuredError(
-        f"knowledge is a um.Knowledge; got {knowledge!r}. Read a file with um.Knowledge.read, model text with "
-        "um.Knowledge.from_lavaan."
-    )
-
-
-def _checked_delta(delta: float | None, n_samples: float) -> float:
-    default = default_delta(n_samples)
-    hint = f"Leave it out to use 0.25·log(n)/n, here {default:.3g}."
-    return default if delta is None else options.positive("delta", delta, hint)

@@ -33,8 +33,9 @@ from scipy.special import chdtri
 from sklearn.metrics import adjusted_rand_score
 
 from unmeasured.arrays import Floats
+from unmeasured.constraints import Rule, is_finite
 from unmeasured.data.sample import Sample
-from unmeasured.errors import Stopped, UnmeasuredError
+from unmeasured.errors import Stopped
 from unmeasured.graphs import CPDAG, LatentGroups
 from unmeasured.levels import Level, model_levels, named_level, strongest_level
 from unmeasured.remarks import distrust
@@ -90,20 +91,12 @@ _NOT_PARTITIONED = (
 )
 
 
-def checked_tolerance(tolerance: float | str) -> float | None:
-    """A tolerance in units of RMSEA; None for "auto"."""
-    if tolerance == "auto":
-        return None
-    if (
-        isinstance(tolerance, bool)
-        or not isinstance(tolerance, int | float)
-        or not 0 <= tolerance <= BUDGET.largest_tolerance
-    ):
-        raise UnmeasuredError(
-            "tolerance is 'auto' or a population RMSEA from 0 (the exact criterion) to "
-            f"{BUDGET.largest_tolerance}; got {tolerance!r}."
-        )
-    return float(tolerance)
+TOLERANCE = Rule(
+    f"'auto' or a population RMSEA from 0 (the exact criterion) to {BUDGET.largest_tolerance}",
+    lambda value: (
+        value == "auto" if isinstance(value, str) else is_finite(value) and 0 <= value <= BUDGET.largest_tolerance
+    ),
+)
 
 
 def marginal_misfit(chi2: float, df: float, n: float) -> float:

@@ -54,14 +54,14 @@ def covariance_root(fit: Fit) -> tuple[Floats, Floats]:
     unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
     # In a population the estimates are exact.
     spread = 0.0 if math.isinf(fit.sample.n) else math.sqrt(2.0 / fit.sample.n)
-    if fit.robust is None and (inverse := plain_inverse_root(H * np.outer(unit, unit))) is not None:
+    if fit._acov is None and (inverse := plain_inverse_root(H * np.outer(unit, unit))) is not None:
         return unit[:, None] * inverse * spread, np.zeros((len(H), 0))
     value, vector = np.linalg.eigh(H * np.outer(unit, unit))
     blind: Bools = value < NO_INFORMATION * max(float(value[-1]) if len(value) else 1.0, 1.0)
     null = unit[:, None] * vector[:, blind]
-    if fit.robust is not None:
+    if fit._acov is not None:
         scale = fit.problem.pattern.unit(fit.problem.scale)
-        return symmetric_root(fit.robust.acov[: len(H), : len(H)]) / scale[:, None], null
+        return symmetric_root(fit._acov[: len(H), : len(H)]) / scale[:, None], null
     return unit[:, None] * vector[:, ~blind] * spread / np.sqrt(value[~blind]), null
 
 

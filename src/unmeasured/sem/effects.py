@@ -8,7 +8,7 @@ standard errors; replicates of the rows give intervals that need not be symmetri
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -166,8 +166,6 @@ def _errors(fit: Fit, pairs: _Pairs) -> tuple[Floats, Floats]:
 
 def _replicated(fit: Fit, pairs: _Pairs, n: int, rng: np.random.Generator) -> Floats:
     """(replicates, 2, 3 m) effects and standardised effects in replicates of the data."""
-    from unmeasured.sem.fit import fit_many
-
     if math.isinf(fit.sample.n):
         raise UnmeasuredError("A population covariance has no sampling error, so its replicates would all be the same.")
     kept = []
@@ -176,9 +174,9 @@ def _replicated(fit: Fit, pairs: _Pairs, n: int, rng: np.random.Generator) -> Fl
             sample = _replicate(fit.sample, rng)
         except UnmeasuredError:  # such as a variable that is constant in this replicate
             continue
-        (again,) = fit_many([fit.graph], sample, starts=[fit.solution.x], n_restarts=0, n_threads=1)
+        again = fit._again(sample)
         if again.converged:
-            kept.append(_values(_same_way(replace(again, count=fit.count), fit), pairs))
+            kept.append(_values(_same_way(again, fit), pairs))
     if len(kept) < 0.5 * n:
         raise UnmeasuredError(
             f"Only {len(kept)} of {n} replicates could be fitted, too few for an interval. Use the delta method "
@@ -216,7 +214,7 @@ def _replicate(sample: Sample, rng: np.random.Generator) -> Sample:
 
 def _same_way(again: Fit, fit: Fit) -> Fit:
     """A replicate whose latents point the way those of the fit do."""
-    from unmeasured.sem.finish import pointed
+    from unmeasured.sem.signs import pointed
 
     ours, theirs = (f.problem.pattern.matrices(np.append(f.solution.x, 0.0))[0] for f in (again, fit))
     return pointed(again, (ours * theirs).sum(axis=1) < 0)

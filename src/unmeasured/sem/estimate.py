@@ -8,7 +8,8 @@ rows ──► columns of the model ──► groups ──► a Sample each ─
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Sized
+import warnings
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -17,16 +18,18 @@ import pandas as pd
 
 from unmeasured.arrays import Ints
 from unmeasured.data.missing import Missing
-from unmeasured.data.rows import as_rows, other_frame
+from unmeasured.data.rows import as_rows, checked_names, other_frame
 from unmeasured.data.sample import NO_ROWS, Cor, Sample, as_sample
-from unmeasured.errors import DataError, ModelError, listing
+from unmeasured.errors import DataError, ModelError, UnmeasuredWarning, listing
 from unmeasured.graphs import CPDAG, DAG
-from unmeasured.sem.estimators import check_estimator, continuous_rows, fit_ordinal, with_robust
-from unmeasured.sem.finish import first_indicators_positive
+from unmeasured.sem.estimators import OrdinalFit, check_estimator, continuous_rows, fit_ordinal, with_robust
 from unmeasured.sem.fit import Count, Fit, FitMissing, fit_many
-from unmeasured.sem.groups import GroupFit, check_equal, fit_groups, split_groups
+from unmeasured.sem.full import calls_for_it, with_full_information
+from unmeasured.sem.groups import GroupFit, MeanFit, check_equal, fit_groups, split_groups
 from unmeasured.sem.lavaan import parse
-from unmeasured.sem.parameters import LatentScale, Model, model_of
+from unmeasured.sem.lavaan_defaults import FittedText, differences
+from unmeasured.sem.parameters import LatentScale, Model, Parameter, model_of
+from unmeasured.sem.signs import with_signs
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,6 @@ def estimate(
     model: str | DAG | CPDAG | Model, X: Any, names: Sequence[str] | None, matrix: Sample | None, options: Options
 ) -> Fit | GroupFit:
     """Fit with any estimator, with means, in groups; ``matrix`` is what was given in place of rows."""
-    _check(options)
     if matrix is not None:
         return _from_matrix(model, matrix, options)
     frame, kept = _frame(X, names, options)
@@ -72,7 +74,7 @@ def estimate(
     table = frame.set_axis([str(c) for c in frame.columns], axis=1)[list(used)]
     if options.estimator == "WLSMV":
         _refuse_means(models[0], "WLSMV", options)
-        sample = as_sample(table, cor="polychoric", missing="listwise")
+        sample = as_sample(table, cor="polychoric", missing="listwise" if options.missing == "listwise" else "ml")
         return fit_ordinal(_graph(model, models), sample, options.count)
     missing: Missing = "listwise" if options.missing == "listwise" else "ml"
     samples = [
@@ -85,9 +87,79 @@ def estimate(
     full = options.missing == "fiml" or (has_missing and options.estimator == "MLR")
     if len(parts) == 1 and not full and not models[0].intercepts and not models[0].has_equalities:
         fit = fit_many([_graph(model, models)], samples[0])[0]
-        fit = first_indicators_positive(replace(fit, count=options.count))
+        fit = with_signs(replace(fit, count=options.count))
         return with_robust(fit, options.estimator) if options.estimator != "ML" else fit
-    return _joined(models, samples, labels, options)
+    has_means = len(parts) > 1 or full or bool(models[0].intercepts)
+    return _joined(models, samples, labels, options, has_means=has_means)
+
+
+def fit_with_labels(model: Model, sample: Sample, options: Options) -> MeanFit:
+    """Fit a model with equal labels, and without means, to the data that models without labels are fitted to.
+
+    These are the covariance, or the rows themselves where values are missing (full information).
+    """
+    if math.isinf(sample.n):
+        raise ModelError("Equal labels need a sample; this matrix is said to be a population (n_samples=inf).")
+    _check_columns(model.observed, sample.names)
+    own = sample.select(model.observed)
+    has_means = calls_for_it(own) and set(own.kinds) <= {"continuous"}
+    found = _joined([model], [own], ("all",), options, has_means=has_means)
+    assert isinstance(found, MeanFit)
+    return found
+
+
+def fit_beside(model: DAG | CPDAG | Model, sample: Sample, *, has_means: bool) -> Fit:
+    """Fit a model of one group to a sample as others are fitted that it is compared with.
+
+    With means, which are free unless the model states them, the likelihood is that of the rows, complete or not;
+    without, that of the covariance, or of rows with missing values.
+    """
+    read = model if isinstance(model, Model) else model_of(model)
+    _check_columns(read.observed, sample.names)
+    if not has_means:
+        if read.has_equalities:
+            return fit_with_labels(read, sample, Options())
+        return with_full_information(fit_many([model], sample)[0])
+    own = sample.select(read.observed)
+    continuous_rows(own, "ML")
+    found = _joined([read], [own], ("all",), Options(), has_means=True)
+    assert isinstance(found, MeanFit)
+    return found
+
+
+def with_remarks(found: Fit | GroupFit, model: str | DAG | CPDAG | Model, options: Options) -> Fit | GroupFit:
+    """Return the fit, with remarks on model text where lavaan's defaults would have given another fit."""
+    if not isinstance(model, str):
+        return found
+    shares: tuple[Fit, ...] = tuple(found.fits.values()) if isinstance(found, GroupFit) else (found,)
+
+    def read(group: int, scale_latents: LatentScale, correlate_outcomes: bool) -> Model:
+        told = replace(options, scale_latents=scale_latents, correlate_outcomes=correlate_outcomes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnmeasuredWarning)  # given when the text was read for the fit
+            return told.parse(model, shares[group].model.observed, group, len(shares))
+
+    own = found.joint if isinstance(found, GroupFit | MeanFit) else None
+    given = [share.sample.rows for share in shares]
+    fitted = FittedText(
+        models=tuple(share.model for share in shares),
+        rows=_slots(shares) if own is None else tuple([(r.parameter, r.slot) for r in rows] for rows in own.table.rows),
+        equal=found.equal if isinstance(found, GroupFit) else (),
+        read=read,
+        scale_latents=options.scale_latents,
+        correlate_outcomes=options.correlate_outcomes,
+        missing=options.missing,
+        names=shares[0].sample.names,
+        holes=tuple(np.isnan(rows) for rows in given if rows is not None),
+        is_ordinal=isinstance(found, OrdinalFit),
+        is_at_bound=any(bool(share.solution.at_bound.any()) for share in shares),
+    )
+    return replace(found, remarks=differences(fitted))
+
+
+def _slots(fits: Sequence[Fit]) -> tuple[list[tuple[Parameter, int]], ...]:
+    """The parameters of models without equalities, each free one with a number of its own."""
+    return tuple([(p, k if p.fixed is None else -1) for k, p in enumerate(fit.model.parameters)] for fit in fits)
 
 
 def estimate_groups(model: DAG | CPDAG | Model, sample: Sample, options: Options) -> GroupFit:
@@ -97,7 +169,9 @@ def estimate_groups(model: DAG | CPDAG | Model, sample: Sample, options: Options
     return found
 
 
-def _joined(models: list[Model], samples: list[Sample], labels: tuple[str, ...], options: Options) -> Fit | GroupFit:
+def _joined(
+    models: list[Model], samples: list[Sample], labels: tuple[str, ...], options: Options, *, has_means: bool
+) -> MeanFit | GroupFit:
     estimated, fits = fit_groups(
         models,
         samples,
@@ -105,6 +179,7 @@ def _joined(models: list[Model], samples: list[Sample], labels: tuple[str, ...],
         equal=check_equal(options.equal),
         estimator=options.estimator,
         count=options.count,
+        has_means=has_means,
     )
     return fits[0] if len(fits) == 1 else GroupFit(dict(zip(labels, fits, strict=True)), estimated, estimated.robust)
 
@@ -115,22 +190,34 @@ def _from_matrix(model: str | DAG | CPDAG | Model, sample: Sample, options: Opti
         continuous_rows(sample, options.estimator)
     if options.groups is not None:
         raise DataError("groups= needs rows, with a column that says who belongs to which group; a matrix has none.")
-    if math.isinf(sample.n):
-        raise ModelError("Equal labels need a sample; this matrix is said to be a population (n_samples=inf).")
     (given,) = _models(model, sample.names, 1, options)
     if given.intercepts:
         raise ModelError(
             f"The model states the mean of {listing([p.source for p in given.intercepts])}; a matrix has no means. "
             "Pass rows, or remove the statement."
         )
-    return _joined([given], [sample.select(given.observed)], ("all",), options)
+    return fit_with_labels(given, sample, options)
 
 
-def _check(options: Options) -> None:
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "scale_latents": get_args(LatentScale),
+    "count": get_args(Count),
+    "missing": get_args(FitMissing),
+}
+
+
+def check_options(options: Options) -> None:
+    """Refuse options that do not exist, and combinations that mean nothing."""
     check_estimator(options.estimator)
     equal = check_equal(options.equal)
-    if options.missing not in get_args(FitMissing):
-        raise DataError(f"missing must be one of {listing(get_args(FitMissing))}; got {options.missing!r}.")
+    for name, choices in _CHOICES.items():
+        if (value := getattr(options, name)) not in choices:
+            raise DataError(f"{name} must be one of {listing(choices)}; got {value!r}.")
+    if options.cor is not None and options.cor not in get_args(Cor):
+        raise DataError(f"cor must be one of {listing(get_args(Cor))}; got {options.cor!r}.")
+    for name in ("correlate_exogenous", "correlate_outcomes"):
+        if not isinstance(value := getattr(options, name), bool | np.bool_):
+            raise ModelError(f"{name} is True or False; got {value!r}.")
     if equal and options.groups is None:
         raise ModelError(f"equal={list(equal)} says what groups share, but there are none. Name their column: groups=.")
     if options.estimator == "WLSMV":
@@ -141,14 +228,48 @@ def _check(options: Options) -> None:
                 "estimator='WLSMV' takes all variables as ordinal: leave cor= out, or use cor='polychoric'."
             )
         if options.missing == "fiml":
-            raise DataError("estimator='WLSMV' uses complete rows; leave missing= out.")
-    elif options.cor not in (None, "pearson"):
+            raise DataError(
+                "estimator='WLSMV' has no likelihood of the rows: each correlation is from the rows that show both "
+                "items. Leave missing= out, or use 'listwise'."
+            )
+    is_plain = options.estimator == "ML" and options.groups is None and options.missing != "fiml"
+    if not is_plain:
+        _check_moments(options)
+
+
+def _check_moments(options: Options) -> None:
+    """Refuse what only the moments of all rows can be made by."""
+    if options.estimator != "WLSMV" and options.cor not in (None, "pearson"):
         raise DataError(
             f"cor={options.cor!r} goes with estimator='ML' on one group without means, or with 'WLSMV'; here variables "
             "are taken as continuous. Leave it out."
         )
-    if options.missing == "pairwise":
+    if options.missing == "pairwise" and options.estimator != "WLSMV":
         raise DataError("missing='pairwise' goes with estimator='ML' on one group without means. Use missing='ml'.")
+
+
+def used_columns(models: Sequence[str | DAG | CPDAG | Model], X: Any, parse: Callable[..., Model]) -> Any:
+    """The columns of a data frame that models are about, so that the others may hold text; other tables as they are.
+
+    ``parse`` reads model text, given the names of the columns.
+    """
+    if not isinstance(X, pd.DataFrame):
+        frame = None if hasattr(X, "blocks") else other_frame(X)
+        if frame is None:
+            return X
+        X = frame
+    columns = checked_names(list(X.columns), X.shape[1])
+    used: set[str] = set()
+    for model in models:
+        if isinstance(model, str):
+            with warnings.catch_warnings():  # the text is read once more, with its warnings
+                warnings.simplefilter("ignore", UnmeasuredWarning)
+                used |= set(parse(model, columns).observed)
+        elif isinstance(model, DAG | CPDAG | Model):
+            used |= set(model.observed)
+    if not used or not used <= set(columns):
+        return X  # what is missing is said where the model meets the data
+    return X.iloc[:, [k for k, name in enumerate(columns) if name in used]]
 
 
 def _frame(X: Any, names: Sequence[str] | None, options: Options) -> tuple[pd.DataFrame, Sample | None]:
@@ -170,6 +291,12 @@ def _groups(frame: pd.DataFrame, groups: Any) -> tuple[tuple[str, ...], list[Int
         return ("all",), [np.arange(len(frame))]
     if _is_column(groups):
         return split_groups(frame, groups)
+    if isinstance(groups, Mapping | pd.DataFrame) or any(
+        isinstance(value, Sized) and not isinstance(value, str | bytes) for value in groups
+    ):
+        raise DataError(
+            f"groups= is the name of a column or one value for each row; got a {type(groups).__name__} of other things."
+        )
     values = pd.Series(np.asarray(groups), index=frame.index, name="groups") if len(groups) == len(frame) else None
     if values is None:
         raise DataError(

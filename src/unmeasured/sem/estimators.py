@@ -8,6 +8,7 @@ WLSMV                         polychoric correlations, weighted least squares (:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import get_args
@@ -17,27 +18,26 @@ import pandas as pd
 from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
-from unmeasured.data.normality import kurtosis
 from unmeasured.data.sample import Sample
-from unmeasured.data.transform import normal_scores
 from unmeasured.errors import DataError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem import indices, kernels
 from unmeasured.sem.delta import NO_INFORMATION, symmetric_root
-from unmeasured.sem.finish import first_indicators_positive
 from unmeasured.sem.fit import Count, Estimator, Fit, fit_many
+from unmeasured.sem.full import fitted_to_rows
 from unmeasured.sem.joint import Joint
 from unmeasured.sem.likelihood import Observations
 from unmeasured.sem.local_fit import Residual
 from unmeasured.sem.measures import Robust
 from unmeasured.sem.moments import Structure
+from unmeasured.sem.pairs import Influences, robust_by_pairs
 from unmeasured.sem.parameters import Model
-from unmeasured.sem.robust import Fitted, satorra_bentler, yuan_bentler
+from unmeasured.sem.robust import Fitted, satorra_bentler, steady_test, with_saturated_means, yuan_bentler
+from unmeasured.sem.signs import with_signs
 from unmeasured.sem.wls import (
     CorrelationStructure,
     Polychorics,
     fit_correlations,
-    robust_ml_of_polychorics,
     robust_wls,
 )
 
@@ -46,8 +46,8 @@ _NOT_NORMAL = 0.001
 # Rows that statistics reported after a search are made of, at most: each has a number for every pair of variables. With
 # so many, standard errors are known to 1%.
 _MOST_ROWS = 20_000
-# The covariance of polychoric correlations has the square of their number of entries.
-_MOST_ORDINAL = 60
+# The covariance of correlations estimated pair by pair has the square of their number of entries.
+_MOST_BY_PAIRS = 60
 
 
 def check_estimator(estimator: object) -> None:
@@ -65,16 +65,19 @@ def with_robust(fit: Fit, estimator: str) -> Fit:
             f"estimator={estimator!r} needs complete rows, and values are missing in {missing} of {len(rows)}. Use "
             "estimator='MLR', which takes them as they are, or missing='listwise'."
         )
+    if not math.isfinite(fit.chi2):
+        return fit  # the fit ended where there is no likelihood, and says so
     return replace(fit, robust=_robust_ml(fit, rows, estimator))
 
 
 def _robust_ml(fit: Fit, rows: Floats, estimator: str) -> Robust:
-    observations = Observations.of_rows(fit.sample.names, rows)
-    structure = Structure.saturated_means(fit.problem.pattern)
-    joint = Joint((structure,), (observations,), structure.n_local)
-    theta = np.concatenate([fit.estimates, observations.means[0]])
+    p, names = len(fit.estimates), fit.sample.names
+    structure = Structure.of_covariances(fit.problem.pattern)
+    moments = Observations.of_moments(names, np.zeros(len(names)), fit.sample.cov, fit.sample.n)
+    joint, theta = with_saturated_means(Joint((structure,), (moments,), p), fit.estimates, [rows])
     fitted = Fitted(joint, theta, fit.chi2, fit.df, fit.model.covariates)
-    return satorra_bentler(fitted) if estimator == "MLM" else yuan_bentler(fitted)
+    robust = satorra_bentler(fitted) if estimator == "MLM" else yuan_bentler(fitted)
+    return replace(robust, acov=robust.acov[:p, :p])
 
 
 def continuous_rows(sample: Sample, estimator: str) -> Floats:
@@ -100,21 +103,25 @@ def reported(fit: Fit) -> Fit:
     errors from the covariance of their polychoric correlations. The estimates stay what they are. Where a matrix was
     given or values are missing, and of more ordinal items than 60, the fit comes back as it is.
     """
-    sample, kinds = fit.sample, set(fit.sample.kinds)
+    sample = fit.sample
     if fit.robust is not None or not sample.has_rows or fit.df <= 0 or not math.isfinite(fit.chi2):
         return fit
     n, p = sample.n_rows or 0, len(sample.names)
-    if sample.share_missing or n <= max(2 * p, fit.model.n_free):
+    if n <= max(2 * p, fit.model.n_free):
         return fit
-    if kinds == {"ordinal"}:
-        return _reported_ordinal(fit) if p <= _MOST_ORDINAL else fit
-    if not kinds <= {"continuous", "scores"}:
+    if sample.by_pairs:
+        return _reported_by_pairs(fit) if p <= _MOST_BY_PAIRS else fit
+    if fit.full is not None:
+        return _reported_incomplete(fit)
+    if sample.share_missing:
         return fit
     rows = _as_used(sample)
-    relative, pvalue = kurtosis(rows)
+    relative, pvalue = Observations.of_rows(sample.names, rows).kurtosis(fit.covariates)
     if not pvalue < _NOT_NORMAL:
         return fit
     robust = _robust_ml(fit, rows, "MLR")
+    if math.isnan(robust.test.factor):
+        return fit
     if len(rows) < n:
         base, share = replace(robust.baseline_misfit, chi2=fit.baseline_chi2), len(rows) / n
         baseline = replace(robust.baseline, chi2=fit.baseline_chi2 / robust.baseline.factor)
@@ -127,25 +134,55 @@ def reported(fit: Fit) -> Fit:
     return replace(fit, robust=replace(robust, reason=reason))
 
 
+def tested_together(fits: Iterable[Fit]) -> tuple[float, int, float]:
+    """Chi-square, degrees of freedom and p-value of one structure in several groups of people.
+
+    Rows of different groups are independent: the sum of what is reported of each, corrected where its rows ask for it.
+    """
+    parts = [reported(fit) for fit in fits]
+    chi2 = sum(fit.chi2 if fit.robust is None else fit.chi2_scaled for fit in parts)
+    df = sum(fit.df for fit in parts)
+    return chi2, df, indices.p_value(chi2, df)
+
+
 def _as_used(sample: Sample) -> Floats:
-    """The complete rows whose covariance a sample has, or some of very many: scores of ranks where it took these."""
-    assert sample.mean is not None
-    rows = sample.some_rows(_MOST_ROWS).copy()
-    scored = np.array([kind == "scores" for kind in sample.kinds])
-    if scored.any():
-        z = normal_scores(rows[:, scored])
-        rows[:, scored] = sample.mean[scored] + sample.sd[scored] * (z - z.mean(axis=0)) / z.std(axis=0)
-    return rows
+    """The rows that moments were made of, or some of very many: scores of ranks where a sample took these."""
+    n = sample.n_rows or 0
+    if "scores" not in sample.kinds:
+        return sample.some_rows(_MOST_ROWS)
+    rows = sample.analysed_rows()
+    return rows if n <= _MOST_ROWS else rows[np.linspace(0, n - 1, _MOST_ROWS).astype(np.int64)]
 
 
-def _reported_ordinal(fit: Fit) -> Fit:
-    rows, n = fit.sample.some_rows(_MOST_ROWS), fit.sample.n_rows or 0
-    data = replace(Polychorics.of(fit.sample.names, rows, fit.sample.corr), n=n)
-    robust = robust_ml_of_polychorics(fit.problem.pattern, data, fit.estimates, fit.chi2, fit.df, fit.sample.n)
+def _reported_incomplete(fit: Fit) -> Fit:
+    """The same for rows with missing values, whose likelihood was maximised."""
+    fitted = fitted_to_rows(fit)
+    relative, pvalue = fitted.joint.observations[0].kurtosis(fit.covariates)
+    if not pvalue < _NOT_NORMAL:
+        return fit
+    robust = replace(yuan_bentler(fitted), test=steady_test(fitted))
     reason = (
-        "The items are ordinal: standard errors and the tests called robust come from the covariance of their "
-        f"polychoric correlations (scaled and shifted, N = {n}{_of_some(len(rows), n)}). The search itself is not "
-        "corrected."
+        f"The rows are not normal (Mardia's kurtosis is {relative:.2f} times that of a normal distribution, "
+        f"p < .001): standard errors and the tests called robust are corrected for it (Yuan-Bentler with the "
+        f"information that the model expects, scaling factor {robust.test.factor:.2f}). The search itself is not."
+    )
+    return replace(fit, robust=replace(robust, reason=reason))
+
+
+def _reported_by_pairs(fit: Fit) -> Fit:
+    sample, n = fit.sample, fit.sample.n_rows or 0
+    rows = _as_used(sample)
+    ordinal, given = (
+        np.array(marks, dtype=bool)
+        for marks in ([k == "ordinal" for k in sample.kinds], [x in sample.covariates for x in sample.names])
+    )
+    robust = robust_by_pairs(fit, Influences.of(sample.names, rows, sample.corr, ordinal, given), n)
+    what = "items are ordinal" if ordinal.all() else "correlations are of several kinds" if ordinal.any() else ""
+    start = f"The {what}" if what else "Each correlation is from the rows that show both variables"
+    pairs = ", each correlation from the rows that show both items" if what and sample.share_missing else ""
+    reason = (
+        f"{start}: standard errors and the tests called robust come from the covariance of the correlations{pairs} "
+        f"(scaled and shifted, N = {n}{_of_some(len(rows), n)}). The search itself is not corrected."
     )
     return replace(fit, robust=replace(robust, reason=reason))
 
@@ -166,6 +203,15 @@ class OrdinalFit(Fit):
 
     data: Polychorics | None = None
     structure: CorrelationStructure | None = None
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on this fit."""
+        share = self.sample.share_missing
+        if not share:
+            return super().notes
+        how = "each correlation is from the rows that show both items (pairwise), and so is their covariance"
+        return (*super().notes, f"{100.0 * share:.1f}% of the values are missing: {how}.")
 
     @property
     def _data(self) -> Polychorics:
@@ -271,8 +317,8 @@ def _identified(information: Floats) -> Bools:
 
 
 def fit_ordinal(model: DAG | CPDAG | Model, sample: Sample, count: Count) -> OrdinalFit:
-    """WLSMV: all variables of the model are ordinal items; rows with missing values are left out."""
-    start = first_indicators_positive(fit_many([model], sample)[0])
+    """WLSMV: all variables of the model are ordinal items; with missing values each pair has rows of its own."""
+    start = with_signs(fit_many([model], sample)[0])
     if start.sample.rows is None or set(start.sample.kinds) != {"ordinal"}:
         raise DataError("estimator='WLSMV' needs rows of ordinal items; pass them with cor='polychoric'.")
     structure = CorrelationStructure.of(start.problem.pattern)

@@ -26,11 +26,19 @@ from unmeasured.arrays import Bools, Floats
 from unmeasured.data.sample import Cor, Sample, as_sample
 from unmeasured.errors import ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
+from unmeasured.remarks import Remark
 from unmeasured.sem import effects, indices, kernels, local_fit, scoring
 from unmeasured.sem.defined import Labelled, defined_rows
 from unmeasured.sem.delta import MANY_PARAMETERS, NO_INFORMATION, delta_errors, plain_inverse_root
 from unmeasured.sem.dimension import Dimension, dimension
-from unmeasured.sem.finish import first_indicators_positive, refined
+from unmeasured.sem.finish import refined
+from unmeasured.sem.full import (
+    NOT_DONE,
+    FullInformation,
+    calls_for_it,
+    covariance_of_estimates,
+    with_full_information,
+)
 from unmeasured.sem.large import solve_large
 from unmeasured.sem.measures import Measures, Robust
 from unmeasured.sem.parameters import (
@@ -44,6 +52,7 @@ from unmeasured.sem.parameters import (
 )
 from unmeasured.sem.products import LARGE
 from unmeasured.sem.reliability import Reliability
+from unmeasured.sem.signs import with_signs
 from unmeasured.sem.solve import Check, Problem, Solution, never, solve_with_restarts
 
 if TYPE_CHECKING:
@@ -54,6 +63,7 @@ if TYPE_CHECKING:
 # had come to, took 113 processor seconds in all with six other starts for its last fit, and ended where it began.
 _MANY = 500
 Count = Literal["dimension", "parameters"]
+COUNTED = ' Degrees of freedom count what is determined; lavaan counts all free parameters, as count="parameters" does.'
 Estimator = Literal["ML", "MLM", "MLR", "WLSMV"]
 FitMissing = Literal["ml", "fiml", "listwise", "pairwise"]
 
@@ -144,9 +154,9 @@ def fit(
     cor : "pearson", "auto", "polychoric" or "spearman-normal"
         Which correlations to take from rows (see :func:`unmeasured.as_sample`); WLSMV takes polychoric ones.
     missing : "ml", "fiml", "listwise" or "pairwise"
-        What to do about missing values. "ml": the model is fitted to the moments of highest likelihood; in groups,
-        with means and with MLR, the likelihood of the rows themselves is maximised (full information), as "fiml" does
-        always.
+        What to do about missing values. "ml": the likelihood of the rows themselves is maximised (full information);
+        "fiml" does the same and has the means among the parameters. Ordinal items have no such likelihood: each
+        correlation is from the rows that show both items. "listwise": only complete rows.
 
     Returns
     -------
@@ -163,24 +173,32 @@ def fit(
     (85.31, 24, 0.931)
     """
     # What goes beyond one covariance matrix builds on this module.
-    from unmeasured.sem.estimate import Options, estimate
+    from unmeasured.sem.estimate import Options, check_options, estimate, fit_with_labels, used_columns, with_remarks
 
     options = Options(
         estimator, groups, equal, cor, missing, correlate_exogenous, scale_latents, correlate_outcomes, count
     )
+    check_options(options)
+    if not isinstance(model, str | DAG | CPDAG | Model):
+        raise ModelError(f"A model is lavaan text, a DAG, a CPDAG or a Model; got a {type(model).__name__}.")
     matrix = None
-    if estimator == "ML" and groups is None and not equal and missing != "fiml":
-        sample = as_sample(X, cov=cov, n_samples=n_samples, names=names, cor=cor or "pearson", missing=missing)
+    if estimator == "ML" and groups is None and missing != "fiml":
+        used = used_columns([model], X, options.parse) if names is None else X
+        sample = as_sample(used, cov=cov, n_samples=n_samples, names=names, cor=cor or "pearson", missing=missing)
         read = options.parse(model, sample.names) if isinstance(model, str) else model
-        if not (isinstance(read, Model) and (read.intercepts or read.has_equalities)):
+        if not (isinstance(read, Model) and read.intercepts):
+            if isinstance(read, Model) and read.has_equalities:
+                return with_remarks(fit_with_labels(read, sample, options), model, options)
             start = _marker_start(read, sample) if isinstance(read, Model) else None
-            return first_indicators_positive(replace(fit_many([read], sample, starts=[start])[0], count=count))
+            (found,) = fit_many([read], sample, starts=[start])
+            found = with_signs(with_full_information(replace(found, count=count)))
+            return with_remarks(found, model, options)
         matrix = sample if sample.rows is None else None
     elif X is None or cov is not None or n_samples is not None:
         matrix = as_sample(X, cov=cov, n_samples=n_samples, names=names)
     elif isinstance(X, Sample) and X.rows is None:
         matrix = X
-    return estimate(model, X, names, matrix, options)
+    return with_remarks(estimate(model, X, names, matrix, options), model, options)
 
 
 def _marker_start(model: Model, sample: Sample) -> Floats | None:
@@ -319,14 +337,21 @@ class Fit(Measures):
     solution: Solution
     count: Count = "dimension"
     robust: Robust | None = None  # of estimators MLM, MLR and WLSMV
+    full: FullInformation | None = None  # of rows with missing values, whose likelihood was maximised
     is_joint: bool = False  # whether covariates count as variables of the model
     is_hurried: bool = False  # whether there was no time for standard errors
+    remarks: tuple[Remark, ...] = ()  # on model text: what lavaan would have done by default
 
     @cached_property
     def covariates(self) -> tuple[str, ...]:
         """Observed causes the model is conditioned on (lavaan's ``fixed.x``): their likelihood does not count."""
         given = self.graph.covariates if isinstance(self.graph, Model) else self.graph.variables.covariates
         return () if self.is_joint else given
+
+    @property
+    def has_means(self) -> bool:
+        """Whether means are part of the model, so that degrees of freedom, AIC, BIC and SRMR count them."""
+        return self.full is not None
 
     @cached_property
     def model(self) -> Model:
@@ -395,7 +420,7 @@ class Fit(Measures):
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Notes on this fit."""
+        """Notes on this fit, among them where lavaan's defaults would have given another one."""
         notes = []
         missing = [f"{p.lhs} {p.op} {p.rhs}" for p, ok in zip(self._free, self._identified, strict=True) if not ok]
         if missing:
@@ -403,14 +428,18 @@ class Fit(Measures):
             notes.append(
                 f"The data determine only {int(self.dimension)} of {self.model.n_free} free parameters "
                 f"({max(unidentified, 0)} too many); without a standard error: {listing(missing)}."
+                f"{COUNTED if self.count == 'dimension' else ''}"
             )
         if self.is_cut_short:
-            notes.append("Standard errors were not computed: there was no time left for them.")
+            why = "there was no time left for them" if self.full is None else "they need the rows"
+            notes.append(f"Standard errors were not computed: {why}.")
+        if self.full is None and calls_for_it(self.sample):
+            notes.append(NOT_DONE)
         if self.sample.n < self.model.n_free:
             notes.append(
                 f"{self.sample.n:.0f} samples for {self.model.n_free} free parameters: estimates will not hold up."
             )
-        return tuple(notes)
+        return (*notes, *self.remarks)
 
     # Likelihood and indices -------------------------------------------------------------------------------
 
@@ -423,10 +452,15 @@ class Fit(Measures):
     def n_counted(self) -> int:
         """What df, AIC and BIC count: the dimension, or the free parameters where asked for.
 
-        Variances and covariances of covariates do not count.
+        Variances and covariances of covariates do not count; means do where values are missing (full information).
         """
         counted = int(self.dimension) if self.count == "dimension" else self.model.n_free
-        return counted - self._n_given
+        return counted - self._n_given + self._n_means
+
+    @property
+    def _n_means(self) -> int:
+        """Means that were estimated, but for those of the covariates: rows with missing values need them."""
+        return 0 if self.full is None else self.n_observed - len(self.covariates)
 
     @property
     def _n_given(self) -> int:
@@ -441,11 +475,14 @@ class Fit(Measures):
     @property
     def df(self) -> int:
         """Degrees of freedom: moments less the generic dimension."""
-        return self.n_observed * (self.n_observed + 1) // 2 - self._n_given - self.n_counted
+        n_moments = self.n_observed * (self.n_observed + 1) // 2 + self._n_means
+        return n_moments - self._n_given - self.n_counted
 
     @cached_property
     def chi2(self) -> float:
         """Likelihood-ratio statistic against the saturated model: N times the discrepancy."""
+        if self.full is not None:
+            return self.full.chi2
         discrepancy = self.solution.discrepancy
         # With no misfit beyond rounding a population fits perfectly; otherwise it rejects without end.
         if math.isinf(self.sample.n):
@@ -455,6 +492,8 @@ class Fit(Measures):
     @property
     def loglik(self) -> float:
         """Total log-likelihood (per sample for a population), given the covariates where there are any."""
+        if self.full is not None:
+            return self.full.loglik
         log_det = self.sample.log_det_corr + 2.0 * float(np.log(self.sample.sd).sum())
         n = 1.0 if math.isinf(self.sample.n) else self.sample.n
         joint = indices.log_likelihood(max(self.solution.discrepancy, 0.0), log_det, self.n_observed, n)
@@ -466,8 +505,8 @@ class Fit(Measures):
 
     @property
     def n_samples(self) -> float:
-        """Number of samples."""
-        return self.sample.n
+        """Number of samples; of rows with missing values their number (full information)."""
+        return self.sample.n if self.full is None else self.full.n
 
     @property
     def rmsea(self) -> float:
@@ -479,7 +518,7 @@ class Fit(Measures):
     @property
     def baseline_chi2(self) -> float:
         """Chi-square of the model in which all variables are independent, but for covariates among themselves."""
-        return -self._baseline_log_det * self.sample.n
+        return -self._baseline_log_det * self.sample.n if self.full is None else self.full.baseline_chi2
 
     @property
     def _baseline_log_det(self) -> float:
@@ -506,12 +545,12 @@ class Fit(Measures):
     @property
     def _n_shown(self) -> float:
         """N as a summary gives it."""
-        return self.sample.n
+        return self.n_samples
 
     @cached_property
     def srmr(self) -> float:
-        """Standardised root mean square residual."""
-        return indices.srmr(self.sample.cov, self.implied_cov)
+        """Standardised root mean square residual; where values are missing, with the means, as lavaan has it."""
+        return indices.srmr(self.sample.cov, self.implied_cov) if self.full is None else self.full.srmr
 
     # Estimates --------------------------------------------------------------------------------------------
 
@@ -519,6 +558,8 @@ class Fit(Measures):
     def estimates(self) -> Floats:
         """(p,) the free parameters on the scale of the data, in the order of the model's free rows."""
         # A search compares likelihoods and never asks; who asks for estimates gets the last digits.
+        if self.full is not None:  # they are there already
+            return self.solution.x * self.problem.pattern.unit(self.problem.scale)
         return refined(self.problem, self.solution) * self.problem.pattern.unit(self.problem.scale)
 
     @cached_property
@@ -562,7 +603,21 @@ class Fit(Measures):
     @property
     def is_cut_short(self) -> bool:
         """Whether a large fit has no standard errors, which would take long: no time was left, or not even to end."""
-        return self.is_hurried or (self.solution.end == kernels.STEP_LIMIT and len(self.solution.x) >= MANY_PARAMETERS)
+        no_rows = self.full is not None and self.full.acov is None and not self.sample.has_rows
+        return (
+            (no_rows and self.robust is None)
+            or self.is_hurried
+            or (self.solution.end == kernels.STEP_LIMIT and len(self.solution.x) >= MANY_PARAMETERS)
+        )
+
+    @cached_property
+    def _acov(self) -> Floats | None:
+        """Covariance of the free parameters (and perhaps of more, behind them) where it is not that of the moments."""
+        if self.robust is not None:
+            return self.robust.acov
+        if self.full is None or self.full.acov is not None:
+            return None if self.full is None else self.full.acov
+        return covariance_of_estimates(self) if self.sample.has_rows else None
 
     @cached_property
     def _uncertainty(self) -> tuple[Floats, Bools]:
@@ -574,19 +629,29 @@ class Fit(Measures):
         if not p or not np.isfinite(H).all():
             return np.full(p, np.nan), np.zeros(p, dtype=bool)
         unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
-        root = plain_inverse_root(H * np.outer(unit, unit)) if self.robust is None else None
+        root = plain_inverse_root(H * np.outer(unit, unit)) if self._acov is None else None
         if root is not None:
             errors = np.sqrt((root**2).sum(axis=1) * 2.0 / self.sample.n) * unit
             return errors * self.problem.pattern.unit(self.problem.scale), np.ones(p, dtype=bool)
         value, vector = np.linalg.eigh(H * np.outer(unit, unit))
         null = value < NO_INFORMATION * max(value[-1], 1.0)
         identified = ~(np.abs(vector[:, null]) > 1e-4).any(axis=1)
-        if self.robust is not None:
-            errors = np.sqrt(np.maximum(np.diag(self.robust.acov)[:p], 0.0))
+        if self._acov is not None:
+            errors = np.sqrt(np.maximum(np.diag(self._acov)[:p], 0.0))
         else:
             variance = (vector[:, ~null] ** 2 / value[~null]).sum(axis=1) * unit**2 * 2.0 / self.sample.n
             errors = np.sqrt(variance) * self.problem.pattern.unit(self.problem.scale)
         return np.where(identified, errors, np.nan), identified
+
+    def _again(self, sample: Sample) -> Fit:
+        """The same model fitted to a replicate of the data, begun where this fit ended."""
+        (again,) = fit_many([self.graph], sample, starts=[self.solution.x], n_restarts=0, n_threads=1)
+        return replace(again, count=self.count)
+
+    @property
+    def _along(self) -> Floats | None:
+        """(p, q) how free rows, on variables of unit variance, move with parameters that stand for several of them."""
+        return None
 
     def _own_root(self) -> tuple[Floats, Floats] | None:
         """What :func:`unmeasured.sem.delta.covariance_root` gives, where it does not follow from the information."""

@@ -9,7 +9,7 @@ loadings the variances of latents are free in all groups but the first, with equ
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -22,17 +22,18 @@ from unmeasured import apa
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, ModelError, listing, nearest
+from unmeasured.remarks import Remark
 from unmeasured.sem import indices, kernels
 from unmeasured.sem.defined import Labelled, defined_rows
 from unmeasured.sem.delta import NO_INFORMATION, errors_along, symmetric_root
-from unmeasured.sem.finish import first_indicators_positive
-from unmeasured.sem.fit import Count, Fit, fit_many
+from unmeasured.sem.dimension import Dimension
+from unmeasured.sem.fit import COUNTED, Count, Fit, fit_many
 from unmeasured.sem.joint import Joint, JointSolution, joined_square, lower_bounds, parameter_gradient
 from unmeasured.sem.likelihood import Observations
-from unmeasured.sem.local_fit import Residual
+from unmeasured.sem.local_fit import Residual, candidate_parameters
 from unmeasured.sem.measures import Measures, Robust
 from unmeasured.sem.moments import Point, Structure
-from unmeasured.sem.parameters import Model, Parameter, markers_of, scaled_by_variance
+from unmeasured.sem.parameters import Model, Parameter, markers_of, scaled_by_variance, with_shared_values
 from unmeasured.sem.robust import (
     Fitted,
     group_ratios,
@@ -40,9 +41,11 @@ from unmeasured.sem.robust import (
     likelihood_ratio,
     pseudo_inverse,
     satorra_bentler,
+    with_saturated_means,
     yuan_bentler,
 )
 from unmeasured.sem.scoring import Method
+from unmeasured.sem.signs import Entry, Loadings, slot_signs, standardised, tied_latents, with_signs
 from unmeasured.sem.solve import Problem, Solution
 
 Kind = Literal[
@@ -56,11 +59,15 @@ Kind = Literal[
     "lv.covariances",
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
+# The part of a latent's variance that its causes leave, below which it is taken as running to zero.
+_NOTHING = 1e-5
 
 
 def check_equal(equal: Sequence[str] | str) -> tuple[str, ...]:
     """What is to be equal across groups, as lavaan names it; a typing error gets the nearest name."""
-    asked = (equal,) if isinstance(equal, str) else tuple(equal)
+    asked = (equal,) if isinstance(equal, str) else tuple(equal) if isinstance(equal, Iterable) else None
+    if asked is None:
+        raise ModelError(f"equal= is a sequence of {listing(KINDS)}; got {equal!r}.")
     for kind in asked:
         if kind not in KINDS:
             raise ModelError(f"equal= has {kind!r}{nearest(str(kind), KINDS) or '.'} It takes {listing(KINDS)}.")
@@ -92,11 +99,15 @@ class Table:
     rows: tuple[tuple[Row, ...], ...]  # of each group: loadings, paths, covariances, intercepts
     size: int
     equal: tuple[str, ...]
+    has_means: bool = True
 
     @classmethod
-    def of(cls, models: Sequence[Model], equal: tuple[str, ...]) -> Table:
+    def of(cls, models: Sequence[Model], equal: tuple[str, ...], *, has_means: bool = True) -> Table:
         """Complete the model of each group and number the free parameters."""
-        completed = [_completed(model, equal, first=g == 0) for g, model in enumerate(models)]
+        completed: Sequence[Model] = models
+        if has_means:
+            completed = [_completed(model, equal, first=g == 0) for g, model in enumerate(models)]
+        completed = with_shared_values(completed)
         slots: dict[tuple[object, ...], int] = {}
         rows = []
         for g, model in enumerate(completed):
@@ -110,7 +121,7 @@ class Table:
                 key: tuple[object, ...] = ("label", p.label) if p.label else (p.lhs, p.op, p.rhs, None if shared else g)
                 mine.append(Row(g, p, slots.setdefault(key, len(slots))))
             rows.append(tuple(mine))
-        return cls(tuple(completed), tuple(rows), len(slots), equal)
+        return cls(tuple(completed), tuple(rows), len(slots), equal, has_means)
 
     def structure(self, g: int, order: Sequence[str]) -> Structure:
         """The arrays of one group, its observed variables in the order given."""
@@ -188,19 +199,18 @@ def _completed(model: Model, equal: tuple[str, ...], *, first: bool) -> Model:
             intercepts.append(Parameter("~1", name, name, None if free_means and name in measured else 0.0))
     rows = list(model.parameters)
     if not first and "loadings" in equal and "lv.variances" not in equal:
-        # A latent whose scale is fixed by its variance alone: equal loadings fix it in the other groups.
-        scaled = {p.source for p in rows if p.op == "=~" and p.fixed is not None and p.fixed != 0.0}
+        # Equal loadings fix the scale in the other groups.
         rows = [
             replace(p, fixed=None)
-            if p.op == "~~"
-            and p.source == p.target
-            and p.source in latent - scaled
-            and p.fixed is not None
-            and p.fixed > 0
+            if p.op == "~~" and p.source == p.target and p.source in latent and p.fixed is not None and p.fixed > 0
             else p
             for p in rows
         ]
     return Model(model.names, model.latents, tuple(rows), tuple(intercepts), model.defined, model.covariates)
+
+
+# How often covariances that were drawn are made smaller until they fit together.
+_SHRINKS = 40
 
 
 # Fitting ---------------------------------------------------------------------------------------------------
@@ -217,6 +227,7 @@ class Estimated:
     estimator: str
     robust: Robust | None
     count: Count
+    is_joint: bool = False  # whether covariates count as variables of the model
 
     @property
     def theta(self) -> Floats:
@@ -242,14 +253,29 @@ class Estimated:
     @cached_property
     def covariates(self) -> tuple[str, ...]:
         """Observed causes the model is conditioned on (lavaan's ``fixed.x``); none where some of their values lack."""
-        names, known = self.joint.observations[0].names, self.table.models[0].covariates
+        names, known = self.joint.observations[0].names, self.known_covariates
         index = [names.index(name) for name in known]
-        return known if all(o.seen[:, index].all() for o in self.joint.observations) else ()
+        is_known = all(o.seen[:, index].all() for o in self.joint.observations)
+        return known if is_known and not self.is_joint else ()
+
+    @property
+    def known_covariates(self) -> tuple[str, ...]:
+        """The same, also where they count as variables of the model."""
+        return self.table.models[0].covariates
+
+    @property
+    def has_means(self) -> bool:
+        """Whether means are part of the model; else it is one of the covariances."""
+        return self.table.has_means
 
     @property
     def n_given(self) -> int:
-        """Means, variances and covariances of the covariates, of one group."""
-        return len(self.covariates) * (len(self.covariates) + 3) // 2
+        """Means (where the model has them), variances and covariances of the covariates, of one group."""
+        return self.moments_of(len(self.covariates))
+
+    def moments_of(self, n: int) -> int:
+        """The number of means, where the model has them, variances and covariances of n variables."""
+        return n * (n + 1) // 2 + n * self.has_means
 
     def _loglik_of_covariates(self, o: Observations) -> float:
         """That of their saturated model, which every model of them given others adds."""
@@ -261,17 +287,37 @@ class Estimated:
 
     @cached_property
     def dimension(self) -> int:
-        """How many parameters the data could determine: the rank of the derivatives near the estimates."""
+        """How many parameters the data could determine: the largest rank of the derivatives at two points.
+
+        One is near the estimates. Where these run to a bound, derivatives vanish there, so the other is anywhere.
+        """
         rng = np.random.default_rng(0)
-        unit = np.maximum(np.abs(self.theta), 0.1)
-        spread = np.where(self.joint.is_variance, np.abs(rng.normal(size=len(unit))), rng.normal(size=len(unit)))
-        Delta = np.concatenate(self.joint.jacobians(self.theta + 0.1 * unit * spread))
-        scale = np.sqrt((Delta**2).sum(axis=0))
-        triangle = np.linalg.qr(
-            Delta / np.where(scale > 0, scale, 1.0), mode="r"
-        )  # small, with the same singular values
-        values = np.linalg.svd(triangle, compute_uv=False)
-        return int((values > 1e-8 * values[0]).sum())
+        ranks = []
+        for centre, unit in (
+            (self.theta, 0.1 * np.maximum(np.abs(self.theta), 0.1)),
+            (np.zeros_like(self.theta), self._units),
+        ):
+            spread = rng.normal(size=len(unit))
+            spread = np.where(self.joint.is_variance, np.abs(spread), spread)
+            Delta = np.concatenate(self.joint.jacobians(centre + unit * spread))
+            scale = np.sqrt((Delta**2).sum(axis=0))
+            triangle = np.linalg.qr(
+                Delta / np.where(scale > 0, scale, 1.0), mode="r"
+            )  # small, with the same singular values
+            values = np.linalg.svd(triangle, compute_uv=False)
+            ranks.append(int((values > 1e-8 * values[0]).sum()))
+        return max(ranks)
+
+    @property
+    def _units(self) -> Floats:
+        """(q,) sizes that parameters may have, from the standard deviations of the data; latents have 1."""
+        units = np.ones(self.table.size)
+        for s, o in zip(self.joint.structures, self.joint.observations, strict=True):
+            scale = np.ones(s.pattern.n_nodes)
+            scale[s.pattern.observed] = np.sqrt(np.diag(o.saturated[1]))
+            means = scale[s.nodes[s.slots >= 0]]
+            units[s.where] = np.concatenate([s.pattern.unit(scale), means])
+        return units
 
     @property
     def n_counted(self) -> int:
@@ -282,7 +328,7 @@ class Estimated:
     @property
     def n_moments(self) -> int:
         """Means, variances and covariances of all groups, but for those of the covariates."""
-        return sum(len(o.names) * (len(o.names) + 3) // 2 - self.n_given for o in self.joint.observations)
+        return sum(self.moments_of(len(o.names)) - self.n_given for o in self.joint.observations)
 
     @property
     def df(self) -> int:
@@ -294,15 +340,24 @@ class Estimated:
         """Whether no value is missing."""
         return all(o.is_complete for o in self.joint.observations)
 
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether the implied covariance is positive definite where the fit ended."""
+        return math.isfinite(self.solution.value)
+
     @cached_property
     def information(self) -> Floats:
-        """(q, q) per row: expected, or observed where values are missing, as in lavaan."""
+        """(q, q) per row: expected, or observed where values are missing, as in lavaan; none without a likelihood."""
+        if not self.has_likelihood:
+            return np.zeros((self.table.size,) * 2)
         return self.joint.expected(self.theta) if self.is_complete else self.joint.observed(self.theta)
 
     @cached_property
     def blind(self) -> Floats:
         """(q, r) directions in which the data carry no information."""
         H = self.information
+        if not self.has_likelihood:
+            return np.eye(len(H))
         unit = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
         value, vector = np.linalg.eigh(H * np.outer(unit, unit))
         return np.asarray(unit[:, None] * vector[:, value < NO_INFORMATION * max(value[-1], 1.0)])
@@ -310,6 +365,8 @@ class Estimated:
     @cached_property
     def uncertainty(self) -> tuple[Floats, Bools]:
         """Standard errors (q,), NaN where there is none, and which parameters are identified."""
+        if not self.has_likelihood:
+            return np.full(self.table.size, math.nan), np.zeros(self.table.size, dtype=bool)
         scale = np.sqrt(np.maximum(np.diag(self.information), 1e-300))
         identified = np.asarray(~(np.abs(scale[:, None] * self.blind) > 1e-4).any(axis=1))
         variance = np.diag(self.acov)
@@ -318,12 +375,18 @@ class Estimated:
     @cached_property
     def acov(self) -> Floats:
         """(q, q) covariance of the estimates."""
+        if not self.has_likelihood:
+            return np.zeros((self.table.size,) * 2)
         return pseudo_inverse(self.information) / self.joint.n if self.robust is None else self.robust.acov
 
 
 @dataclass(frozen=True, eq=False)
 class MeanFit(Fit):
-    """A fit with means: of the only group, or one group's share of a fit of several.
+    """A fit with means or equal labels: of the only group, or one group's share of a fit of several.
+
+    Means are part of the model where it states one, in groups, and where the likelihood of rows with missing values is
+    maximised (``has_means``); else degrees of freedom, AIC, BIC and SRMR are those of the covariances, as without
+    labels.
 
     A share has the chi-square that the group contributes; constraints across groups are not counted in its df.
     """
@@ -353,6 +416,11 @@ class MeanFit(Fit):
         """The model as rows of parameters, that of the group."""
         return self._joint.table.models[self.group]
 
+    @cached_property
+    def covariates(self) -> tuple[str, ...]:
+        """Observed causes the model is conditioned on (lavaan's ``fixed.x``); none where some of their values lack."""
+        return self._joint.covariates
+
     @property
     def n_samples(self) -> float:
         """Number of rows."""
@@ -362,6 +430,14 @@ class MeanFit(Fit):
     def chi2(self) -> float:
         """Likelihood-ratio statistic against the saturated model."""
         return self._joint.chi2[self.group]
+
+    @cached_property
+    def dimension(self) -> Dimension:
+        """Generic dimension of the model; equal parameters count once, and means where the model has them."""
+        if not self._is_alone:
+            return super().dimension
+        n_moments = self._joint.moments_of(self.n_observed)
+        return Dimension.of(self._joint.dimension, self._joint.table.size, n_moments, 0)
 
     @property
     def n_counted(self) -> int:
@@ -373,7 +449,7 @@ class MeanFit(Fit):
     @property
     def df(self) -> int:
         """Degrees of freedom: means, variances and covariances, less what is counted."""
-        return self.n_observed * (self.n_observed + 3) // 2 - self._joint.n_given - self.n_counted
+        return self._joint.moments_of(self.n_observed) - self._joint.n_given - self.n_counted
 
     @property
     def loglik(self) -> float:
@@ -383,18 +459,21 @@ class MeanFit(Fit):
     @cached_property
     def baseline_chi2(self) -> float:
         """Chi-square of the model in which all variables are independent."""
-        return independence((self._observations,), self._joint.covariates).chi2
+        return independence((self._observations,), self._joint.known_covariates).chi2
 
     @property
     def baseline_df(self) -> int:
         """Degrees of freedom of that model."""
-        q = len(self._joint.covariates)
+        q = len(self._joint.known_covariates)
         return (self.n_observed * (self.n_observed - 1) - q * (q - 1)) // 2
 
     @cached_property
     def srmr(self) -> float:
-        """Standardised root mean square residual of means and covariances, as lavaan computes it with means."""
-        return indices.srmr_with_means(*self._observations.saturated, self._point.mu, self._point.Sigma)
+        """Standardised root mean square residual of the covariances, and of the means where the model has them."""
+        mean, cov = self._observations.saturated
+        if not self.has_means:
+            return indices.srmr(cov, self._point.Sigma)
+        return indices.srmr_with_means(mean, cov, self._point.mu, self._point.Sigma)
 
     @cached_property
     def estimates(self) -> Floats:
@@ -402,10 +481,25 @@ class MeanFit(Fit):
         s = self._joint.joint.structures[self.group]
         return self._joint.theta[s.where[: s.pattern.n_free]]
 
+    @property
+    def has_means(self) -> bool:
+        """Whether means are part of the model."""
+        return self._joint.has_means
+
     @cached_property
     def implied_mean(self) -> Floats:
-        """(n,) implied mean of the observed variables, in the order of ``sample.names``."""
-        return self._point.mu
+        """(n,) implied mean of the observed variables, in the order of ``sample.names``.
+
+        Raises
+        ------
+        ModelError
+            Where means are no part of the model and were not given: it was fitted to a matrix.
+        """
+        if self.has_means:
+            return self._point.mu
+        if self.sample.mean is None:
+            raise ModelError("A model fitted to a matrix has no means. Pass rows.")
+        return self.sample.mean
 
     @property
     def latent_means(self) -> pd.Series:
@@ -433,32 +527,79 @@ class MeanFit(Fit):
 
         With free latent means, those of the group are added.
         """
-        centre = self.implied_mean if mean is None and self.sample.rows is not None else mean
+        centre = self.implied_mean if mean is None and self.has_means and self.sample.rows is not None else mean
         table = super().scores(rows, method, errors=errors, mean=centre)
         latents = list(self.latent_means.index)
         table[latents] = table[latents] + self.latent_means.to_numpy()
         return table
 
+    def _again(self, sample: Sample) -> Fit:
+        joint, table = self._joint.joint, self._joint.table
+        if not self._is_alone:
+            if table.shared():
+                raise ModelError(
+                    "Replicates of one group do not know what is equal across groups. Use the delta method "
+                    "(bootstrap=0)."
+                )
+            return super()._again(sample)
+        observations = (_rows_of(sample) if self.has_means else _moments_of(sample),)
+        # Begun at the estimates, latents point the way they do there.
+        other = Joint(joint.structures, observations, joint.size)
+        found = other.maximise(self._joint.theta, lower_bounds(joint.structures, observations, joint.size))
+        (model,) = table.models
+        return _fits_at(found, other, table, [model], [sample], self._joint.labels, "ML", self.count)[1][0]
+
+    @property
+    def _along(self) -> Floats:
+        s = self._joint.joint.structures[self.group]
+        at = s.where[: s.pattern.n_free]
+        moves = np.zeros((len(at), self._joint.table.size))
+        moves[np.arange(len(at)), at] = 1.0 / s.pattern.unit(self.problem.scale)
+        return moves[:, moves.any(axis=0)]
+
     def residuals(self, kind: Residual = "correlation") -> pd.DataFrame:
         """Observed less implied covariances or correlations; standard errors are for one group without means only."""
-        if kind == "standardised":
+        if kind == "standardised" and self.has_means:
             raise ModelError(
-                "Standardised residuals are for models of one group without means, equal labels or missing values. Use "
+                "Standardised residuals are for models of one group without means or missing values. Use "
                 "residuals('correlation')."
             )
+        if kind == "standardised":
+            _refuse_without_likelihood(self._joint)
         return super().residuals(kind)
 
     def modification_indices(self, least: float = 0.0) -> pd.DataFrame:
-        """Refused: for equality constraints see :meth:`GroupFit.score_tests`."""
-        raise ModelError(
-            "Modification indices are for models of one group without means, equal labels or missing values. What "
-            "equality constraints cost is in score_tests() of a fit of groups."
-        )
+        """Decrease of chi-square if one more parameter were free: ``lhs op rhs mi epc sepc.all``.
+
+        As :meth:`Fit.modification_indices`, with equal parameters kept equal; in a group, the parameter of this group.
+        What equality itself costs is in :meth:`score_tests`.
+        """
+        table = _modification_indices(self)
+        return table[table["mi"] >= least]
+
+    def score_tests(self) -> pd.DataFrame:
+        """A test of releasing each equality constraint of a single group, with all others kept.
+
+        One row for each parameter that shares its label, as :meth:`GroupFit.score_tests` gives them: ``lhs op rhs chi2
+        df pvalue change bic``, largest first.
+
+        Examples
+        --------
+        >>> import unmeasured as um
+        >>> data = um.datasets.load("holzinger_swineford")
+        >>> text = "visual =~ x1 + a*x2 + a*x3; textual =~ x4 + x5 + x6"
+        >>> um.fit(text, cov=data.frame(), n_samples=data.n_samples).score_tests()[["lhs", "rhs", "df"]]
+              lhs rhs  df
+        0  visual  x3   1
+        """
+        if not self._is_alone:
+            raise ModelError("This is one group's share of a fit; the tests are those of all groups: score_tests().")
+        return score_tests(self._joint).drop(columns="group")
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Notes on this fit."""
-        return _notes(self._joint)
+        return (*_notes(self._joint), *self.remarks)
 
     @cached_property
     def parameters(self) -> pd.DataFrame:
@@ -485,9 +626,11 @@ class MeanFit(Fit):
     def summary(self) -> str:
         """The fit as text: status, indices, parameters, notes."""
         first, second, *robust = self._test_lines()
+        full = "" if self._observations.is_complete else "; full information from rows with missing values"
+        means = f", with means{full}" if self.has_means else ""
         lines = [
-            f"unmeasured fit: {self.n_observed} observed, {len(self.model.latents)} latent, N = {self.n_samples:g}, "
-            f"with means{'' if self._observations.is_complete else '; full information from rows with missing values'}",
+            f"unmeasured fit: {self.n_observed} observed, {len(self.model.latents)} latent, "
+            f"N = {self.n_samples:g}{means}",
             self.status,
             "",
             first,
@@ -501,7 +644,8 @@ class MeanFit(Fit):
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<Fit: chi2 {self.chi2:.2f} on {self.df} df, N = {self.n_samples:g}, with means; {self.status}>"
+        means = ", with means" if self.has_means else ""
+        return f"<Fit: chi2 {self.chi2:.2f} on {self.df} df, N = {self.n_samples:g}{means}; {self.status}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -517,6 +661,7 @@ class GroupFit(Measures):
     fits: Mapping[str, MeanFit]
     joint: Estimated
     robust: Robust | None = None
+    remarks: tuple[Remark, ...] = ()  # on model text: what lavaan would have done by default
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -588,13 +733,15 @@ class GroupFit(Measures):
         """How the fit went, as a sentence."""
         s = self.joint.solution
         went = f"converged in {s.steps} steps" if s.converged else f"no optimum after {s.steps} steps"
+        if not self.joint.has_likelihood:
+            went = "the covariance implied by the starting values is not positive definite"
         reasons = [f"not admissible in {g}: {reason}" for g, fit in self.fits.items() for reason in fit._improper]
         return "; ".join([went, *reasons])
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on this fit."""
-        return _notes(self.joint)
+        return (*_notes(self.joint), *self.remarks)
 
     @cached_property
     def parameters(self) -> pd.DataFrame:
@@ -677,6 +824,7 @@ def _defined_rows(joint: Estimated, tables: Sequence[pd.DataFrame]) -> pd.DataFr
 
 def score_tests(joint: Estimated) -> pd.DataFrame:
     """Tests of every equality constraint; see :meth:`GroupFit.score_tests`."""
+    _refuse_without_likelihood(joint)
     structures = joint.joint.structures
     locals_, informations = [], []
     base = np.zeros((joint.table.size,) * 2)
@@ -708,18 +856,71 @@ def score_tests(joint: Estimated) -> pd.DataFrame:
     return frame.sort_values("chi2", ascending=False, ignore_index=True)
 
 
+def _refuse_without_likelihood(joint: Estimated) -> None:
+    if not joint.has_likelihood:
+        raise ModelError(
+            "The covariance that the model implies is not positive definite where the fit ended, so there is nothing "
+            "to test. Check what equal labels and fixed values ask for."
+        )
+
+
+# Parameters that are tested at once: bounds memory.
+_TESTED = 500
+# A parameter that the free ones imitate but for this part of its information cannot be told from them.
+_IMITATED = 1e-8
+
+
+def _modification_indices(fit: MeanFit) -> pd.DataFrame:
+    """Score tests of the parameters of a group that are fixed or absent, from the expected information as in lavaan."""
+    joint, g = fit._joint.joint, fit.group
+    _refuse_without_likelihood(fit._joint)
+    s, o, w = joint.structures[g], joint.observations[g], joint.weights[g]
+    point = fit._point
+    slope, Slope = o.gradient(point.mu, point.Sigma)
+    inverse = pseudo_inverse(joint.expected(fit._joint.theta))
+    others = candidate_parameters(fit.model)
+    scores, left = np.empty(len(others)), np.empty(len(others))
+    for start in range(0, len(others), _TESTED):
+        part = slice(start, start + _TESTED)
+        along = point.towards(others[part])
+        both = along.beside(point.directions)
+        k = len(along.mu)
+        information = w * o.parameter_information(point.mu, point.Sigma, both, observed=False)
+        cross = s.joined(information[:k, k:], joint.size)
+        own = np.diag(information)[:k]
+        unexplained = own - np.einsum("kp,pq,kq->k", cross, inverse, cross)
+        scores[part] = -0.5 * w * along.gradient(slope, Slope)
+        left[part] = np.where(unexplained > _IMITATED * np.maximum(own, 1e-300), unexplained, math.nan)
+    change = scores / left
+    table = pd.DataFrame(
+        {
+            "lhs": [p.lhs for p in others],
+            "op": [p.op for p in others],
+            "rhs": [p.rhs for p in others],
+            "mi": joint.n * scores * change,
+            "epc": change,
+            "sepc.all": [fit._standardised(p, float(value)) for p, value in zip(others, change, strict=True)],
+        }
+    )
+    return table[~np.isnan(left)].sort_values("mi", ascending=False, kind="stable", ignore_index=True)
+
+
 def _notes(joint: Estimated) -> tuple[str, ...]:
     notes = []
     errors_known = joint.uncertainty[1]
-    if not errors_known.all():
+    if joint.has_likelihood and not errors_known.all():
         missing = []
         for g, label in enumerate(joint.labels):
             of = f" in {label}" if len(joint.labels) > 1 else ""
             missing += [f"{' '.join(r.entry).strip()}{of}" for r in joint.table.free(g) if not errors_known[r.slot]]
-        notes.append(
-            f"The data determine only {joint.dimension} of {joint.table.size} free parameters; without a standard "
-            f"error: {listing(missing)}."
-        )
+        if joint.dimension < joint.table.size:
+            only = (
+                f"The data determine only {joint.dimension} of {joint.table.size} free parameters; without a standard "
+            )
+            counted = COUNTED if joint.count == "dimension" else ""
+            notes.append(f"{only}error: {listing(missing)}.{counted}")
+        else:
+            notes.append(f"Without a standard error where the estimates ended: {listing(missing)}.")
     if joint.joint.n < joint.table.size:
         notes.append(
             f"{joint.joint.n:.0f} rows for {joint.table.size} free parameters: such estimates will not replicate."
@@ -735,15 +936,19 @@ def fit_groups(
     equal: tuple[str, ...] = (),
     estimator: str = "ML",
     count: Count = "dimension",
+    has_means: bool = True,
 ) -> tuple[Estimated, tuple[MeanFit, ...]]:
-    """Fit the model of every group (all have the same variables) by full-information maximum likelihood.
+    """Fit the model of every group (all have the same variables) by maximum likelihood.
 
+    With means, the likelihood is that of the rows, complete or not; without, that of the covariances of the samples.
     Returns what the groups share, and the fit of each.
     """
     names = samples[0].names
-    table = Table.of(models, equal)
+    table = Table.of(models, equal, has_means=has_means)
     structures = tuple(table.structure(g, names) for g in range(len(models)))
-    observations = tuple(_observations(s) for s in samples)
+    observations = tuple(_rows_of(s) if has_means else _moments_of(s) for s in samples)
+    if has_means:
+        _refuse_distant_means(table, observations)
     joint = Joint(structures, observations, table.size)
     lower = lower_bounds(structures, observations, table.size)
     own = [_alone(m, s) for m, s in zip(models, samples, strict=True)]
@@ -754,8 +959,25 @@ def fit_groups(
         other = joint.maximise(_start(alike, models, table, joint), lower)
         if other.value < solution.value - 1e-12 or (other.converged and not solution.converged):
             solution = other
+    keyed = samples[0].reverse_keyed
+    solution = replace(solution, theta=solution.theta * _signs(table, joint, solution.theta, keyed))
+    return _fits_at(solution, joint, table, models, samples, labels, estimator, count)
+
+
+def _fits_at(
+    solution: JointSolution,
+    joint: Joint,
+    table: Table,
+    models: Sequence[Model],
+    samples: Sequence[Sample],
+    labels: Sequence[str],
+    estimator: str,
+    count: Count,
+) -> tuple[Estimated, tuple[MeanFit, ...]]:
+    """What groups share where the optimiser ended, and the fit of each."""
+    structures, observations = joint.structures, joint.observations
     estimated = Estimated(tuple(labels), table, joint, solution, estimator, None, count)
-    estimated = replace(estimated, robust=_robust(estimated))
+    estimated = replace(estimated, robust=_robust(estimated, samples))
     fits = []
     for g, (structure, sample) in enumerate(zip(structures, samples, strict=True)):
         problem = Problem(structure.pattern, sample)
@@ -769,11 +991,12 @@ def fit_groups(
                 Solution(
                     solution.theta[at] / unit,
                     estimated.chi2[g] / observations[g].n,
-                    kernels.CONVERGED if solution.converged else kernels.STEP_LIMIT,
+                    _end_of(solution),
                     solution.steps,
                     solution.predicted,
                     np.array([solution.value]),
                     solution.lower[at] / unit,
+                    vanished=_vanished(structure, solution.theta[at]),
                 ),
                 count,
                 estimated.robust if len(labels) == 1 else None,
@@ -784,34 +1007,133 @@ def fit_groups(
     return estimated, tuple(fits)
 
 
-def _observations(sample: Sample) -> Observations:
-    """The rows of a sample; of a matrix its covariance, the means taken as zero."""
-    if sample.rows is None:
-        return Observations.of_moments(sample.names, np.zeros(len(sample.names)), sample.cov, sample.n)
-    return Observations.of_rows(sample.names, sample.rows)
+def _signs(table: Table, joint: Joint, theta: Floats, reverse_keyed: Sequence[str]) -> Floats:
+    """(q,) what turns the estimates to the signs of the rule, which are the same in all groups."""
+    values = []
+    for structure in joint.structures:
+        x = theta[structure.where[: structure.pattern.n_free]]
+        values.append(standardised(*structure.pattern.matrices(np.append(x, 0.0))))
+    # With the sign of a latent its mean changes once, its variance twice.
+    entries = [
+        Entry(row.group, (p.source, "" if p.op == "~1" else p.target), row.slot, p.fixed or 0.0)
+        for rows in table.rows
+        for row in rows
+        for p in (row.parameter,)
+    ]
+    model, names = table.models[0], joint.structures[0].pattern.names
+    tied = tied_latents(entries, model.latents)
+    found = Loadings(model, names, tuple(values), tuple(map(float, joint.weights)), frozenset(reverse_keyed)).signs(
+        tied
+    )
+    signs = {(g, x): float(found[g, k]) for g in range(len(found)) for k, x in enumerate(names)}
+    return slot_signs(entries, signs, table.size)
 
 
-def _robust(estimated: Estimated) -> Robust | None:
-    chi2 = float(sum(estimated.chi2))
-    fitted = Fitted(estimated.joint, estimated.theta, chi2, estimated.df, estimated.covariates)
+def _vanished(structure: Structure, x: Floats) -> tuple[str, ...]:
+    """Latents whose residual variance is fixed and next to nothing beside what their causes explain."""
+    pattern = structure.pattern
+    F, Omega = pattern.matrices(np.append(x, 0.0))
+    E = np.linalg.inv(np.eye(len(F)) - F)
+    share = np.diag(Omega) / np.maximum(np.diag(E.T @ Omega @ E), 1e-300)
+    fixed = pattern.first[(pattern.slot2 < 0) & (pattern.first == pattern.second) & (pattern.fixed2 > 0)]
+    return tuple(pattern.names[k] for k in fixed if share[k] < _NOTHING and not pattern.is_observed[k])
+
+
+def fit_anywhere(fit: MeanFit, mean: Floats, cov: Floats) -> float:
+    """Discrepancy of the best member of a fit's model from given moments of its variables: zero if it has them."""
+    names, model = fit.sample.names, fit._joint.table.models[0]
+    table = fit._joint.table
+    structures = (table.structure(0, names),)
+    observations = (Observations.of_moments(names, mean, cov, 1.0),)
+    joint = Joint(structures, observations, table.size)
+    own = [_alone(model, Sample(names, cov, math.inf))]
+    found = joint.maximise(_start(own, [model], table, joint), lower_bounds(structures, observations, table.size))
+    return max(found.value - observations[0].value(mean, cov), 0.0)
+
+
+def random_moments(fit: MeanFit, rng: np.random.Generator) -> tuple[Floats, Floats] | None:
+    """Mean and covariance of a fit's model at random parameters, equal where they have to be; None if none was found.
+
+    Loadings and paths are strong, so that what another model cannot do shows.
+    """
+    s, joint = fit._joint.joint.structures[0], fit._joint.joint
+    pattern, p = s.pattern, s.pattern.n_free
+    variance, path = pattern.is_variance, pattern.is_path
+    size = np.where(path, rng.uniform(0.4, 0.9, p), rng.uniform(0.2, 0.5, p))
+    local = np.concatenate([rng.choice([-1.0, 1.0], p) * size, rng.normal(size=s.n_local - p)])
+    theta = np.zeros(joint.size)
+    theta[s.where] = local
+    theta[s.where[:p][variance]] = rng.uniform(0.3, 0.8, int(variance.sum()))
+    covariances = np.setdiff1d(s.where[:p][~variance & ~path], s.where[:p][variance | path])
+    for _ in range(_SHRINKS):
+        point = s.at(theta)
+        if np.linalg.eigvalsh(point.Omega)[0] >= 0.05 * np.diag(point.Omega).max() or (
+            not len(covariances) and np.linalg.eigvalsh(point.Sigma)[0] > 0
+        ):
+            return point.mu, point.Sigma
+        theta[covariances] *= 0.7  # drawn one by one, they need not fit together
+    point = s.at(theta)
+    return (point.mu, point.Sigma) if np.linalg.eigvalsh(point.Sigma)[0] > 0 else None
+
+
+# Beyond so many standard deviations from zero the effect of a variable cannot be told from the intercept: at 5,000
+# estimates were right to eight digits, at 7,000 fits with a covariate stopped before their optimum.
+_FARTHEST = 5_000.0
+
+
+def _refuse_distant_means(table: Table, observations: Sequence[Observations]) -> None:
+    causes = {p.source for model in table.models for p in model.parameters if p.op == "~"}
+    for o in observations:
+        mean, cov = o.independent
+        for name, m, variance in zip(o.names, mean, np.diag(cov), strict=True):
+            if name in causes and abs(m) > _FARTHEST * math.sqrt(variance):
+                raise DataError(
+                    f"The mean of {name!r} is {m:g}, {abs(m) / math.sqrt(variance):,.0f} times its standard deviation: "
+                    "a model with means cannot tell its effects from intercepts. Subtract a constant from it."
+                )
+
+
+def _end_of(solution: JointSolution) -> int:
+    if not math.isfinite(solution.value):
+        return kernels.BAD_START
+    return kernels.CONVERGED if solution.converged else kernels.STEP_LIMIT
+
+
+def _rows_of(sample: Sample) -> Observations:
+    assert sample.rows is not None
+    return Observations.of_rows(sample.names, sample.rows[~np.isnan(sample.rows).all(axis=1)])
+
+
+def _moments_of(sample: Sample) -> Observations:
+    """The covariance of a sample; means are no part of the model and are taken as zero."""
+    return Observations.of_moments(sample.names, np.zeros(len(sample.names)), sample.cov, sample.n)
+
+
+def _robust(estimated: Estimated, samples: Sequence[Sample]) -> Robust | None:
+    if estimated.estimator not in ("MLM", "MLR") or not estimated.has_likelihood:
+        return None
+    joint, theta = estimated.joint, estimated.theta
+    if not estimated.has_means:
+        joint, theta = with_saturated_means(joint, theta, [np.asarray(s.rows) for s in samples])
+    fitted = Fitted(joint, theta, float(sum(estimated.chi2)), estimated.df, estimated.known_covariates)
     if estimated.estimator == "MLR":
-        return yuan_bentler(fitted)
-    if estimated.estimator == "MLM":
-        if not estimated.is_complete:
-            raise DataError(
-                "estimator='MLM' needs complete rows. Use estimator='MLR', which takes missing values as they are, or "
-                "missing='listwise'."
-            )
-        return satorra_bentler(fitted)
-    return None
+        robust = yuan_bentler(fitted)
+    elif all(o.is_complete for o in joint.observations):
+        robust = satorra_bentler(fitted)
+    else:
+        raise DataError(
+            "estimator='MLM' needs complete rows. Use estimator='MLR', which takes missing values as they are, or "
+            "missing='listwise'."
+        )
+    return replace(robust, acov=robust.acov[: len(estimated.theta), : len(estimated.theta)])
 
 
 # Starting values -------------------------------------------------------------------------------------------
 
 
 def _alone(model: Model, sample: Sample) -> Fit:
-    """The covariance structure of one group, latents pointing the way of their first indicators."""
-    return first_indicators_positive(fit_many([scaled_by_variance(model)], sample, n_restarts=6)[0])
+    """The covariance structure of one group, latents with the signs of the rule."""
+    return with_signs(fit_many([scaled_by_variance(model)], sample, n_restarts=6)[0])
 
 
 def _is_far(joint: Joint, solution: JointSolution, own: Sequence[Fit]) -> bool:

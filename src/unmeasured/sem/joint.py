@@ -100,13 +100,16 @@ class Joint:
             mask[s.where[: s.pattern.n_free][s.pattern.is_variance]] = True
         return mask
 
-    def maximise(self, start: Floats, lower: Floats) -> JointSolution:
-        """From a start to the optimum; variances stay above ``lower`` (q,), -inf for the others."""
+    def maximise(self, start: Floats, lower: Floats, check: Callable[[], None] | None = None) -> JointSolution:
+        """From a start to the optimum; variances stay above ``lower`` (q,), -inf for the others.
+
+        ``check`` is called before each step, and may raise.
+        """
 
         def derivatives(theta: Floats, near: bool) -> tuple[Floats, Floats]:
             return self.gradient(theta), 2.0 * (self.observed(theta) if near else self.expected(theta))
 
-        return minimise(self.value, derivatives, start, lower, self.n)
+        return minimise(self.value, derivatives, start, lower, self.n, check)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +135,7 @@ def minimise(
     start: Floats,
     lower: Floats,
     n: float,
+    check: Callable[[], None] | None = None,
 ) -> JointSolution:
     """Damped Newton steps within lower bounds.
 
@@ -143,6 +147,8 @@ def minimise(
     for count in range(1, _MAX_STEPS + 1):
         if not math.isfinite(value):
             break
+        if check is not None:
+            check()
         gradient, hessian = derivatives_at(theta, predicted < _NEAR)
         # At its bound, and pushed against it: such a variance stays where it is.
         free = ~((theta <= lower * (1.0 + 1e-9)) & (gradient > 0))
@@ -207,8 +213,7 @@ class _Quadratic:
 
 def parameter_gradient(g: Floats, G: Floats, point: Point) -> Floats:
     """(p,) derivatives in the local parameters, from those in mu and Sigma."""
-    along = point.directions
-    return np.asarray(along.mu @ g + 2.0 * (along.u @ G * along.v).sum(axis=1))
+    return point.directions.gradient(g, G)
 
 
 def joined_square(s: Structure, local: Floats, size: int) -> Floats:

@@ -47,7 +47,7 @@ from typing import NoReturn, get_args
 
 from unmeasured.errors import ModelError, UnmeasuredWarning, listing, nearest
 from unmeasured.sem.defined import check_expression
-from unmeasured.sem.parameters import LatentScale, Model, Operator, Parameter
+from unmeasured.sem.parameters import LatentScale, Model, Operator, Parameter, with_shared_values
 
 __all__ = ["parse", "write"]
 
@@ -105,13 +105,14 @@ def parse(
     *Predictors* are observed variables that appear on the right of ``~`` and are neither explained nor
     measured. Their variances and the covariances among themselves are free, and a fit is conditioned on them, as with
     lavaan's default, ``fixed.x=TRUE``: log-likelihood, AIC, BIC and the number of parameters leave them out. One that a
-    ``~~`` names is a variable of the model like others. No covariance is added between predictors and latents; lavaan
-    adds none either.
+    ``~~`` or ``~ 1`` names is a variable of the model like others. No covariance is added between predictors and
+    latents; lavaan adds none either.
 
     Three rules are lavaan's (0.6-14) and easily overlooked. (1) A plain ``f ~~ f`` does not free a variance
     that ``scale_latents="variance"`` fixes; ``f ~~ NA*f`` does. (2) The only indicator of a latent, if it
-    measures no other, gets residual variance 0 unless stated. (3) A predictor named in any ``~~`` loses its
-    default covariances with the other predictors; only those stated remain. We warn when that happens.
+    measures no other, gets residual variance 0 unless stated. (3) A predictor named in any ``~~``, or whose
+    mean is stated by ``~ 1``, loses its default covariances with the other predictors; only those stated remain. We
+    warn when that happens.
 
     Examples
     --------
@@ -140,7 +141,8 @@ def parse(
     _refuse_cycles(rows)
     _warn_of_lost_covariances(roles)
     added = _Defaults(correlate_exogenous, scale_latents, correlate_outcomes)
-    return _with_names(replace(_complete(rows, roles, observed, added), defined=defined), names)
+    (model,) = with_shared_values([_complete(rows, roles, observed, added)])
+    return _with_names(replace(model, defined=defined), names)
 
 
 _STANDS_FOR = re.compile(r'^# (\S+) stands for (".*")$', re.MULTILINE)
@@ -403,13 +405,20 @@ def _read_definitions(statements: Iterable[_Tokens], labels: Sequence[str]) -> I
             _refuse(op, f"{left[0].text!r} in {_quote(statement)} is taken; give what ':=' defines a name of its own.")
         if not right:
             _refuse(op, f"{_quote(statement)} has nothing on its right; write an expression of labels, such as 'a*b'.")
-        expression = "".join(token.text for token in right)
+        expression = _joined(right)
         try:
             check_expression(expression, known)
         except ModelError as error:
             _refuse(right[0], str(error))
         known.append(left[0].text)
         yield left[0].text, expression
+
+
+def _joined(tokens: _Tokens) -> str:
+    """The text of tokens, with a blank only between two words."""
+    words = [token.text[0].isalnum() or token.text[0] in "._" for token in tokens]
+    blanks = [" " if a and b else "" for a, b in pairwise([False, *words])]
+    return "".join(blank + token.text for blank, token in zip(blanks, tokens, strict=True))
 
 
 def _read_statement(statement: _Tokens, of: _Group) -> Iterator[_Row]:
@@ -695,6 +704,7 @@ class _Roles:
     exogenous: list[str]  # latents nothing points at
     outcomes: list[str]  # explained by a ~, explaining nothing, measuring nothing
     stated: dict[frozenset[str], _Row]  # the ~~ rows, by the names in them
+    with_means: list[str]  # whose intercept is stated
 
     @classmethod
     def of(cls, rows: Sequence[_Row]) -> _Roles:
@@ -717,6 +727,7 @@ class _Roles:
             exogenous=_without(latents, measured, effects),
             outcomes=_without([*explained_latents, *explained], measured, causes),
             stated={frozenset((row.lhs, row.rhs)): row for row in stated},
+            with_means=_unique(row.lhs for row in rows if row.op == "~1"),
         )
 
     @property
@@ -725,8 +736,8 @@ class _Roles:
 
     @property
     def silent_predictors(self) -> list[str]:
-        """Predictors no ``~~`` mentions: the ones that get covariances by default (lavaan's rule)."""
-        return _without(self.predictors, *map(tuple, self.stated))
+        """Predictors no ``~~`` or ``~ 1`` mentions: the ones that get covariances by default (lavaan's rule)."""
+        return _without(self.predictors, *map(tuple, self.stated), self.with_means)
 
 
 def _check_names(rows: Sequence[_Row], roles: _Roles, observed: Sequence[str] | None) -> None:
@@ -797,8 +808,8 @@ def _warn_of_lost_covariances(roles: _Roles) -> None:
     if lost:
         named = _without(roles.predictors, roles.silent_predictors)
         warnings.warn(
-            f"'~~' statements name the predictors {listing(named)}; as in lavaan, these then get no default "
-            f"covariance with other predictors, so that {listing(lost)} is zero. State those you want free, "
+            f"Statements of '~~' or '~ 1' name the predictors {listing(named)}; as in lavaan, these then get no "
+            f"default covariance with other predictors, so that {listing(lost)} is zero. State those you want free, "
             "or confirm with 0*.",
             UnmeasuredWarning,
             stacklevel=3,

@@ -14,11 +14,12 @@ does; *observed* are the second derivatives themselves; *first-order* is the mea
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtr
 
 from unmeasured.arrays import Bools, Floats
 from unmeasured.data.missing import saturated_moments
@@ -40,6 +41,7 @@ class Observations:
     counts: Floats  # (B,) rows of each pattern
     means: Floats  # (B, n) zero where not seen
     covs: Floats  # (B, n, n) divisor: the rows of the pattern
+    known: tuple[Floats, Floats] | None = None  # the moments of highest likelihood, where they were estimated before
 
     @classmethod
     def of_rows(cls, names: tuple[str, ...], rows: Floats) -> Observations:
@@ -83,9 +85,26 @@ class Observations:
         """Mean and covariance of highest likelihood: those of the rows, or by EM where values are missing."""
         if self.is_complete:
             return self.means[0], self.covs[0]
+        if self.known is not None:
+            return self.known
         assert self.rows is not None
         moments = saturated_moments(Rows(self.names, self.rows, (False,) * len(self.names)))
         return moments.mean, moments.cov
+
+    def moments_among(self, names: Collection[str]) -> Bools:
+        """(moments,) which are means or (co)variances of these variables alone."""
+        member = np.array([name in names for name in self.names], dtype=bool)
+        i, j = np.tril_indices(len(member))
+        return np.concatenate([member, member[i] & member[j]])
+
+    def saturated_of(self, which: list[int]) -> tuple[Floats, Floats]:
+        """Mean and covariance of highest likelihood of some variables alone."""
+        if self.seen[:, which].all():
+            return self.saturated[0][which], self.saturated[1][np.ix_(which, which)]
+        assert self.rows is not None
+        rows = self.rows[:, which]
+        names = tuple(self.names[j] for j in which)
+        return Observations.of_rows(names, rows[~np.isnan(rows).all(axis=1)]).saturated
 
     @cached_property
     def independent(self) -> tuple[Floats, Floats]:
@@ -197,6 +216,32 @@ class Observations:
             out[mine, n:] = half * (e[:, i] * e[:, j] - own)
         return out
 
+    def kurtosis(self, given: Sequence[str] = ()) -> tuple[float, float]:
+        """Mardia's kurtosis relative to that of a Gaussian, and its p-value, from rows that may be incomplete.
+
+        Of the other variables given the covariates, which are complete and may have any distribution. The squared
+        Mahalanobis distance q of the m values that a row shows has mean m and ``q^2`` mean ``m (m + 2)`` if rows are
+        Gaussian. What the estimated scale takes from the variance of the sum of ``q^2`` is subtracted; of complete rows
+        ``8 m (m + 2)`` per row is left, as Mardia has it.
+        """
+        assert self.rows is not None
+        mean, cov = self.saturated
+        seen = ~np.isnan(self.rows)
+        which = np.unique(seen, axis=0, return_inverse=True)[1].ravel()
+        d = np.where(seen, self.rows - mean, 0.0)
+        q = np.empty(len(d))
+        for these, P, _ in self._inverses(cov):
+            mine = np.flatnonzero((which >= these.start) & (which < these.stop))
+            q[mine] = np.einsum("ri,rij,rj->r", d[mine], P[which[mine] - these.start], d[mine])
+        if index := [self.names.index(name) for name in given]:
+            x = d[:, index]
+            q -= ((x @ np.linalg.inv(cov[np.ix_(index, index)])) * x).sum(axis=1)
+        m = seen.sum(axis=1).astype(float) - len(index)
+        expected = float((m * (m + 2.0)).sum())
+        variance = float((8.0 * m * (m + 2.0) * (m + 3.0)).sum()) - 16.0 * expected**2 / (2.0 * float(m.sum()))
+        found = float((q**2).sum())
+        return found / expected, float(2.0 * ndtr(-abs(found - expected) / math.sqrt(variance)))
+
     # Of parameters: directions (p, n) of mu, and u and v of Sigma, which moves by u v' + v u' -------------
 
     def parameter_information(self, mu: Floats, Sigma: Floats, along: Directions, *, observed: bool) -> Floats:
@@ -244,25 +289,40 @@ class Observations:
         """Observed and first-order information of the moments, at the saturated ones."""
         return self.observed_information(*self.saturated), self.first_order_information(*self.saturated)
 
-    def fourth_moment_trace(self, Sigma: Floats) -> float:
-        """``tr(A Gamma)``: A the expected information at Sigma, Gamma the covariance of complete rows' moments."""
+    def predicted(self, covariates: tuple[str, ...]) -> Floats:
+        """(N, n) deviations from the means that covariates predict: their own, and the regressions of the others."""
         assert self.rows is not None
         d = self.rows - self.means[0]
-        P = np.linalg.inv(Sigma)
-        q = ((d @ P) * d).sum(axis=1)
-        PS = P @ self.covs[0]
-        return float(q.mean() + ((q**2).mean() - (PS * PS.T).sum()) / 2.0)
+        if not covariates:
+            return np.zeros_like(d)
+        given = [self.names.index(name) for name in covariates]
+        slopes = np.linalg.solve(self.covs[0][np.ix_(given, given)], self.covs[0][given])
+        return np.asarray(d[:, given] @ slopes)
 
-    def moment_scores(self, Sigma: Floats, along: Directions) -> Floats:
-        """(N, p) ``Delta' A z`` of complete rows, z what each contributes to the sample moments.
+    def fourth_moment_trace(self, Sigma: Floats, predicted: Floats) -> float:
+        """``tr(A Gamma)``: A the expected information at Sigma, Gamma the covariance of complete rows' moments.
+
+        What each row contributes to the moments is taken less what covariates predict of it (:meth:`predicted`).
+        """
+        assert self.rows is not None
+        d, h = self.rows - self.means[0], predicted
+        P = np.linalg.inv(Sigma)
+        dP, hP = d @ P, h @ P
+        dd, dh, hh = (dP * d).sum(axis=1), (dP * h).sum(axis=1), (hP * h).sum(axis=1)
+        PS = P @ (self.covs[0] - h.T @ h / len(h))
+        squares = (dd**2 - 2.0 * dh**2 + hh**2).mean() - (PS * PS.T).sum()
+        return float((dd - 2.0 * dh + hh).mean() + squares / 2.0)
+
+    def moment_scores(self, Sigma: Floats, along: Directions, predicted: Floats) -> Floats:
+        """(N, p) ``Delta' A z`` of complete rows, z what each contributes to the sample moments, less its prediction.
 
         Their mean outer product is ``Delta' A Gamma A Delta``.
         """
         assert self.rows is not None
         P = np.linalg.inv(Sigma)
-        e = (self.rows - self.means[0]) @ P
-        own = (along.u @ P @ self.covs[0] @ P * along.v).sum(axis=1)
-        return np.asarray((e @ along.u.T) * (e @ along.v.T) - own + e @ along.mu.T)
+        e, h = (self.rows - self.means[0]) @ P, predicted @ P
+        scores = (e @ along.u.T) * (e @ along.v.T) - (h @ along.u.T) * (h @ along.v.T)
+        return np.asarray(scores - scores.mean(axis=0) + (e - h) @ along.mu.T)
 
     def first_order_information(self, mu: Floats, Sigma: Floats) -> Floats:
         """Per row, of the moments: the mean outer product of the rows' scores."""

@@ -25,6 +25,7 @@ import pandas as pd
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.sem.delta import NO_INFORMATION, plain_inverse_root
+from unmeasured.sem.full import fitted_to_rows
 from unmeasured.sem.parameters import Model, Operator, Parameter
 
 if TYPE_CHECKING:
@@ -112,9 +113,33 @@ def _score_tests(moves: Moves, others: Rows, free: Rows) -> tuple[Floats, Floats
     return slope, np.where(left > _IMITATED * np.maximum(own, 1e-300), left, math.nan)
 
 
+def _score_tests_of_rows(fit: Fit, others: Floats, free: Floats) -> tuple[Floats, Floats]:
+    """The same from the likelihood of rows with missing values; (k, n, n) changes of Sigma by each parameter.
+
+    Means are free, so they take up what a parameter does to them; the information is the expected one, as in lavaan.
+    """
+    fitted = fitted_to_rows(fit)
+    (observations,), (point,) = fitted.joint.observations, fitted.joint.points(fitted.theta)
+    n, sd = len(fit.sample.names), fit.sample.sd
+    i, j = np.tril_indices(n)
+    G = observations.gradient(point.mu, point.Sigma)[1] * np.outer(sd, sd)
+    A = observations.expected_information(point.Sigma)[n:, n:] * np.outer(sd[i] * sd[j], sd[i] * sd[j])
+    directions = others[:, i, j]
+    own = 2.0 * np.einsum("ka,ka->k", directions @ A, directions)
+    known = free[:, i, j]
+    root = inverse_root(2.0 * known @ A @ known.T)
+    left = own - ((2.0 * (directions @ A) @ known.T @ root) ** 2).sum(axis=1)
+    slope = np.einsum("kij,ij->k", others, G)
+    return slope, np.where(left > _IMITATED * np.maximum(own, 1e-300), left, math.nan)
+
+
 def _indices_of(fit: Fit, moves: Moves, others: Sequence[Parameter]) -> pd.DataFrame:
-    n = fit.sample.n
-    slope, left = _score_tests(moves, moves.rows(others), moves.rows(free_rows(fit.model)))
+    n, free = fit.sample.n, free_rows(fit.model)
+    if fit.full is not None and fit.sample.has_rows:
+        n = fit.full.n
+        slope, left = _score_tests_of_rows(fit, moves.derivatives(others), moves.derivatives(free))
+    else:
+        slope, left = _score_tests(moves, moves.rows(others), moves.rows(free))
     known = ~np.isnan(left)
     pattern_scale = dict(zip(fit.problem.pattern.names, fit.problem.scale, strict=True))
     unit = np.array([_unit(p, pattern_scale) for p in others])
@@ -286,6 +311,10 @@ def residual_errors(fit: Fit) -> Floats:
     moves = Moves.of(fit)
     S, P = moves.S, moves.P
     change = moves.derivatives(free_rows(fit.model))
+    if fit.full is not None and fit.sample.has_rows:
+        return _residual_errors_of_rows(fit, change)
+    if fit._along is not None:
+        change = np.einsum("kij,kq->qij", change, fit._along)
     weighted = P @ change @ P
     root = inverse_root(0.5 * np.einsum("kij,lij->kl", weighted, change))
     # (r, n, n) orthonormal directions in which the estimates move Sigma, and what each reads from the data
@@ -295,3 +324,24 @@ def residual_errors(fit: Fit) -> Floats:
     own = np.outer(np.diag(S), np.diag(S)) + S**2
     variance = own - 2.0 * (change * follows).sum(axis=0) + np.einsum("kij,kl,lij->ij", change, between, change)
     return np.sqrt(np.where(variance > _EXACT * own, variance, math.nan) / fit.sample.n)
+
+
+def _residual_errors_of_rows(fit: Fit, change: Floats) -> Floats:
+    """The same where values are missing: the moments of highest likelihood vary as their observed information says.
+
+    With A that information and D the derivatives of the model, residuals have the covariance
+    ``(A^-1 - D (D' A D)^-1 D') / N``.
+    """
+    (observations,) = fitted_to_rows(fit).joint.observations
+    n, sd = len(fit.sample.names), fit.sample.sd
+    i, j = np.tril_indices(n)
+    full = observations.saturated_information[0]
+    # Means are free in both models.
+    A = full[n:, n:] - full[n:, :n] @ np.linalg.solve(full[:n, :n], full[:n, n:])
+    A = A * np.outer(sd[i] * sd[j], sd[i] * sd[j])
+    D = change[:, i, j].T
+    own = np.diag(np.linalg.inv(A))
+    variance = own - ((D @ inverse_root(D.T @ A @ D)) ** 2).sum(axis=1)
+    errors = np.empty((n, n))
+    errors[i, j] = errors[j, i] = np.sqrt(np.where(variance > _EXACT * own, variance, math.nan) / observations.n)
+    return errors

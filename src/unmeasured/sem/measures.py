@@ -155,7 +155,7 @@ class Measures:
 
     @property
     def scaling_factor(self) -> float:
-        """By what the plain chi-square was divided."""
+        """By what the plain chi-square was divided; missing if it is negative, and so is what follows from it."""
         return self._corrected.test.factor
 
     @property
@@ -167,6 +167,11 @@ class Measures:
     def pvalue_scaled(self) -> float:
         """Probability of a larger scaled chi-square if the model holds."""
         return indices.p_value(self.chi2_scaled, self.df)
+
+    @property
+    def pvalue_reported(self) -> float:
+        """The p-value to report: of the scaled chi-square where there is one, else of the plain one."""
+        return self.pvalue if self.robust is None else self.pvalue_scaled
 
     @property
     def _scaled_comparison(self) -> tuple[float, int, float, int]:
@@ -229,7 +234,9 @@ class Measures:
             f"chi2 {self.chi2:.3f} on {self.df} df, p {apa.p_value(self.pvalue, '= ')}",
             f"RMSEA {self.rmsea:.4f} (90% {low:.4f} to {high:.4f}), CFI {self.cfi:.4f}, TLI {self.tli:.4f}",
         ]
-        if self.robust is not None:
+        if self.robust is not None and math.isnan(self.scaling_factor):
+            lines.append(f"{self.robust.correction}: no scaled chi-square, since its scaling factor is negative here")
+        elif self.robust is not None:
             low, high = self.rmsea_robust_ci
             shift = f", shift {self.shift:.3f}" if self.shift else ""
             lines += [

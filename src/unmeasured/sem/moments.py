@@ -16,13 +16,14 @@ is written out with arrays: confirmatory fits are few. The search has the compil
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from unmeasured.arrays import Floats, Ints
-from unmeasured.sem.parameters import Pattern
+from unmeasured.arrays import Bools, Floats, Ints
+from unmeasured.sem.parameters import Parameter, Pattern
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,16 @@ class Directions:
         """(moments, p) the same as derivatives of the stacked moments."""
         i, j = np.tril_indices(self.mu.shape[1])
         return np.concatenate([self.mu, self.u[:, i] * self.v[:, j] + self.v[:, i] * self.u[:, j]], axis=1).T
+
+    def gradient(self, g: Floats, G: Floats) -> Floats:
+        """(p,) derivatives of what has the slopes g in mu and G in Sigma, G symmetric."""
+        return np.asarray(self.mu @ g + 2.0 * (self.u @ G * self.v).sum(axis=1))
+
+    def beside(self, other: Directions) -> Directions:
+        """These, and others after them."""
+        return Directions(
+            np.concatenate([self.mu, other.mu]), np.concatenate([self.u, other.u]), np.concatenate([self.v, other.v])
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +71,25 @@ class Structure:
         n, p = len(pattern.observed), pattern.n_free
         return cls(pattern, pattern.observed, np.arange(p, p + n), np.zeros(n), np.arange(p + n))
 
+    @classmethod
+    def of_covariances(cls, pattern: Pattern) -> Structure:
+        """A covariance structure without intercepts."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(pattern, none, none, np.empty(0), np.arange(pattern.n_free))
+
     @property
     def n_local(self) -> int:
         """How many parameters this group has, equal ones counted separately."""
         return len(self.where)
+
+    def among(self, names: Collection[str]) -> Bools:
+        """(p,) which local parameters are (co)variances or intercepts of these variables alone."""
+        member = np.array([name in names for name in self.pattern.names], dtype=bool)
+        mask = np.zeros(self.n_local, dtype=bool)
+        mask[: self.pattern.n_free] = member[self.pattern.ends].all(axis=1) & ~self.pattern.is_path
+        free = self.slots >= 0
+        mask[self.slots[free]] = member[self.nodes[free]]
+        return mask
 
     def at(self, theta: Floats) -> Point:
         """The moments at a joint parameter vector."""
@@ -142,6 +168,17 @@ class Point:
         free = s.slots >= 0
         mu[s.slots[free]] = self.T[s.nodes[free]]
         return Directions(mu, u, v)
+
+    def towards(self, parameters: Sequence[Parameter]) -> Directions:
+        """How entries of F and Omega move the moments, free or not."""
+        node = {name: k for k, name in enumerate(self.structure.pattern.names)}
+        a = np.array([node[p.source] for p in parameters], dtype=np.int64)
+        b = np.array([node[p.target] for p in parameters], dtype=np.int64)
+        path = np.array([p.op != "~~" for p in parameters], dtype=bool)[:, None]
+        u, v = self.T[b], np.where(path, self.C[a], self.T[a])
+        return Directions(
+            np.where(path, u * self.m[a][:, None], 0.0), u, np.where(~path & (a == b)[:, None], 0.5, 1.0) * v
+        )
 
     @property
     def jacobian(self) -> Floats:

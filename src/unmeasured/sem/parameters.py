@@ -28,7 +28,7 @@ class Parameter:
     """One row of a model: a loading, a path, a (co)variance or an intercept, free or fixed to a value.
 
     ``=~`` and ``~`` are entries of F, the effect of ``source`` on ``target``; ``~~`` is an entry of Omega; ``~1`` is
-    the intercept of ``source``, which is also its ``target``. Free rows with the same label are equal.
+    the intercept of ``source``, which is also its ``target``. Rows with the same label are equal.
     """
 
     op: Operator
@@ -48,6 +48,11 @@ class Parameter:
         if self.op == "~1":
             return ""
         return self.source if self.op == "~" else self.target
+
+    @property
+    def text(self) -> str:
+        """The row as model text has it, without value and label."""
+        return f"{self.lhs} ~ 1" if self.op == "~1" else f"{self.lhs} {self.op} {self.rhs}"
 
 
 @dataclass(frozen=True)
@@ -238,6 +243,48 @@ def model_of(graph: DAG | CPDAG) -> Model:
     rows += [Parameter("~~", x, x, 1.0) for x in dag.latents]
     rows += [Parameter("~~", a, b) for a, b in (*dag.pairs, *combinations(covariates, 2))]
     return Model(dag.names, dag.latents, tuple(rows), covariates=covariates)
+
+
+def with_shared_values(models: Sequence[Model]) -> tuple[Model, ...]:
+    """The models of all groups, in which free rows that share their label with a fixed one are fixed to its value.
+
+    Raises
+    ------
+    ModelError
+        Where rows of one label are fixed to different values.
+
+    >>> rows = (Parameter("=~", "f", "x", 1.0, "a"), Parameter("=~", "f", "y", None, "a"))
+    >>> with_shared_values([Model(("f", "x", "y"), ("f",), rows)])[0].parameters[1].fixed
+    1.0
+    """
+    values: dict[str, tuple[float, Parameter]] = {}
+    for p in (p for model in models for p in (*model.parameters, *model.intercepts)):
+        if p.label is None or p.fixed is None:
+            continue
+        value, first = values.setdefault(p.label, (p.fixed, p))
+        if value != p.fixed:
+            raise ModelError(
+                f"The label {p.label!r} stands for two values: '{first.text}' is fixed to {value:g}, '{p.text}' to "
+                f"{p.fixed:g}. Give them different labels."
+            )
+
+    def valued(p: Parameter) -> Parameter:
+        if p.fixed is not None or p.label not in values:
+            return p
+        value, first = values[p.label]
+        if value < 0 and p.op == "~~" and p.source == p.target:
+            raise ModelError(
+                f"The label {p.label!r} makes the variance '{p.text}' equal to '{first.text}', which is fixed to "
+                f"{value:g}; a variance cannot be negative."
+            )
+        return replace(p, fixed=value)
+
+    if not values:
+        return tuple(models)
+    return tuple(
+        replace(m, parameters=tuple(map(valued, m.parameters)), intercepts=tuple(map(valued, m.intercepts)))
+        for m in models
+    )
 
 
 def markers_of(model: Model) -> dict[str, tuple[str, float]]:

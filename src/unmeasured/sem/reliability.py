@@ -1,12 +1,16 @@
 """Reliability and validity: how well indicators measure their latents, and whether latents are told apart.
 
-For a latent with variance ``v``, loadings ``l`` and residual covariance ``T`` of its indicators::
+For a latent with variance ``v`` and its own items, with ``c`` their covariances with the latent and ``S`` those with
+one another in the model::
 
-    omega   (sum l)^2 v / ((sum l)^2 v + sum T)      of the sum of the items, the part that is the latent (McDonald)
+    omega   (sum c)^2 / v / sum S             of the sum of the items, the part that is the latent (McDonald)
     alpha   k/(k-1) (1 - sum of variances / variance of the sum)      the same if all loadings were equal (Cronbach)
-    AVE     sum l^2 v / (sum l^2 v + sum diag T)     of the items, the part of the variance that is the latent
+    AVE     sum c^2 / v / sum diag S          of the items, the part of the variance that is the latent
 
-Items with a negative loading are reversed first. HTMT of two latents is the mean correlation between their items over
+Own items are those that load on no other latent more, standardised: an item counts once, with its main latent. Items
+with a negative loading there are reversed first. Without cross-loadings ``c = l v`` with loadings ``l``, so that omega
+is ``(sum l)^2 v / ((sum l)^2 v + sum T)`` with residual covariances ``T``; with them it stays a squared correlation, of
+the sum and the latent, between 0 and 1. HTMT of two latents is the mean correlation between their items over
 the geometric mean of those within (Henseler, Ringle and Sarstedt 2015); the table of Fornell and Larcker (1981) sets
 the root of AVE beside the correlations of the latent. The cuts in words are conventions: .70 for omega and alpha, .50
 for AVE, .85 for HTMT.
@@ -25,11 +29,20 @@ import pandas as pd
 
 from unmeasured.arrays import Floats
 from unmeasured.errors import ModelError
+from unmeasured.sem.signs import loadings_of
 
 if TYPE_CHECKING:
     from unmeasured.sem.fit import Fit
 
 _RELIABLE, _CONVERGENT, _DISTINCT = 0.70, 0.50, 0.85
+# What alpha is computed from, where it is not the covariance of the answers as they are.
+_BASES = {
+    frozenset(
+        {"ordinal"}
+    ): "The figures are those of polychoric correlations (ordinal alpha): of the Gaussian variables "
+    "behind the answers, not of sums of answers.",
+    frozenset({"scores"}): "The figures are those of normal scores of the ranks, not of the values as they are.",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +71,12 @@ class Reliability:
 
     @cached_property
     def items(self) -> dict[str, tuple[str, ...]]:
-        """The indicators of each latent that has any."""
-        model = self.fit.model
+        """The own items of each latent that has indicators: those that load on no other latent more."""
+        model, own = self.fit.model, loadings_of(self.fit).own
         observed = set(model.observed)
-        found: dict[str, tuple[str, ...]] = {}
-        for latent in model.latents if self.latents is None else self.latents:
-            zero = {p.target for p in model.parameters if p.source == latent and p.fixed == 0.0}
-            own = [p.target for p in model.parameters if p.op == "=~" and p.source == latent and p.target in observed]
-            if own:
-                found[latent] = tuple(x for x in own if x not in zero)
+        measured = {p.source for p in model.parameters if p.op == "=~" and p.target in observed}
+        latents = [x for x in (model.latents if self.latents is None else self.latents) if x in measured]
+        found = {latent: tuple(x for x in own[latent] if x in observed) for latent in latents}
         if not found:
             raise ModelError("The model has no latent with observed indicators, so there is no reliability to tell.")
         return found
@@ -75,29 +85,33 @@ class Reliability:
     def _place(self) -> dict[str, int]:
         return {name: k for k, name in enumerate(self.fit.causal_order)}
 
-    def _loadings(self, latent: str) -> tuple[Floats, Floats, list[int]]:
-        """Loadings of the items, signs that make them positive, and the places of the items in the sample."""
+    def _signs(self, latent: str) -> tuple[Floats, list[int]]:
+        """Signs that make the loadings of the items positive, and the places of the items in the sample."""
         items = self.items[latent]
         loadings = self.fit.F[self._place[latent], [self._place[x] for x in items]]
-        return loadings, np.where(loadings < 0, -1.0, 1.0), [self.fit.sample.names.index(x) for x in items]
+        return np.where(loadings < 0, -1.0, 1.0), [self.fit.sample.names.index(x) for x in items]
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row per latent: ``items omega alpha ave``; missing where a single item leaves nothing to tell."""
+        """One row per latent: ``items omega alpha ave indicators``; missing if too few items leave nothing to compute.
+
+        ``items`` is how many items are its own and ``indicators`` which, those that are reversed with a minus sign.
+        """
         rows = []
         for latent, items in self.items.items():
-            loadings, sign, index = self._loadings(latent)
-            place = [self._place[x] for x in items]
+            sign, index = self._signs(latent)
             variance = float(self.fit.full_cov[self._place[latent], self._place[latent]])
-            residual = self.fit.Omega[np.ix_(place, place)] * np.outer(sign, sign)
-            true = float((loadings * sign).sum() ** 2 * variance)
-            own = float((loadings**2).sum() * variance)
+            place = [self._place[x] for x in items]
+            implied = self.fit.full_cov[np.ix_(place, place)] * np.outer(sign, sign)
+            shared = self.fit.full_cov[self._place[latent], place] * sign
+            true, own = float(shared.sum() ** 2 / variance), float((shared**2).sum() / variance)
             rows.append(
                 {
                     "items": len(items),
-                    "omega": true / (true + float(residual.sum())),
+                    "omega": true / float(implied.sum()) if items else math.nan,
                     "alpha": _alpha(self.fit.sample.cov[np.ix_(index, index)] * np.outer(sign, sign)),
-                    "ave": own / (own + float(np.trace(residual))),
+                    "ave": own / float(np.trace(implied)) if items else math.nan,
+                    "indicators": ", ".join(f"{'−' * int(s < 0)}{x}" for x, s in zip(items, sign, strict=True)),
                 }
             )
         return pd.DataFrame(rows, index=pd.Index(self.items, name="latent"))
@@ -120,12 +134,12 @@ class Reliability:
 
     @cached_property
     def htmt(self) -> pd.DataFrame:
-        """Heterotrait-monotrait ratios; missing where a latent has one item, or the two share one."""
+        """Heterotrait-monotrait ratios; missing where a latent has one item of its own, or none."""
         names = list(self.items)
         values = np.full((len(names), len(names)), math.nan)
         corr = np.abs(self.fit.sample.corr)
         for (a, first), (b, second) in combinations(enumerate(names), 2):
-            x, y = self._loadings(first)[2], self._loadings(second)[2]
+            x, y = self._signs(first)[1], self._signs(second)[1]
             if len(x) > 1 and len(y) > 1 and not set(x) & set(y):
                 within = math.sqrt(_mean_within(corr, x) * _mean_within(corr, y))
                 values[a, b] = values[b, a] = float(corr[np.ix_(x, y)].mean()) / within
@@ -146,6 +160,8 @@ class Reliability:
                 reasons.append(f"they correlate {r:.2f}, more than the root of AVE of {a if root[a] < r else b}")
             if reasons:
                 said.append(f"{a} and {b} are hardly told apart: {'; '.join(reasons)}.")
+        if basis := _BASES.get(frozenset(self.fit.sample.kinds)):
+            said.append(basis)
         return tuple(said)
 
     def __str__(self) -> str:
@@ -164,6 +180,10 @@ def _mean_within(corr: Floats, index: list[int]) -> float:
 
 
 def _in_words(latent: str, omega: float, ave: float, n_items: int) -> str:
+    if not n_items:
+        return (
+            f"{latent}: every item that loads on it loads more on another latent, so it has no reliability of its own."
+        )
     if n_items == 1:
         return f"{latent}: one indicator, so its reliability follows from the other latents and is not told here."
     good = omega >= _RELIABLE

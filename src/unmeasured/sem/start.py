@@ -19,6 +19,8 @@ _LEAST_OWN = 0.1
 # A residual variance is kept above this part of the variance left when all other observed variables are known,
 # which no residual variance of the model can exceed. Far below anything data could show.
 LEAST_NOISE = 1e-6
+# A variance is at the start at least so many times the sum of the covariances that are fixed.
+_ROOM = 1.1
 # Steps of power iteration; a start needs two digits, not twelve.
 _POWER_STEPS = 30
 
@@ -439,3 +441,12 @@ def free_values(
             else:
                 # Exogenous nodes covary as their composites do; covariances of residuals start at zero.
                 x[slot2[q]] = Phi[i, j] * unit[i] * unit[j] if not (caused[i] or caused[j]) else 0.0
+    # Variances leave room for covariances that are fixed.
+    room = np.zeros(d)
+    for q in range(first.shape[0]):
+        if slot2[q] < 0 and first[q] != second[q]:
+            room[first[q]] += _ROOM * abs(fixed2[q])
+            room[second[q]] += _ROOM * abs(fixed2[q])
+    for q in range(first.shape[0]):
+        if slot2[q] >= 0 and first[q] == second[q]:
+            x[slot2[q]] = max(x[slot2[q]], room[first[q]])

@@ -21,22 +21,18 @@ from functools import cached_property
 import numpy as np
 
 from unmeasured.arrays import Bools, Floats
-from unmeasured.data.influence import FAR, pair_scores, threshold_scores
-from unmeasured.data.ordinal import Item
 from unmeasured.errors import ModelError, listing
 from unmeasured.sem.joint import JointSolution, minimise
-from unmeasured.sem.measures import Misfit, Robust, ScaledTest
+from unmeasured.sem.measures import Misfit, Robust
 from unmeasured.sem.moments import Point, Structure
+from unmeasured.sem.pairs import Influences, scaled_and_shifted
 from unmeasured.sem.parameters import Pattern
 from unmeasured.sem.robust import pseudo_inverse
-
-# Cells of two-way tables handled at once.
-_CHUNK = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Polychorics:
-    """Thresholds and polychoric correlations of complete rows, and their covariance."""
+    """Thresholds and polychoric correlations, each from the rows that show both items, and their covariance."""
 
     names: tuple[str, ...]
     thresholds: tuple[Floats, ...]  # of each item
@@ -47,45 +43,11 @@ class Polychorics:
 
     @classmethod
     def of(cls, names: tuple[str, ...], rows: Floats, corr: Floats) -> Polychorics:
-        """From complete rows (N, n) of items and the correlations that maximise the likelihood of each pair."""
-        items = [Item.of(column, name) for column, name in zip(rows.T, names, strict=True)]
-        K = max(len(item.values) for item in items)
-        edges = np.full((len(items), K + 1), FAR)
-        edges[:, 0] = -FAR
-        for row, item in zip(edges, items, strict=True):
-            row[1 : len(item.values)] = item.thresholds
-        first, second = np.tril_indices(len(items), -1)
-        own = [threshold_scores(item.thresholds)[item.codes] for item in items]
-        cuts = np.concatenate([[0], np.cumsum([len(item.thresholds) for item in items])])
-        T, m = int(cuts[-1]), len(first)
-        scores = np.empty((len(rows), T + m))
-        scores[:, :T] = np.concatenate(own, axis=1)
-        A21 = np.zeros((m, T))
-        per_chunk = max(1, _CHUNK // K**3)
-        for begin in range(0, m, per_chunk):
-            a, b = first[begin : begin + per_chunk], second[begin : begin + per_chunk]
-            in_rho, in_a, in_b = pair_scores(edges[a], edges[b], corr[a, b])
-            for k, (i, j) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
-                pair = in_rho[k][items[i].codes, items[j].codes]
-                scores[:, T + begin + k] = pair
-                counts = np.bincount(items[i].codes * K + items[j].codes, minlength=K * K).reshape(K, K)
-                weighted = counts * in_rho[k]
-                for item, gradient in ((i, in_a[k]), (j, in_b[k])):
-                    width = cuts[item + 1] - cuts[item]
-                    A21[begin + k, cuts[item] : cuts[item + 1]] = np.einsum(
-                        "xy,xyt->t", weighted, gradient[:, :, :width]
-                    )
-        inner = scores.T @ scores
-        A11_inverse = np.zeros((T, T))
-        for i in range(len(items)):
-            mine = slice(cuts[i], cuts[i + 1])
-            A11_inverse[mine, mine] = np.linalg.inv(inner[mine, mine])
-        A22 = np.diag(inner)[T:]
-        bottom = np.concatenate([-(A21 @ A11_inverse) / A22[:, None], np.diag(1.0 / A22)], axis=1)
-        threshold_acov = A11_inverse @ inner[:T, :T] @ A11_inverse * len(rows) / (len(rows) - 1)
-        Gamma = len(rows) * (bottom @ inner @ bottom.T)
-        thresholds = tuple(item.thresholds for item in items)
-        return cls(names, thresholds, corr, threshold_acov, Gamma, len(rows))
+        """From rows (N, n) of items, NaN where missing, and the correlations of highest likelihood of each pair."""
+        found = Influences.of(names, rows, corr, np.ones(len(names), dtype=bool))
+        cuts, on = found.on_thresholds, found.on_correlations
+        n = len(rows)
+        return cls(names, found.thresholds, corr, cuts.T @ cuts * n / (n - 1), n * (on.T @ on), n)
 
     @cached_property
     def r(self) -> Floats:
@@ -194,56 +156,8 @@ def robust_wls(structure: CorrelationStructure, data: Polychorics, x: Floats, ch
         "WLSMV",
         "Scaled and shifted",
         acov,
-        _scaled_and_shifted(chi2, df, U @ Gamma),
-        _scaled_and_shifted(baseline_chi2, len(w), w[:, None] * Gamma),
+        scaled_and_shifted(chi2, df, U @ Gamma),
+        scaled_and_shifted(baseline_chi2, len(w), w[:, None] * Gamma),
         Misfit(ml, mean / df if df else 1.0),
         Misfit(-data.n * log_det, float(np.trace(Gamma)) / len(w)),
     )
-
-
-def robust_ml_of_polychorics(
-    pattern: Pattern, data: Polychorics, estimates: Floats, chi2: float, df: int, worth: float
-) -> Robust:
-    """The test and standard errors of maximum likelihood on polychoric correlations, as if they were covariances.
-
-    The same formulas with the weights of maximum likelihood; ``chi2`` is that of ``worth`` samples, of which the rows
-    have more (:mod:`unmeasured.data.ordinal`).
-    """
-    point = Structure.saturated_means(pattern).at_local(np.concatenate([estimates, np.zeros(len(data.names))]))
-    n = len(data.names)
-    i, j = np.tril_indices(n)
-    half = np.where(i == j, 0.5, 1.0)
-
-    def weight(Sigma: Floats) -> Floats:
-        P = np.linalg.inv(Sigma)
-        pairs = P[np.ix_(i, i)] * P[np.ix_(j, j)] + P[np.ix_(i, j)] * P[np.ix_(j, i)]
-        return np.asarray(np.outer(half, half) * pairs)
-
-    # Variances are 1 by definition: they vary in no sample.
-    Gamma = np.zeros((len(i), len(i)))
-    Gamma[np.ix_(i != j, i != j)] = data.Gamma
-    J, W = point.jacobian[n:, : pattern.n_free], weight(point.Sigma)
-    WJ = W @ J
-    inverse = pseudo_inverse(J.T @ WJ)
-    acov = inverse @ (WJ.T @ Gamma @ WJ) @ inverse / data.n
-    U, U_0 = W - WJ @ inverse @ WJ.T, weight(np.eye(n)) * (i != j)[:, None]
-    larger = data.n / worth
-    baseline = -worth * float(np.linalg.slogdet(data.corr)[1])
-    n_pairs = n * (n - 1) // 2
-    return Robust(
-        "ML",
-        "Scaled and shifted",
-        acov,
-        _scaled_and_shifted(chi2 * larger, df, U @ Gamma),
-        _scaled_and_shifted(baseline * larger, n_pairs, U_0 @ Gamma),
-        Misfit(chi2, float((U * Gamma).sum()) / df / larger),
-        Misfit(baseline, float((U_0 * Gamma).sum()) / n_pairs / larger),
-    )
-
-
-def _scaled_and_shifted(chi2: float, df: int, UGamma: Floats) -> ScaledTest:
-    if not df:
-        return ScaledTest(chi2, 1.0)
-    a = np.sqrt(df / float((UGamma * UGamma.T).sum()))
-    shift = df - a * float(np.trace(UGamma))
-    return ScaledTest(float(a * chi2 + shift), float(1.0 / a), float(shift))

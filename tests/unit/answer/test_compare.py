@@ -11,6 +11,7 @@ import pytest
 
 import unmeasured as um
 from graphs_zoo import group_collider, latent_chain, measured, shared_child, two_group_chain, two_group_chain_reversed
+from lavaan_rows import DRAWN
 from unmeasured.answer import compare
 from unmeasured.answer.compare import is_nested, random_population
 
@@ -68,6 +69,8 @@ def test_models_over_other_variables_are_not_nested_and_said_not_to_compare() ->
     compared = um.compare_models({"all": shared_child, "part": part}, rows)
     assert compared.nesting.loc["part", "all"] == "not nested"
     assert any("cannot be compared" in note for note in compared.notes)
+    assert compared.table[["aic", "bic"]].isna().all(axis=None)
+    assert list(compared.table.index) == ["all", "part"]
 
 
 def test_misfit_tells_apart_by_orders_of_magnitude(rows: pd.DataFrame) -> None:
@@ -211,3 +214,117 @@ def test_all_pairs_of_a_class_are_equivalent(rows: pd.DataFrame) -> None:
     members = {f"member {i}": dag for i, dag in enumerate(latent_chain.cpdag().members())}
     compared = um.compare_models(members, rows)
     assert len(compared.notes) == len(list(combinations(members, 2))) == 3
+
+
+# One footing -------------------------------------------------------------------------------------------------
+
+TWO = "f =~ y1 + y2 + y3\nh =~ y4 + y5 + y6"
+EQUAL = "f =~ y1 + a*y2 + a*y3\nh =~ y4 + y5 + y6"
+STATED = f"{TWO}\ny1 ~ m*1\ny2 ~ m*1"
+COMPLETE, INCOMPLETE = DRAWN["skewed"].drop(columns="g"), DRAWN["incomplete"]
+
+
+def test_a_constraint_costs_what_its_chi_square_says() -> None:
+    """Models that differ by one equality differ in BIC by the chi-square difference less log N, labels or not."""
+    compared = um.compare_models({"free": TWO, "equal": EQUAL}, COMPLETE)
+    free, equal = compared.fits["free"], compared.fits["equal"]
+    gain = math.log(len(COMPLETE)) - (equal.chi2 - free.chi2)
+    assert free.bic - equal.bic == pytest.approx(gain)
+    assert list(compared.tests[["smaller", "larger", "df"]].iloc[0]) == ["equal", "free", 1]
+    fitted = um.compare_models({"free": um.fit(TWO, COMPLETE), "equal": um.fit(EQUAL, COMPLETE)})
+    assert fitted.anew == fitted.recounted == ()
+    pd.testing.assert_frame_equal(fitted.table, compared.table)
+
+
+@pytest.mark.parametrize("rows", [COMPLETE, INCOMPLETE], ids=["complete", "incomplete"])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        {"free": {}, "equal": {"missing": "fiml"}},
+        {"free": {"missing": "fiml"}, "equal": {}},
+        {"free": {"missing": "fiml"}, "equal": {"missing": "fiml"}},
+        {"free": {}, "equal": {}},
+        {"free": {"missing": "listwise"}, "equal": {}},
+    ],
+    ids=lambda kinds: "-".join(kind.get("missing", "ml") for kind in kinds.values()),
+)
+def test_whatever_the_fits_were_made_from_the_comparison_has_one_footing(rows: pd.DataFrame, kinds: dict) -> None:
+    fits = {name: um.fit(text, rows, **kinds[name]) for name, text in (("free", TWO), ("equal", EQUAL))}
+    compared = um.compare_models(fits)
+    free, equal = compared.fits["free"], compared.fits["equal"]
+    assert free.n_samples == equal.n_samples
+    assert free.has_means == equal.has_means
+    # The likelihood of the saturated model is that of the data.
+    assert equal.loglik + equal.chi2 / 2 == pytest.approx(free.loglik + free.chi2 / 2, rel=1e-8)
+    assert free.n_counted - equal.n_counted == 1
+    for name, fit in fits.items():
+        assert (compared.fits[name] is fit) == (name not in (*compared.anew, *compared.recounted))
+
+
+def test_means_of_one_model_count_in_all() -> None:
+    compared = um.compare_models({"free": TWO, "stated": STATED, "equal": um.fit(EQUAL, COMPLETE)}, COMPLETE)
+    assert compared.recounted == ("equal",)
+    assert compared.nesting.loc["stated", "free"] == compared.nesting.loc["equal", "free"] == "nested"
+    assert compared.nesting.loc["equal", "stated"] == compared.nesting.loc["stated", "equal"] == "not nested"
+    alone = um.fit(STATED, COMPLETE)
+    assert compared.table.loc["stated", "bic"] == pytest.approx(alone.bic)
+    assert compared.table.loc["free", "bic"] == pytest.approx(
+        alone.bic - (alone.chi2 - um.fit(TWO, COMPLETE).chi2) + math.log(len(COMPLETE))
+    )
+    assert any(note.startswith("Fitted anew with means") for note in compared.notes)
+
+
+def test_labels_nest_as_they_should() -> None:
+    both = "f =~ a*y1 + a*y2 + a*y3\nh =~ y4 + y5 + y6"
+    other = "f =~ y1 + y2 + y3\nh =~ y4 + b*y5 + b*y6"
+    compared = um.compare_models({"free": TWO, "equal": EQUAL, "both": both, "other": other}, COMPLETE)
+    pairs = {(row["smaller"], row["larger"]): row["df"] for row in compared.tests.to_dict("records")}
+    assert pairs == {("equal", "free"): 1, ("both", "free"): 2, ("both", "equal"): 1, ("other", "free"): 1}
+    assert "equivalent" not in str(compared)
+
+
+def test_covariates_that_one_model_lacks_are_variables_of_all_of_them() -> None:
+    rows = COMPLETE.assign(age=40 + COMPLETE["y1"] + np.random.default_rng(0).normal(size=len(COMPLETE)))
+    models = {"given": f"{EQUAL}\nf ~ age", "measured": f"{TWO}\ny1 ~~ age\nage ~~ age"}
+    compared = um.compare_models(models, rows)
+    for fit in compared.fits.values():
+        assert not fit.covariates
+    given, measured_ = compared.fits["given"], compared.fits["measured"]
+    assert given.loglik + given.chi2 / 2 == pytest.approx(measured_.loglik + measured_.chi2 / 2, rel=1e-8)
+    assert given.df == um.fit(models["given"], rows).df
+
+
+def test_models_with_labels_are_judged_by_rows_left_out() -> None:
+    compared = um.compare_models({"free": TWO, "equal": EQUAL, "copy": f"{TWO}\ny1 ~~ a*y1"}, COMPLETE, folds=4)
+    table = compared.held_out
+    assert table.loc["free", "loglik"] == pytest.approx(table.loc["copy", "loglik"], rel=1e-9)
+    assert table.loc["free", "loglik"] != table.loc["equal", "loglik"]
+    with_means = um.compare_models({"free": TWO, "stated": f"{TWO}\ny1 ~ 1"}, COMPLETE, folds=4).held_out
+    assert with_means.loc["free", "loglik"] == pytest.approx(table.loc["free", "loglik"], rel=1e-6)
+
+
+def test_columns_that_no_model_uses_may_hold_text() -> None:
+    compared = um.compare_models({"free": TWO, "equal": EQUAL}, COMPLETE.assign(name="x"))
+    assert compared.table.loc["free", "chi2"] == pytest.approx(um.fit(TWO, COMPLETE).chi2)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"models": [TWO]}, "models is a mapping of names to models, such as .*; got list"),
+        ({"models": TWO}, "got str"),
+        ({"folds": 10**6}, "folds is at most the number of rows, 240; got 1,000,000"),
+        ({"folds": True}, "folds is a whole number from 2; got True"),
+        ({"folds": 2.5}, "folds is a whole number from 2; got 2.5"),
+        ({"folds": 3, "rng": "x"}, "rng is a whole number from 0 or a numpy Generator; got 'x'"),
+        ({"models": {"a": um.fit(TWO, DRAWN["skewed"], groups="g").fits["a"]}}, "share of a fit of several groups"),
+        ({"correlate_exogenous": "no"}, "correlate_exogenous is True or False; got 'no'"),
+        ({"models": {"a": TWO, "b": STATED}, "X": None, "cov": COMPLETE.cov(), "n_samples": 240}, "part of 'b', and a"),
+        ({"models": {"a": EQUAL}, "X": None, "cov": COMPLETE.cov(), "n_samples": math.inf}, "need a sample"),
+        ({"models": {"a": um.fit("f =~ o1 + o2 + o3", DRAWN["likert"], estimator="WLSMV")}}, "has no likelihood"),
+    ],
+    ids=lambda given: "-".join(given) if isinstance(given, dict) else "",
+)
+def test_what_cannot_be_compared_is_refused(given: dict, words: str) -> None:
+    with pytest.raises(um.UnmeasuredError, match=words):
+        um.compare_models(**{"models": {"a": TWO}, "X": COMPLETE, **given})

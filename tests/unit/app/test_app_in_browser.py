@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 import zipfile
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -252,6 +253,63 @@ def test_the_whole_way_from_a_file_to_an_edited_model_and_back(browser, served, 
     wait_for(lambda: shown(browser, "result"), 120)
     browser.click('[data-step="edit"]')
     wait_for(lambda: "added: Tired → q7" in text(browser, "#changes"))
+
+
+def test_the_editor_draws_arrowheads_where_a_direction_is_identified(browser, served):
+    opened(browser, "multitasking")
+    searched(browser)
+    browser.click('[data-step="edit"]')
+    wait_for(lambda: count(browser, "#canvas canvas"))
+    heads = (
+        "document.querySelector('#canvas')._cyreg.cy.edges().map((e) => [e.source().id(), e.target().id(),"
+        " e.style('source-arrow-shape') + ' ' + e.style('target-arrow-shape')])"
+    )
+    title = um.datasets.load("multitasking").title
+    project = [session.project for session in served._sessions.open.values() if session.project.name == title][-1]
+
+    def agree():
+        graph = project.current().graph
+        drawn = {(source, target): shape for source, target, shape in browser.run(heads)}
+        arrows = {edge for edge, shape in drawn.items() if shape == "none triangle"}
+        bare = {frozenset(edge) for edge, shape in drawn.items() if shape == "none none"}
+        assert arrows == set(graph.directed_edges)
+        assert bare == {frozenset(edge) for edge in graph.undirected_edges}
+        return len(bare)
+
+    n_open = wait_for(agree)
+    # Another graph of the same class is drawn alike, and an edge less changes what is identified.
+    source, target = next(iter(project.current().graph.undirected_edges))
+    choose(browser, "#edge-source", source)
+    choose(browser, "#edge-target", target)
+    browser.click("#remove-edge")
+    wait_for(lambda: "removed" in text(browser, "#changes"))
+    assert agree() < n_open
+
+
+def test_figures_of_latents_that_share_their_indicators_do_not_cover_each_other(browser, tmp_path):
+    rng = np.random.default_rng(5)
+    f = rng.normal(size=(900, 3))
+    loadings = np.zeros((3, 9))
+    loadings[:2, :6] = [[0.9, 0.8, 0.7, 0.2, -0.3, 0.5], [0.2, -0.4, 0.5, 0.9, 0.8, -0.7]]
+    loadings[2, 6:] = 0.9
+    rows = pd.DataFrame(f @ loadings + 0.5 * rng.normal(size=(900, 9)), columns=[f"x{i}" for i in range(9)])
+    rows.round(4).to_csv(tmp_path / "rows.csv", index=False)
+    browser.give_file("#file", tmp_path / "rows.csv")
+    wait_for(lambda: shown(browser, "columns") and count(browser, "#findings li") > 3, 120)
+    searched(browser)
+    browser.click('[data-step="edit"]')
+    wait_for(lambda: count(browser, "#canvas canvas"))
+    options = "{includeNodes: false, includeEdges: false, includeLabels: true, useCache: false}"
+    boxes = browser.run(
+        f"document.querySelector('#canvas')._cyreg.cy.edges().map((e) => e.boundingBox({options}))"
+        ".map((b) => [b.x1, b.y1, b.x2, b.y2])"
+    )
+    assert len(boxes) >= 15  # six items of two latents, three of another
+    assert all(x2 - x1 > 5 and y2 - y1 > 5 for x1, y1, x2, y2 in boxes)
+    for one, other in combinations(boxes, 2):
+        wide, tall = (min(one[k + 2], other[k + 2]) - max(one[k], other[k]) for k in (0, 1))
+        # No more than the margin around a figure, and the end of a letter.
+        assert min(wide, tall) < 6, (one, other)
 
 
 def test_a_search_is_stopped_in_the_middle_after_a_reload_and_keeps_the_best(browser):

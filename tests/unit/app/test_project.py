@@ -115,6 +115,42 @@ def test_an_edit_is_fitted_and_can_be_undone(project):
     assert state["now"]["chi2"] == pytest.approx(found, rel=1e-6)
 
 
+def test_edges_of_the_editor_are_directed_where_the_class_says_so(project):
+    def directed():
+        edges = {(edge["source"], edge["target"]): edge["is_directed"] for edge in project.state()["edit"]["edges"]}
+        return {edge for edge, is_directed in edges.items() if is_directed}, set(edges)
+
+    graph = project.result.graph
+    assert graph.undirected_edges
+    arrows, edges = directed()
+    assert arrows == set(graph.directed_edges)
+    assert edges - arrows == {edge for edge in project.result.member.edges if edge not in graph.directed_edges}
+    # Of an edited model its class tells. An edge that shows no direction is removed by its ends in either order.
+    source, target = next(iter(edges - arrows))
+    project.edit({"kind": "rename", "source": source, "name": "Other"})
+    assert ("Other", target) in directed()[1] - directed()[0]
+    project.edit({"kind": "remove", "source": target, "target": "Other"})
+    arrows, edges = directed()
+    assert ("Other", target) not in edges
+    assert arrows == edges & set(project.current().graph.directed_edges)
+
+
+def test_the_editor_has_the_figures_of_the_result(tmp_path):
+    project = Project(tmp_path)
+    project.open_dataset("big_five")  # half of its items are worded the other way
+    search = um.LGES(time_limit=60).fit(project.sample())
+    project.found(Run(search.result_).to_json())
+    for action in (None, {"kind": "add", "source": "L1", "target": "E1"}):
+        if action:
+            project.edit(action)
+        shown = {(edge["source"], edge["target"]): edge["std"] for edge in project.state()["edit"]["edges"]}
+        result = project.current()
+        table = result.edges
+        assert len(shown) == len(table)
+        expected = dict(zip(zip(table["source"], table["target"], strict=True), table["std"], strict=True))
+        assert shown == pytest.approx(expected)
+
+
 def test_edits_that_cannot_be_are_refused_and_nothing_is_kept(project):
     for action, words in (
         ({"kind": "add", "source": "Speed", "target": "Speed"}, "no new edge"),
@@ -172,6 +208,8 @@ def test_every_export_is_what_its_name_says(project):
     assert made["pdf"][2].startswith(b"%PDF")
     assert made["png"][2].startswith(b"\x89PNG")
     ET.fromstring(made["svg"][2])
+    for kind in ("report", "latex", "methods", "bibtex", "lavaan", "r", "svg", "json"):
+        assert made[kind][2].endswith(b"\n"), kind
     with zipfile.ZipFile(io.BytesIO(made["csv"][2])) as archive:
         loadings = pd.read_csv(archive.open("loadings.csv"))
     np.testing.assert_allclose(loadings["standardised"], project.result.loadings["std"], rtol=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,23 @@ def test_covariates_stand_at_the_left_and_outcomes_at_the_right():
     assert picture.flow == "right"
     assert x["age"] < min(x["A"], x["B"])
     assert x["grade"] > max(x["A"], x["B"])
+    # Those without edges stand below or above the others of their side, and no node on another.
+    assert x["size"] == x["age"]
+    assert x["luck"] == x["grade"]
+    for one, other in combinations(picture.nodes, 2):
+        apart_x = abs(one.x - other.x) - (one.width + other.width) / 2
+        assert max(apart_x, abs(one.y - other.y) - (one.height + other.height) / 2) > 0
+
+
+def test_a_lone_covariate_stands_before_the_model_that_it_is_not_joined_to():
+    edges = [("A", "B"), *[(x, f"{x.lower()}{i}") for x in "AB" for i in range(3)]]
+    names = ["A", "B", *(f"{x}{i}" for x in "ab" for i in range(3)), "age"]
+    dag = um.DAG.from_edges(edges, latents=["A", "B"], names=names, covariates=["age"])
+    rows = um.simulate.sample(um.simulate.paper_parameters(dag, rng=1), 500, rng=2)
+    picture = picture_of(um.Result(dag.cpdag(), um.fit(dag, rows)))
+    x, y = ({node.id: place(node) for node in picture.nodes} for place in (lambda n: n.x, lambda n: n.y))
+    assert x.pop("age") < min(x.values())
+    assert min(y.values()) <= y["age"] <= max(y.values())
 
 
 def test_many_variables_are_drawn_as_latents_with_their_strongest_indicators():

@@ -224,16 +224,16 @@ def test_many_latents_are_connected_by_hill_climbing():
 @pytest.mark.parametrize(
     ("search", "words"),
     [
-        (um.FOFC(alpha=0), "alpha is a significance level between 0 and 1; got 0"),
-        (um.FOFC(alpha="small"), "alpha is a significance level between 0 and 1; got 'small'"),
-        (um.FOFC(latent_edges="yes"), "latent_edges is True or False; got 'yes'"),
-        (um.FOFC(rules="java"), "rules is 'ours' or 'tetrad'; got 'java'"),
-        (um.RankClusters(alpha=2.0), "alpha is a significance level between 0 and 1; got 2.0"),
-        (um.RankClusters(max_rank=0), "max_rank is a whole number, one or more; got 0"),
-        (um.TwoStage(rotation="varimax"), "rotation is 'oblimin' or 'promax'; got 'varimax'"),
-        (um.TwoStage(eigenvalues="roots"), "eigenvalues is 'components' or 'factors'; got 'roots'"),
-        (um.TwoStage(cut=3), "cut is a loading between 0 and 1; got 3"),
-        (um.TwoStage(cross_loadings=1), "cross_loadings is True or False; got 1"),
+        (um.FOFC(alpha=0), "alpha must be a significance level between 0 and 1; got 0"),
+        (um.FOFC(alpha="small"), "alpha must be a significance level between 0 and 1; got 'small'"),
+        (um.FOFC(latent_edges="yes"), "latent_edges must be True or False; got 'yes'"),
+        (um.FOFC(rules="java"), "rules must be one of 'ours', 'tetrad'; got 'java'"),
+        (um.RankClusters(alpha=2.0), "alpha must be a significance level between 0 and 1; got 2.0"),
+        (um.RankClusters(max_rank=0), "max_rank must be a whole number from 1; got 0"),
+        (um.TwoStage(rotation="varimax"), "rotation must be one of 'oblimin', 'promax'; got 'varimax'"),
+        (um.TwoStage(eigenvalues="roots"), "eigenvalues must be one of 'components', 'factors'; got 'roots'"),
+        (um.TwoStage(cut=3), "cut must be a loading between 0 and 1; got 3"),
+        (um.TwoStage(cross_loadings=2), "cross_loadings must be True or False; got 2"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(search, words):

@@ -50,6 +50,16 @@ def test_gin_mended_finds_the_clusters_of_a_chain(uniform_rows):
     assert found.graph_.undirected_edges == (("L1", "L2"), ("L1", "L3"), ("L2", "L3"))
 
 
+def test_gin_says_so_where_rows_are_normal(uniform_rows):
+    assert not any("not normal" in remark for remark in um.GIN(test="hsic").fit(uniform_rows).remarks_)
+    parameters = um.simulate.paper_parameters(latent_chain, rng=2)
+    normal = um.simulate.sample(parameters, 400, rng=3)
+    (remark,) = [r for r in um.GIN(test="hsic").fit(normal).result_.remarks if "needs noise that is not normal" in r]
+    assert remark.severity.name == "DISTRUST"
+    skewed = um.simulate.sample(parameters, 400, rng=3).pipe(np.exp)
+    assert not any("not normal" in remark for remark in um.GIN(test="hsic").fit(skewed).remarks_)
+
+
 def test_gin_as_released_looks_at_the_first_columns_and_mended_at_those_it_means(uniform_rows, monkeypatch):
     library = import_module("causallearn.search.HiddenCausal.GIN.GIN")
 
@@ -217,13 +227,13 @@ def test_latents_that_share_all_their_edges_are_a_group():
 @pytest.mark.parametrize(
     ("search", "words"),
     [
-        (um.GIN(alpha=1.0), "alpha is a significance level between 0 and 1; got 1.0"),
-        (um.GIN(test="pearson"), "test is 'kci' or 'hsic'; got 'pearson'"),
-        (um.GIN(mended="no"), "mended is True or False; got 'no'"),
-        (um.RLCD(alpha=-1), "alpha is a significance level between 0 and 1; got -1"),
-        (um.RLCD(max_rank=2.5), "max_rank is a whole number, one or more; got 2.5"),
-        (um.RLCD(observed_are_leaves=None), "observed_are_leaves is True or False; got None"),
-        (um.RLCD(sparsity=0), "sparsity is a positive number; got 0. 0.5 is BIC's"),
+        (um.GIN(alpha=1.0), "alpha must be a significance level between 0 and 1; got 1.0"),
+        (um.GIN(test="pearson"), "test must be one of 'kci', 'hsic'; got 'pearson'"),
+        (um.GIN(mended="no"), "mended must be True or False; got 'no'"),
+        (um.RLCD(alpha=-1), "alpha must be a significance level between 0 and 1; got -1"),
+        (um.RLCD(max_rank=2.5), "max_rank must be a whole number from 1; got 2.5"),
+        (um.RLCD(observed_are_leaves=None), "observed_are_leaves must be True or False; got None"),
+        (um.RLCD(sparsity=0), "sparsity must be a positive number; got 0. 0.5 is BIC's"),
         (um.GES(penalty=0), "penalty must be a positive number; got 0. 1 is BIC's"),
     ],
 )

@@ -115,13 +115,13 @@ def test_agreement_with_the_scales_of_questionnaires(name, ega, ega_dense, told)
 @pytest.mark.parametrize(
     ("method", "words"),
     [
-        (um.EGA(gamma=-1), "gamma is a number from 0 to 1; got -1"),
-        (um.EGA(lambda_min_ratio=0), "lambda_min_ratio is a number between 0 and 1; got 0"),
-        (um.EGA(unidimensional="x"), "unidimensional is True or False"),
-        (um.FactorAnalysis(n_factors=0), "n_factors is a whole number, one or more, or None; got 0"),
+        (um.EGA(gamma=-1), "gamma must be a number from 0 to 1; got -1"),
+        (um.EGA(lambda_min_ratio=0), "lambda_min_ratio must be a number between 0 and 1; got 0"),
+        (um.EGA(unidimensional="x"), "unidimensional must be True or False"),
+        (um.FactorAnalysis(n_factors=0), "n_factors must be a whole number from 1 or None; got 0"),
         (um.FactorAnalysis(n_factors=11), "15 variables allow 10 factors at most; got n_factors=11"),
-        (um.FactorAnalysis(extraction="pca"), "extraction is 'minres' or 'ml'"),
-        (um.FactorAnalysis(eigenvalues="x"), "eigenvalues is 'components' or 'factors'"),
+        (um.FactorAnalysis(extraction="pca"), "extraction must be one of 'minres', 'ml'"),
+        (um.FactorAnalysis(eigenvalues="x"), "eigenvalues must be one of 'components', 'factors'"),
     ],
     ids=repr,
 )  # fmt: skip

@@ -136,7 +136,7 @@ def test_what_cannot_be_asked_is_refused(search: um.LGES) -> None:
         um.stability(matrix, 2, method="subsample")
     with pytest.raises(um.UnmeasuredError, match="method must be one of 'bootstrap'"):
         um.stability(search, 2, method="jackknife")
-    with pytest.raises(um.UnmeasuredError, match="n_replicates is a positive whole number; got 0"):
+    with pytest.raises(um.UnmeasuredError, match="n_replicates must be a whole number from 1; got 0"):
         um.stability(search, 0)
     with pytest.raises(um.UnmeasuredError, match="not fitted yet"):
         um.stability(um.LGES(), 2)

@@ -52,12 +52,32 @@ def test_all_files_are_written_and_say_the_same(tmp_path, run, search):
     folder = page.parent
     names = ["diagram.png", "diagram.svg", "loadings.csv", "model.lav", "paths.csv", "report.html", "result.json"]
     assert sorted(path.name for path in folder.iterdir()) == names
-    assert (folder / "model.lav").read_text("utf-8") == search.result_.to_lavaan()
+    assert (folder / "model.lav").read_text("utf-8").splitlines() == search.result_.to_lavaan().splitlines()
+    # Every text file ends its last line, once.
+    ends = {path.name: path.read_bytes()[-2:] for path in folder.iterdir() if path.suffix != ".png"}
+    assert all(end.endswith(b"\n") and end != b"\n\n" for end in ends.values()), ends
     loadings = pd.read_csv(folder / "loadings.csv")
     np.testing.assert_allclose(loadings["std"], search.result_.loadings["std"], rtol=1e-12)
     assert len(pd.read_csv(folder / "paths.csv")) == len(search.result_.latent_paths)
     ET.parse(folder / "diagram.svg")
     assert um.Result.from_json((folder / "result.json").read_text("utf-8")).sem.chi2 == search.sem_.chi2
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"found": None}, "A report is of a fitted search .* or of its result; got NoneType"),
+        ({"found": "result.json"}, "got str"),
+        ({"folder": None}, "folder is a path, as text or pathlib.Path; got NoneType"),
+        ({"stability": {}}, "stability is what um.stability returned; got dict"),
+        ({"exact": 3}, "exact is the result of another search of the same data; got int"),
+    ],
+    ids=lambda given: next(iter(given)) if isinstance(given, dict) else "",
+)
+def test_what_no_report_can_be_made_of_is_refused(tmp_path, search, given, words):
+    with pytest.raises(um.UnmeasuredError, match=words):
+        um.write_report(**{"found": search, "folder": tmp_path, **given})
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_page_can_be_made_again_from_its_file(run):
@@ -377,6 +397,30 @@ def test_the_exact_answer_is_a_second_view(tolerant):
     again = Run.from_json(run.to_json())
     assert html_page(again) == page
     assert exact_answer(tolerant, 0.0) is None
+    # Another model of as many latents is called that.
+    assert "Without tolerance another model of 3 latents would be reported: RMSEA" in html_page(
+        replace(run, exact=tolerant.result_)
+    )
+
+
+def test_names_keep_their_letters_and_figures_their_minus():
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=600)
+    latents = np.stack([a, 0.6 * a + 0.8 * rng.normal(size=600)], axis=1)
+    items = np.repeat(latents, 3, axis=1) + 0.6 * rng.normal(size=(600, 6))
+    items[300:, 0] -= 0.8  # the intercept of one item differs, and so do the means
+    items[300:] -= 0.4
+    rows = pd.DataFrame(items, columns=[f"q{i}" for i in range(6)])
+    search = um.LGES().fit(rows.assign(country=np.repeat(["x", "y"], 300)), groups="country")
+    result = search.result_.rename()
+    first, second = result.graph.latents
+    run = Run(result, shared=Shared.of(um.invariance(result, rows, groups=list(np.repeat(["x", "y"], 300)))))
+    assert f"The factors {first} and {second} are directly linked" in lead(result, "600 observations")[1]
+    page = html_page(replace(run, trace=Trace(search.trace_[:1])))
+    assert "The search in 1 step<" in page
+    assert "(CFI −0." in page
+    assert f"{first} −" in page
+    assert not re.search(r"(CFI|RMSEA|in units of .*) -\d", page)
 
 
 def test_pairs_are_on_the_page_and_in_a_file_of_their_own(wording, tmp_path):

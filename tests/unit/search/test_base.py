@@ -83,7 +83,7 @@ def test_options_are_stored_and_looked_at_by_fit_only() -> None:
 @pytest.mark.parametrize("n_jobs", [0, -2, "two"])
 @pytest.mark.parametrize("kind", [um.LGES, um.ExactSearch])
 def test_a_number_of_threads_is_checked_the_same_way_everywhere(kind: Any, n_jobs: Any) -> None:
-    with pytest.raises(um.UnmeasuredError, match="n_jobs is a number of threads from 1, or -1 for all cores; got"):
+    with pytest.raises(um.UnmeasuredError, match="n_jobs must be a number of threads from 1, or -1 for all cores; got"):
         kind(n_jobs=n_jobs).fit_cov(np.eye(4), 100)
 
 

@@ -309,7 +309,7 @@ def changed(**columns: Any) -> pd.DataFrame:
         (
             {"covariates": "age"},
             drawn(200),
-            r"covariates is a list of names of variables, such as \['age'\]; got 'age'",
+            r"covariates must be a list of names of variables, such as \['age'\]; got 'age'",
         ),
         ({"covariates": ["agee"]}, drawn(200), "The covariate 'agee' is not in the data; did you mean 'age'"),
         ({"outcomes": ["sick", "sick"]}, drawn(200), "outcomes names 'sick' twice"),

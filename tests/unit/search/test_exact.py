@@ -364,8 +364,8 @@ def test_progress_is_shown_and_arrives(capsys):
         ({"penalty": 0.0}, "penalty must be a positive number; got 0.0"),
         ({"time_limit": -1.0}, "time_limit must be a positive number of seconds or None; got -1.0"),
         ({"n_best": 0}, "n_best must be a whole number from 1; got 0"),
-        ({"n_jobs": 0}, "n_jobs is a number of threads from 1, or -1 for all cores; got 0"),
-        ({"max_group_size": 1.5}, "max_group_size must be a whole number from 1; got 1.5"),
+        ({"n_jobs": 0}, "n_jobs must be a number of threads from 1, or -1 for all cores; got 0"),
+        ({"max_group_size": 1.5}, "max_group_size must be a whole number from 1 or None; got 1.5"),
     ],
 )
 def test_wrong_options_are_refused(options, message):

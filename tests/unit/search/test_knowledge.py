@@ -146,7 +146,9 @@ def test_the_papers_rule_is_not_held_to_knowledge_but_its_answer_is():
 
 
 def test_what_is_no_knowledge_is_refused():
-    with pytest.raises(UnmeasuredError, match=r"knowledge is a um.Knowledge; got 'known.toml'. Read a file with"):
+    with pytest.raises(
+        UnmeasuredError, match=r"knowledge must be a um.Knowledge or None; got 'known.toml'. Read a file with"
+    ):
         um.LGES(knowledge="known.toml").fit(ROWS)
     with pytest.raises(ModelError, match="contradicts itself"):
         um.LGES(knowledge=um.Knowledge(together=[["x1", "x2"]], apart=[["x1", "x2"]])).fit(ROWS)

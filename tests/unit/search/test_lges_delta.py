@@ -136,9 +136,9 @@ def test_everything_loading_on_everything_is_said():
     [
         (lambda: um.LGES(criterion="delta").fit(pd.DataFrame({"a": range(9)})), "at least two observed variables"),
         (lambda: um.LGES(criterion="delta").fit(np.random.default_rng(0).normal(size=(5, 6))), "5 samples are too few"),
-        (lambda: um.LGES(criterion="delta", delta=-0.1).fit_cov(np.eye(4), 1000), "delta must be a positive number; got -0.1. Leave it out to use 0.25·log(n)/n, here 0.00173."),
-        (lambda: um.LGES(criterion="delta", delta=math.nan).fit_cov(np.eye(4), 1000), "delta must be a positive number; got nan"),
-        (lambda: um.LGES(criterion="delta", delta="small").fit_cov(np.eye(4), 1000), "delta must be a positive number; got 'small'"),
+        (lambda: um.LGES(criterion="delta", delta=-0.1).fit_cov(np.eye(4), 1000), "delta must be a positive number or None; got -0.1. Leave it out to use 0.25·log(n)/n."),
+        (lambda: um.LGES(criterion="delta", delta=math.nan).fit_cov(np.eye(4), 1000), "delta must be a positive number or None; got nan"),
+        (lambda: um.LGES(criterion="delta", delta="small").fit_cov(np.eye(4), 1000), "delta must be a positive number or None; got 'small'"),
         (lambda: um.LGES(criterion="delta", max_group_size=0).fit_cov(np.eye(4), 1000), "max_group_size must be a whole number from 1"),
         (lambda: um.LGES(criterion="gamma").fit_cov(np.eye(4), 1000), "criterion must be"),
         (lambda: um.LGES(criterion="delta").fit(np.repeat(np.random.default_rng(0).normal(size=(50, 2)), 2, axis=1)), "perfectly correlated"),

@@ -426,7 +426,7 @@ def test_columns_in_another_order_give_the_same_levels(big_five):
 
 @pytest.mark.parametrize("tolerance", [-0.1, 0.9, "much", None, True, float("nan")])
 def test_tolerances_that_make_no_sense_are_a_sentence(tolerance):
-    with pytest.raises(um.UnmeasuredError, match="tolerance is 'auto' or a population RMSEA from 0"):
+    with pytest.raises(um.UnmeasuredError, match="tolerance must be 'auto' or a population RMSEA from 0"):
         um.LGES(tolerance=tolerance).fit_cov(np.eye(6) * 0.5 + 0.5, 100)
 
 

@@ -150,9 +150,9 @@ MISTAKES = {
     "names differ": (lambda: fit(cov=CORR.set_axis(list("abdc"), axis=0)), "Rows and columns of the matrix are named differently"),
     "wrong number of names": (lambda: fit(cov=CORR.to_numpy(), names=list("abc")), "3 names were given for 4 variables"),
     "not square": (lambda: fit(cov=CORR.to_numpy()[:2]), "square with at least one variable; got shape (2, 4)"),
-    "text in rows": (lambda: um.fit(ONE_FACTOR, pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})), "Columns 'b' hold text"),
-    "holes in rows": (lambda: um.fit(ONE_FACTOR, pd.DataFrame({"a": [1, np.nan], "b": [1, 2]})), "2 samples are too few for 2 variables"),
-    "constant column": (lambda: um.fit(ONE_FACTOR, pd.DataFrame({"a": range(9), "b": [0.1] * 9})), "Constant variables carry no information: 'b'"),
+    "text in rows": (lambda: um.fit("f =~ a + b", pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})), "Columns 'b' hold text"),
+    "holes in rows": (lambda: um.fit("f =~ a + b", pd.DataFrame({"a": [1, np.nan], "b": [1, 2]})), "2 samples are too few for 2 variables"),
+    "constant column": (lambda: um.fit("f =~ a + b", pd.DataFrame({"a": range(9), "b": [0.1] * 9})), "Constant variables carry no information: 'b'"),
     "unknown variable": (lambda: fit("f =~ a + b\nf =~ cc"), "Line 2: 'cc' is neither"),
     "unknown in graph": (lambda: fit(um.DAG.from_edges([("f", "a"), ("f", "alpha")], latents=["f"])), "Variable 'alpha' is not in the data"),
     "cycle": (lambda: fit("f =~ a + b; g =~ c + d; f ~ g; g ~ f"), "The model has a feedback loop, f → g → f (line 1)"),
@@ -167,6 +167,71 @@ def test_mistakes_get_a_sentence(name):
     with pytest.raises(um.UnmeasuredError) as caught:
         call()
     assert words in str(caught.value)
+
+
+OPTIONS = {
+    "equal is no sequence": ({"equal": 5}, "equal= is a sequence of 'loadings'"),
+    "equal without groups": ({"equal": "loadings"}, "Name their column: groups="),
+    "estimator": ({"estimator": "WLS"}, "estimator must be one of 'ML', 'MLM', 'MLR', 'WLSMV'; got 'WLS'"),
+    "count": ({"count": "all"}, "count must be one of 'dimension', 'parameters'; got 'all'"),
+    "scale_latents": ({"scale_latents": "marker"}, "scale_latents must be one of 'variance', 'first-indicator'"),
+    "missing": ({"missing": "drop"}, "missing must be one of"),
+    "cor": ({"cor": "kendall"}, "cor must be one of"),
+    "correlate_outcomes": ({"correlate_outcomes": "no"}, "correlate_outcomes is True or False; got 'no'"),
+    "correlate_exogenous": ({"correlate_exogenous": 0}, "correlate_exogenous is True or False; got 0"),
+    "groups is a table": ({"groups": [["u"]] * 30}, "groups= is the name of a column or one value for each row"),
+    "pairs with groups": ({"missing": "pairwise", "groups": "g"}, "missing='pairwise' goes with estimator='ML'"),
+    "ranks with MLR": ({"cor": "spearman-normal", "estimator": "MLR"}, "cor='spearman-normal' goes with"),
+}
+
+
+@pytest.mark.parametrize("model", [None, 5, [ONE_FACTOR], b"f =~ a"])
+def test_what_is_no_model_is_refused_before_the_data_are_read(model):
+    with pytest.raises(um.ModelError, match="A model is lavaan text, a DAG, a CPDAG or a Model; got a"):
+        um.fit(model, pd.DataFrame({"a": ["x", "y"]}))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_option_is_checked(name):
+    options, words = OPTIONS[name]
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 4)), columns=list("abcd")).assign(g=["u", "v"] * 15)
+    with pytest.raises(um.UnmeasuredError) as caught:
+        um.fit(ONE_FACTOR, rows, **options)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("model", ["f =~ a + b + c", "f =~ a + k*b + k*c", "f =~ a + b + c\na ~ 1"])
+@pytest.mark.parametrize("options", [{}, {"estimator": "MLR"}, {"missing": "listwise"}, {"missing": "fiml"}], ids=str)
+def test_columns_that_the_model_does_not_use_may_hold_anything(model, options):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(60, 1)) + rng.normal(size=(60, 3)), columns=list("abc"))
+    other = rows.assign(name="x", constant=1.0, day=pd.Timestamp("2026-01-01"), gaps=np.nan)[
+        ["name", *"cab", "constant", "day", "gaps"]
+    ]
+    assert um.fit(model, other, **options).chi2 == pytest.approx(um.fit(model, rows, **options).chi2, abs=1e-8)
+    assert um.fit(um.DAG.from_edges([("f", x) for x in "abc"], latents=["f"]), other).n_samples == 60
+
+
+def test_a_label_that_a_fixed_parameter_has_gives_its_value():
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(90, 5)), columns=list("abcde")).cumsum(axis=1)
+    equal = um.fit("f =~ k*a + k*b + k*c; g =~ d + e", rows, scale_latents="first-indicator")
+    fixed = um.fit("f =~ 1*a + 1*b + 1*c; g =~ d + e", rows, scale_latents="first-indicator")
+    assert (equal.chi2, equal.df) == (pytest.approx(fixed.chi2), fixed.df)
+    with pytest.raises(um.ModelError, match="'k' stands for two values: 'f =~ a' is fixed to 1, 'f =~ b' to 2"):
+        um.fit("f =~ k*a + 2*b + k*b + c", rows, scale_latents="first-indicator")
+    with pytest.raises(um.ModelError, match="'b ~~ b' equal to 'f =~ a', which is fixed to -1"):
+        um.fit("f =~ -1*a + k*a + b + c; b ~~ k*b", rows)
+
+
+def test_equal_labels_that_allow_no_covariance_give_a_fit_that_says_so():
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(90, 2)), columns=list("ab"))
+    for options in ({}, {"estimator": "MLR"}):
+        failed = um.fit("a ~~ k*a; b ~~ k*b; a ~~ k*b", rows, **options)
+        assert not failed.converged
+        assert "the covariance implied by the starting values is not positive definite" in failed.summary()
+        assert failed.parameters["se"].isna().all()
+        with pytest.raises(um.UnmeasuredError, match="nothing to test"):
+            failed.modification_indices()
 
 
 def test_few_samples_for_many_parameters_are_noted():
@@ -194,6 +259,30 @@ def test_a_fit_that_ended_where_there_is_no_likelihood_has_no_standard_errors():
     found = fit()
     lost = replace(found, solution=replace(found.solution, x=-found.solution.x))  # negative residual variances
     assert np.isnan(delta_errors(lost, np.eye(len(found.solution.x)))).all()
+
+
+@pytest.mark.parametrize("pair", ["x7 ~~ {}*x8", "x3 ~~ {}*x9", "x1 ~~ {}*x2"])
+@pytest.mark.parametrize("scale_latents", ["variance", "first-indicator"])
+def test_a_covariance_fixed_at_its_estimate_costs_nothing(pair, scale_latents):
+    """Large ones left no room for the variances from which fits began."""
+    data = um.datasets.load("holzinger_swineford")
+    three = "visual =~ x1 + x2 + x3; textual =~ x4 + x5 + x6; speed =~ x7 + x8 + x9; "
+    given = {"cov": data.frame(), "n_samples": data.n_samples, "scale_latents": scale_latents}
+    free = um.fit(three + pair.format("NA"), **given)
+    left, _, right = (part.split("*")[-1] for part in pair.split())
+    row = free.parameters.query(f"op == '~~' and lhs == '{left}' and rhs == '{right}'").iloc[0]
+    fixed = um.fit(three + pair.format(row["est"]), **given)
+    assert fixed.converged
+    assert (fixed.chi2, fixed.df) == (pytest.approx(free.chi2, abs=1e-5), free.df + 1)
+
+
+@pytest.mark.parametrize("estimator", ["MLM", "MLR"])
+def test_what_has_no_likelihood_has_no_robust_statistics(estimator):
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(90, 4)), columns=list("abcd"))
+    failed = um.fit("f =~ a + b; g =~ c + d; f ~~ 5*g", rows, estimator=estimator)
+    assert "not positive definite" in failed.status
+    assert failed.robust is None
+    assert "not positive definite" in failed.summary()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -139,3 +141,17 @@ def test_robust_errors_of_polychoric_likelihood_are_those_of_replicates() -> Non
     assert np.mean(errors, axis=0)[:3] == pytest.approx(np.std(estimates, axis=0)[:3], rel=0.15)
     assert np.mean([t for t, _ in tests]) == pytest.approx(8.0, rel=0.12)
     assert np.mean([p < 0.05 for _, p in tests]) < 0.10
+
+
+def test_a_negative_scaling_factor_gives_no_scaled_test() -> None:
+    """Where a variance ran to zero the trace may be negative; lavaan has NA there, and no number may come of it."""
+    rng = np.random.default_rng(361)
+    n = int(rng.integers(9, 25))
+    values = rng.standard_t(2.2, size=(n, 6)) + rng.standard_t(3, size=(n, 1)) * rng.choice([0, 1])
+    rows = pd.DataFrame(values, columns=list("abcdef"))
+    fit = um.fit("g1 =~ a + b + c; g2 =~ d + e + f", rows, estimator="MLR")
+    assert math.isnan(fit.scaling_factor)
+    for name in ("chi2_scaled", "pvalue_scaled", "cfi_robust", "rmsea_robust", "tli_robust", "cfi_scaled"):
+        assert math.isnan(getattr(fit, name)), name
+    assert np.isnan(fit.rmsea_robust_ci).all()
+    assert "no scaled chi-square, since its scaling factor is negative" in fit.summary()

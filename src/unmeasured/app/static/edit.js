@@ -14,6 +14,8 @@ const style = () => {
     { selector: "node.latent", style: { shape: "ellipse", "background-color": c.latent } },
     { selector: "edge", style: { label: "data(label)", "font-size": 8.5, "font-family": FACE, color: c.ink, "text-background-color": c.sheet, "text-background-opacity": 1, "text-background-padding": 2,
       "curve-style": "bezier", "target-arrow-shape": "triangle", "arrow-scale": 0.7, width: "data(width)", "line-color": c.ink, "target-arrow-color": c.ink } },
+    { selector: "edge.beside", style: { label: "", "target-label": "data(label)", "target-text-offset": "data(offset)" } },
+    { selector: "edge.undirected", style: { "target-arrow-shape": "none" } },
     { selector: "edge.routed", style: { "curve-style": "round-segments", "edge-distances": "node-position", "segment-weights": "data(weights)",
       "segment-distances": "data(distances)", "segment-radii": "data(radii)" } },
     { selector: "node.covariate", style: { "border-style": "double", "border-width": 3 } },
@@ -54,11 +56,18 @@ const elements = (edit) => {
   const nodes = [...edit.latents, ...edit.observed].map((id) => ({ data: { id, ...size(id, latents.has(id)) }, classes: kind(id), position: { ...place(id) } }));
   const at = Object.fromEntries(nodes.map((node) => [node.data.id, node.position]));
   const routes = new Map(edit.routes.map((route) => [JSON.stringify([route.source, route.target]), route.points]));
-  const edges = edit.edges.map(({ source, target, std, is_new }) => ({
-    data: {
-      ...bends(routes.get(JSON.stringify([source, target])), at[source], at[target]), id: JSON.stringify([source, target]), source, target, label: number(std), width: 0.8 + 2.2 * Math.min(Math.abs(std ?? 0), 1) },
-    classes: `${routes.get(JSON.stringify([source, target]))?.length && !moved[source] && !moved[target] ? "routed" : ""} ${std < 0 ? "minus" : ""} ${is_new ? "added" : ""}`,
-  }));
+  // Latents of a group share all their indicators, and their edges cross: figures stand side by side before the indicator.
+  const isRouted = (source, target) => routes.get(JSON.stringify([source, target]))?.length > 0;
+  const crossing = (target) => edit.edges.filter((edge) => edge.target === target && !isRouted(edge.source, target)).map((edge) => edge.source);
+  const edges = edit.edges.map(({ source, target, std, is_new, is_directed }) => {
+    const others = edit.observed.includes(target) ? crossing(target) : [], at_end = others.length > 1 && others.includes(source);
+    return {
+      data: {
+        ...bends(routes.get(JSON.stringify([source, target])), at[source], at[target]), id: JSON.stringify([source, target]), source, target, label: number(std),
+        width: 0.8 + 2.2 * Math.min(Math.abs(std ?? 0), 1), offset: at_end ? 20 + 26 * others.indexOf(source) : 0 },
+      classes: `${at_end ? "beside" : ""} ${isRouted(source, target) && !moved[source] && !moved[target] ? "routed" : ""} ${std < 0 ? "minus" : ""} ${is_new ? "added" : ""} ${is_directed ? "" : "undirected"}`,
+    };
+  });
   // The arc of a pair goes round the items, on the side where their latents are not.
   const bulge = (source, target) => {
     const from = at[source], to = at[target], dx = to.x - from.x, dy = to.y - from.y, length = Math.hypot(dx, dy) || 1;

@@ -40,22 +40,22 @@ import heapq
 import math
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from tqdm.auto import tqdm
 
 from unmeasured.arrays import Floats, Ints
+from unmeasured.constraints import FLAG, SECONDS, THREADS, Rule, one_of, positive, whole
 from unmeasured.data.missing import Missing
 from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import DataError, SearchStopped, Stopped, UnmeasuredError, UnmeasuredWarning
 from unmeasured.graphs.bitsets import adjacency_of
 from unmeasured.remarks import distrust
-from unmeasured.search import options
 from unmeasured.search.base import Search
-from unmeasured.search.clock import Clock, checked_time_limit
+from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.search.exact.enumerate import (
     MeasurementTable,
@@ -664,6 +664,17 @@ class ExactSearch(Search):
     n_bounded_: int
     trace_: tuple[ExactStep, ...]
 
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "criterion": one_of("bic"),
+        "penalty": positive("The ordinary BIC has 1."),
+        "max_group_size": whole(1).or_none(),
+        "time_limit": SECONDS,
+        "n_best": whole(1),
+        "cor": one_of(*get_args(Cor)),
+        "missing": one_of(*get_args(Missing)),
+        "n_jobs": THREADS,
+        "verbose": FLAG,
+    }
     _bounding = True  # tests switch it off to see that nothing is lost
 
     def __init__(
@@ -690,7 +701,6 @@ class ExactSearch(Search):
         self.verbose = verbose
 
     def _search(self, sample: Sample) -> None:
-        self._check_options()
         n = _checked_size(sample)
         started = time.monotonic() if self._began is None else self._began
         clock = Clock(self.time_limit, started)
@@ -773,15 +783,6 @@ class ExactSearch(Search):
                 "The class found is saturated: it fits any data, so its fit is no evidence for it. Measure more "
                 "indicators."
             )
-
-    def _check_options(self) -> None:
-        options.one_of("criterion", self.criterion, ("bic",))
-        options.one_of("cor", self.cor, get_args(Cor))
-        options.one_of("missing", self.missing, get_args(Missing))
-        options.positive("penalty", self.penalty, "The ordinary BIC has 1.")
-        checked_time_limit(self.time_limit)
-        options.whole("n_best", self.n_best)
-        options.flag("verbose", self.verbose)
 
 
 def _checked_size(sample: Sample) -> int:

@@ -28,7 +28,9 @@ from itertools import combinations
 
 import numpy as np
 
+from unmeasured import apa
 from unmeasured.arrays import Marks
+from unmeasured.data.margins import margins_of
 from unmeasured.data.sample import Sample
 from unmeasured.errors import SearchStopped
 from unmeasured.graphs import CPDAG
@@ -51,7 +53,9 @@ from unmeasured.search.roles.covariates import StructuralSearch, known_paths
 from unmeasured.search.roles.structural import StructuralFit, StructuralModel, SummedBic, best_allowed
 from unmeasured.search.score import BicScore
 from unmeasured.search.trace import Recorder, Step, Trace
+from unmeasured.sem.estimators import reported, tested_together
 from unmeasured.sem.fit import Fit, fit_many
+from unmeasured.sem.full import with_full_information
 from unmeasured.sem.solve import Check, Problem, solve
 
 # The search of one sample: with what is known, and from answers to similar data.
@@ -74,6 +78,7 @@ def within_groups(samples: Iterable[Sample]) -> Sample:
         mean,
         first.kinds,
         labels=first.labels,
+        reverse_keyed=first.reverse_keyed,
         covariates=first.covariates,
         outcomes=first.outcomes,
     )
@@ -277,9 +282,12 @@ class GroupsSearch:
                 structural.go()
             graph = structural.class_of(structural.arcs, measured, self.sample.names, decided)
             check = self.clock.check_last_fit
-            whole = within_groups(self.parts.values())
+            whole = replace(within_groups(self.parts.values()), margins=margins_of(self.sample))
             (fit,) = fit_many([graph], whole, n_threads=n_threads, check=check)
-            fits = {label: fit_many([graph], part, check=check)[0] for label, part in self.parts.items()}
+            fits = {
+                label: with_full_information(fit_many([graph], part, check=check)[0], check)
+                for label, part in self.parts.items()
+            }
         dimension = int(fit.dimension)
         return replace(
             pooled,
@@ -302,16 +310,31 @@ class GroupsSearch:
             yield distrust(stopped)
         before = {str(remark) for remark in (*remarks_on_fit(pooled.fit), *remarks_on(pooled.cpdag), pooled.stopped)}
         yield from (remark for remark in pooled.remarks if str(remark) not in before)
-        chi2, df = sum(fit.chi2 for fit in fits.values()), sum(fit.df for fit in fits.values())
-        sizes = ", ".join(f"{label} ({fit.sample.n:.0f})" for label, fit in fits.items())
+        chi2, df, p = tested_together(fits.values())
+        sizes = ", ".join(f"{label} ({fit.n_samples:.0f})" for label, fit in fits.items())
         yield (
             f"One structure for {len(fits)} groups, {sizes}, each with parameters of its own: chi-square {chi2:.2f} on "
-            f"{df} df. The estimates shown are those of all rows, each less the means of its group."
+            f"{df} df, p {apa.p_value(p, '= ')}. The estimates shown are those of all rows, each less the means of its "
+            f"group, as are all other indices of fit.{self._other_test(fits)}"
         )
         yield from (effect.sentence for effect in structural.found)
         yield from remarks_on(graph, bool(self.clock.stopped))
         worst = max(fits, key=lambda label: fits[label].rmsea)
         yield from (distrust(f"In {worst}: {remark}") for remark in remarks_on_fit(fits[worst]))
+
+    def _other_test(self, fits: Mapping[str, Fit]) -> str:
+        """Why a comparison of these groups, which has means, has another chi-square; empty if it has the same."""
+        if any("ordinal" in fit.sample.kinds for fit in fits.values()):
+            return (
+                " This chi-square is of polychoric correlations; the comparison of groups takes answers as numbers and "
+                "has means, so that its chi-square is another."
+            )
+        if any(reported(fit).robust is not None for fit in fits.values()):
+            return (
+                " This chi-square is corrected for rows that are not normal; the comparison of groups is so with "
+                "estimator='MLR'."
+            )
+        return ""
 
 
 def _standardised(sample: Sample) -> Sample:
