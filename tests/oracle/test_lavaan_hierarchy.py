@@ -53,9 +53,12 @@ def test_what_a_result_writes_is_read_back_with_the_same_fit() -> None:
     again = um.fit(result.to_lavaan(), cov=COV, n_samples=800, scale_latents="variance", correlate_exogenous=True)
     assert again.chi2 == pytest.approx(result.fit.chi2, abs=1e-5)
     assert again.df == result.fit.df
-    assert "T1 =~ F1 + F2 + F3 + F4" in result.to_lavaan()
+    # The facets of T1, the strongest first.
+    strongest = result.leading_items["T1"]
+    rest = [x for x in ("F1", "F2", "F3", "F4") if x != strongest]
+    assert f"T1 =~ {' + '.join([strongest, *rest])}" in result.to_lavaan()
     assert "T2 ~ T1" in result.to_lavaan()
     assert um.Result.from_json(result.to_json()).graph == result.graph
-    # Traits point the way of their strongest facets, so that all loadings of this model are positive.
+    # The loadings of traits on their facets have a positive sum, so that all of this model are positive.
     assert (result.loadings["std"] > 0).all()
     assert np.isfinite(result.loadings["std_se"]).all()

@@ -272,10 +272,11 @@ def _correlations(result: Result) -> Iterator[Table]:
     if not latents:
         return
     alone = [group[0] for group in result.graph.groups if len(group) == 1]
-    reliability = None
+    reliability, basis = None, ""
     if alone:
         try:
-            reliability = result.reliability().table
+            measured = result.reliability()
+            reliability, basis = measured.table, measured.basis
         except UnmeasuredError:  # no latent has observed indicators of its own
             reliability = None
     figures = latent_correlations(result.fit, latents)
@@ -296,7 +297,7 @@ def _correlations(result: Result) -> Iterator[Table]:
                 cells.append(Number(float(reliability.loc[name, key]), bounded=True) if known else "")  # type: ignore[union-attr, arg-type]
             cells += ["—" if i == j else _std(float(figures[i, j])) if j < i else "" for j in part]
             rows.append(Row(tuple(cells)))
-        words = _items_in_words(reliability) if reliability is not None and first else ""
+        words = _items_in_words(reliability, basis) if reliability is not None and first else ""
         rotation = (
             "Correlations of latent variables that share all their indicators depend on the rotation that was chosen. "
             if len(alone) < len(latents)
@@ -309,13 +310,13 @@ def _correlations(result: Result) -> Iterator[Table]:
         yield Table(key, title, tuple(columns), tuple(rows), note.strip())
 
 
-def _items_in_words(reliability: pd.DataFrame) -> str:
+def _items_in_words(reliability: pd.DataFrame, basis: str) -> str:
     """What the measures are, and of which items."""
     items = "; ".join(f"{latent}: {own}" for latent, own in reliability["indicators"].items() if own)
     reversed_ = ", reversed if marked by a minus sign" if "−" in items else ""
     return (
         "ω = McDonald's omega; α = Cronbach's alpha; AVE = average variance extracted. They are of the items that load "
-        f"on no other latent variable more{reversed_} ({items}). "
+        f"on no other latent variable more{reversed_} ({items}). {basis}{' ' * bool(basis)}"
     )
 
 

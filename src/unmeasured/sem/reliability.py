@@ -160,9 +160,14 @@ class Reliability:
                 reasons.append(f"they correlate {r:.2f}, more than the root of AVE of {a if root[a] < r else b}")
             if reasons:
                 said.append(f"{a} and {b} are hardly told apart: {'; '.join(reasons)}.")
-        if basis := _BASES.get(frozenset(self.fit.sample.kinds)):
-            said.append(basis)
+        if self.basis:
+            said.append(self.basis)
         return tuple(said)
+
+    @property
+    def basis(self) -> str:
+        """A sentence on what the figures are of, if not of the answers as they are; else empty."""
+        return _BASES.get(frozenset(self.fit.sample.kinds), "")
 
     def __str__(self) -> str:
         figures = self.table.round(2).to_string(na_rep="")
