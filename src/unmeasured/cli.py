@@ -329,7 +329,7 @@ def discover(
     _announce(f"Reading {file.name} ...", quiet or as_json)
     if out is not None:
         check_folder(out)
-    from unmeasured.cli_limit import Times, too_short
+    from unmeasured.cli_limit import Times, too_short, with_one_thread
     from unmeasured.errors import Stopped
     from unmeasured.report.groups import Shared
     from unmeasured.report.run import About
@@ -357,15 +357,17 @@ def discover(
     asked = Asked.of(covariates, outcomes, known, groups)
     began = _begun(time_limit)
     end = None if time_limit is None else began + time_limit
-    times = Times(_began[0])
+    times = Times(*_began)
     times.end("loading libraries")
     check = search.timed(began).check_reading
     try:
         how = Preparing.of(exclude, na, reverse, sheet, max_unpacked)
         sample, others_rows, made = finished_by(
             None if end is None else end + BUDGET.for_first_model,
-            lambda: _parts(
-                file, columns, n, cor, missing, header, how, asked, confirm, confirm_by, seed or 0, check, times
+            lambda: with_one_thread(
+                lambda: _parts(
+                    file, columns, n, cor, missing, header, how, asked, confirm, confirm_by, seed or 0, check, times
+                )
             ),
         )
     except KeyboardInterrupt:

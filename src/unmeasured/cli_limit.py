@@ -6,19 +6,22 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 import unmeasured as um
+from unmeasured.search.clock import slowness_since
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from unmeasured.data.prepare import Prepared
 
+T = TypeVar("T")
+
 # Rows that tell how long the moments of all rows would take.
-_MOST_TRIED = 8000
+_MOST_TRIED = 16_000
 # Bytes of a file that are read in a second, on one core of 2.8 GHz: text, workbooks, other kinds.
 _PER_SECOND = {".xlsx": 4e5, ".xlsm": 4e5, ".sav": 2e7, ".zsav": 5e6, ".dta": 5e7, ".por": 5e6, ".parquet": 5e6}
 _TEXT_PER_SECOND = 2e7
@@ -29,6 +32,7 @@ class Times:
     """Seconds of the stages of a command, in their order; ``made``: the rows, as soon as they are there."""
 
     began: float
+    cpu: float = 0.0  # processor time then
     stages: dict[str, float] = field(default_factory=dict)
     made: Prepared | None = None
     _last: float = 0.0
@@ -66,8 +70,9 @@ def too_short(times: Times, limit: float, file: Any, sample_of: Callable[[Prepar
         doing = f"while the correlations of {n:,} rows and {p} variables were being computed"
     loading = next(iter(times.stages.values()), 0.0)
     seconds = None
+    slowness = slowness_since(times.began, times.cpu)
     with suppress(um.UnmeasuredError):  # in a few of the rows a variable may never change
-        seconds = _reading_seconds(file) if made is None else _moment_seconds(made, sample_of)
+        seconds = slowness * (_reading_seconds(file) if made is None else _moment_seconds(made, sample_of))
     needed = (
         "How long it would take is not known."
         if seconds is None
@@ -96,25 +101,36 @@ def _reading_seconds(file: Any) -> float:
 
 
 def _moment_seconds(made: Prepared, sample_of: Callable[[Prepared], Any]) -> float:
-    """Extrapolate from the seconds of two small parts of the rows."""
-    frame, reading = made.frame, 0.0
+    """Extrapolate from the processor time of two small parts of the rows."""
+    frame = made.frame
     if isinstance(frame, um.Table):
         return _table_seconds(made, frame, sample_of)
     n = len(frame)
     most = min(_MOST_TRIED, n)
-    seconds = [_seconds_of(replace(made, frame=_spread(frame, rows)), sample_of) for rows in (most // 2, most)]
-    slope = max((seconds[1] - seconds[0]) / (most - most // 2), 0.2 * seconds[1] / most)
-    return reading + seconds[1] + slope * (n - most)
+    _, fewer, more = (
+        _seconds_of(replace(made, frame=_spread(frame, rows)), sample_of)
+        for rows in (most // 8, most // 2, most)  # the first loads what is loaded once
+    )
+    slope = max((more - fewer) / (most - most // 2), 0.2 * more / most)
+    return more + slope * (n - most)
 
 
 def _table_seconds(made: Prepared, table: um.Table, sample_of: Callable[[Prepared], Any]) -> float:
     """Extrapolate from the first block of a table that is read in blocks."""
-    began = time.perf_counter()
+    began = time.process_time()
     block = next(table.blocks())
-    reading = time.perf_counter() - began
+    reading = time.process_time() - began
     n = table.n_rows or table.n_rows_about
     part = replace(made, frame=block)
     return n / len(block) * (reading + _seconds_of(part, sample_of))
+
+
+def with_one_thread(work: Callable[[], T]) -> T:
+    """Do work with one thread of numeric libraries: more wait for one another where other programs have the cores."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        return work()
 
 
 def _spread(frame: pd.DataFrame, n: int) -> pd.DataFrame:
@@ -122,6 +138,6 @@ def _spread(frame: pd.DataFrame, n: int) -> pd.DataFrame:
 
 
 def _seconds_of(part: Prepared, sample_of: Callable[[Prepared], Any]) -> float:
-    began = time.perf_counter()
-    sample_of(part)
-    return time.perf_counter() - began
+    began = time.process_time()
+    with_one_thread(lambda: sample_of(part))
+    return time.process_time() - began

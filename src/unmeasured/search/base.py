@@ -27,6 +27,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from unmeasured.constraints import THREADS, Rule, check
 from unmeasured.data.given import Roles
@@ -131,7 +132,9 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         limit = checked_time_limit(getattr(self, "time_limit", None))
         assert self._began is not None
         try:
-            return finished_by(None if limit is None else self._began + limit + BUDGET.for_first_model, work)
+            # Threads of BLAS wait for one another where other programs have the cores, and round differently each time.
+            with threadpool_limits(limits=1, user_api="blas"):
+                return finished_by(None if limit is None else self._began + limit + BUDGET.for_first_model, work)
         except Stopped:
             spent = time.monotonic() - self._began
             self._began, self._reserved = None, 0.0
