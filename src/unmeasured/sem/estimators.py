@@ -176,7 +176,16 @@ def _reported_by_pairs(fit: Fit) -> Fit:
         np.array(marks, dtype=bool)
         for marks in ([k == "ordinal" for k in sample.kinds], [x in sample.covariates for x in sample.names])
     )
-    robust = robust_by_pairs(fit, Influences.of(sample.names, rows, sample.corr, ordinal, given), n)
+    influences = Influences.of(sample.names, rows, sample.corr, ordinal, given)
+    robust = robust_by_pairs(fit, influences, n)
+    if ordinal.all() and CorrelationStructure.suits(fit.problem.pattern):
+        # Maximum likelihood weighs by the inverse of the correlations, which of few answers is far from the truth.
+        data = Polychorics.of_influences(sample.names, influences, n)
+        structure = CorrelationStructure.of(fit.problem.pattern)
+        solution = fit_correlations(structure, data, fit.solution.x)
+        if solution.converged:
+            tested = robust_wls(structure, data, solution.theta, (n - 1.0) * solution.value, fit.df)
+            robust = replace(robust, test=tested.test, baseline=tested.baseline)
     what = "items are ordinal" if ordinal.all() else "correlations are of several kinds" if ordinal.any() else ""
     start = f"The {what}" if what else "Each correlation is from the rows that show both variables"
     pairs = ", each correlation from the rows that show both items" if what and sample.share_missing else ""

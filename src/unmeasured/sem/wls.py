@@ -45,9 +45,13 @@ class Polychorics:
     def of(cls, names: tuple[str, ...], rows: Floats, corr: Floats) -> Polychorics:
         """From rows (N, n) of items, NaN where missing, and the correlations of highest likelihood of each pair."""
         found = Influences.of(names, rows, corr, np.ones(len(names), dtype=bool))
-        cuts, on = found.on_thresholds, found.on_correlations
-        n = len(rows)
-        return cls(names, found.thresholds, corr, cuts.T @ cuts * n / (n - 1), n * (on.T @ on), n)
+        return cls.of_influences(names, found, found.n)
+
+    @classmethod
+    def of_influences(cls, names: tuple[str, ...], found: Influences, n: int) -> Polychorics:
+        """From how rows move thresholds and correlations; of n rows, which may be more than these."""
+        cuts, on, some = found.on_thresholds, found.on_correlations, found.n
+        return cls(names, found.thresholds, found.corr, cuts.T @ cuts * some / (n - 1), some * (on.T @ on), n)
 
     @cached_property
     def r(self) -> Floats:
@@ -66,6 +70,12 @@ class CorrelationStructure:
 
     structure: Structure
     is_residual: Bools  # (p,) which parameters of the pattern are residual variances
+
+    @classmethod
+    def suits(cls, pattern: Pattern) -> bool:
+        """Whether every item has a residual variance that is free."""
+        mask = pattern.is_variance & pattern.is_observed[pattern.ends[:, 0]]
+        return set(pattern.observed.tolist()) <= set(pattern.ends[mask, 0].tolist())
 
     @classmethod
     def of(cls, pattern: Pattern) -> CorrelationStructure:
