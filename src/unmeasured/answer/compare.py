@@ -134,7 +134,8 @@ def compare_models(
         fits = {name: _of_all_variables(fit) for name, fit in fits.items()}
     came = {name: model for name, model in read.items() if isinstance(model, Fit)}
     anew = tuple(name for name, model in came.items() if not _is_of(model, sample))
-    recounted = tuple(name for name, model in came.items() if name not in anew and _has_means(model) is not has_means)
+    same = {name for name, model in came.items() if _is_kept(model, has_means)}
+    recounted = tuple(name for name in came if name not in anew and name not in same)
     judged = held_out(fits, sample, folds, rng) if folds else None
     if not _is_about_the_same(fits):
         return ModelComparison(fits, anew, judged, recounted)
@@ -325,6 +326,11 @@ def _has_means(model: Fit | DAG | CPDAG | Model) -> bool:
     return isinstance(model, Model) and bool(model.intercepts)
 
 
+def _is_kept(fit: Fit, has_means: bool) -> bool:
+    """Whether the likelihood of a fit is of the kind that is compared; full information is of both."""
+    return fit.full is not None or fit.has_means is has_means
+
+
 def _is_of(fit: Fit, sample: Sample) -> bool:
     """Whether a fit is to these data: the same rows where both know them, the same covariance and N."""
     if not set(fit.sample.names) <= set(sample.names):
@@ -337,7 +343,7 @@ def _is_of(fit: Fit, sample: Sample) -> bool:
 
 def _fit(model: Fit | DAG | CPDAG | Model, sample: Sample, has_means: bool) -> Fit:
     if isinstance(model, Fit):
-        if _is_of(model, sample) and (model.full is not None or model.has_means is has_means):
+        if _is_of(model, sample) and _is_kept(model, has_means):
             return model
         model = model.graph
     unknown = [name for name in model.observed if name not in sample.names]

@@ -34,7 +34,7 @@ _SRMR = ((0.08, "good, up to .08"), (0.10, "acceptable, up to .10"))
 # From this correlation on two latents are one as far as data can tell.
 _ONE = 0.99
 # A test at 5% that rejects so many true models is worth a remark.
-_TOO_OFTEN = 0.08
+_TOO_OFTEN = 0.075
 # More edges than this are counted, not listed.
 _FEW = 8
 _CFI = ((0.95, "good, from .95"), (0.90, "acceptable, from .90"))

@@ -139,3 +139,11 @@ def test_covariates_may_have_any_distribution() -> None:
     for table in (rows, rows.mask(rng.random(rows.shape) < np.array([0.2] * 4 + [0.0]))):
         sample = um.as_sample(table, covariates=["treated"])
         assert um.Result(dag.cpdag(), um.fit(dag, sample)).reported.robust is None
+
+
+def test_an_answer_from_few_rows_says_how_often_its_test_rejects_true_models() -> None:
+    """Two categories, 200 rows, a third of the values missing, beside 600 complete ones of numbers."""
+    few = drawn(9, 200, 0.35, (0.3,))
+    for rows, said in ((few, True), (drawn(9, 600, 0.0), False)):
+        result = um.Result(graph().cpdag(), um.fit(graph(), um.LGES().prepared(rows)))
+        assert ("There are few rows for a test of 19 degrees of freedom" in " ".join(result.summary().split())) is said
