@@ -12,7 +12,7 @@ quoted <- function(v) paste0('"', gsub('"', '\\\\"', gsub("\n", "\\\\n", v)), '"
 answer <- function(name, model, by = sem, ...) {
   fit <- by(model, ...)
   m <- fitMeasures(fit)
-  wanted <- c("chisq", "df", "logl", "bic", "ntotal")
+  wanted <- c("chisq", "chisq.scaled", "df", "logl", "bic", "ntotal")
   figures <- paste(sprintf('"%s": %.9g', wanted, m[wanted]), collapse = ", ")
   sprintf('"%s": {"model": %s, %s}', name, quoted(model), gsub("NA", "null", figures))
 }
@@ -20,6 +20,9 @@ answer <- function(name, model, by = sem, ...) {
 curve <- "level =~ 1*t1 + 1*t2 + 1*t3 + 1*t4\nslope =~ 0*t1 + 1*t2 + 2*t3 + 3*t4"
 with_means <- paste0(curve, "\nlevel ~ 1\nslope ~ 1\nt1 + t2 + t3 + t4 ~ 0*1")
 democracy <- "ind60 =~ x1 + x2 + x3\ndem60 =~ y1 + a*y2 + b*y3 + c*y4\ndem65 =~ y5 + a*y6 + b*y7 + c*y8\ndem60 ~ ind60\ndem65 ~ ind60 + dem60\ny1 ~~ y5\ny2 ~~ y4 + y6\ny3 ~~ y7\ny4 ~~ y8\ny6 ~~ y8"
+democracy_with_holes <- PoliticalDemocracy
+for (j in 0:10) democracy_with_holes[(0:74 * (2 * j + 3) + j * j) %% 17 == 3, c(paste0("y", 1:8), paste0("x", 1:3))[j + 1]] <- NA
+to_a_bound <- "dem65 =~ y5 + y6 + y7 + y8\ndem60 =~ y2 + y3 + y4 + la*y7 + la*y8\ny7 ~~ y2\ny2 ~~ y3 + va*y2\ny3 ~~ va*y3\ndem60 ~ dem65"
 fits <- c(
   answer("political democracy", democracy, data = PoliticalDemocracy),
   answer("labels", "f =~ a1 + a*a2 + b*a3 + c*a4\nh =~ b1 + a*b2 + b*b3 + c*b4\nh ~ f", data = rows),
@@ -38,6 +41,9 @@ fits <- c(
   answer("covariates with missing values", "f =~ a1 + a2 + a3 + a4\nf ~ z1 + z2", data = holes, missing = "ml"),
   answer("ordinal items", "p =~ p1 + p2 + p3 + p4\np ~ z2", data = rows, ordered = TRUE),
   answer("ordinal items with missing values", "p =~ p1 + p2 + p3 + p4", data = holes, ordered = TRUE),
+  answer("growth, MLR", curve, data = rows, std.lv = TRUE, estimator = "MLR"),
+  answer("growth with a covariate, MLR", paste0(curve, "\nslope ~ z1"), data = rows, std.lv = TRUE, estimator = "MLR"),
+  answer("labels that keep from a bound", to_a_bound, data = democracy_with_holes, missing = "ml"),
   answer("nothing", "f =~ a1 + a2 + a3\nh =~ b1 + b2 + b3\nh ~ f", data = rows)
 )
 version <- paste0("lavaan ", packageVersion("lavaan"), ", R ", getRversion())

@@ -10,13 +10,21 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
-from lavaan_rows import ROOT, rows_of
+from lavaan_rows import ROOT
+from oracle import random_models
 from oracle.random_models import arguments_in
 from unmeasured.remarks import Severity, severity_of
 from unmeasured.sem.lavaan import write
 
 LAVAAN = json.loads((ROOT / "tests" / "oracle" / "lavaan_defaults.json").read_text("utf-8"))["fits"]
 ROWS = pd.read_csv(ROOT / "tests" / "oracle" / "random_models_rows.csv")
+
+
+def rows_of(name: str) -> pd.DataFrame:
+    try:
+        return random_models.rows_of(name)
+    except FileNotFoundError:
+        pytest.skip(f"the rows of {name} are not part of the repository")
 
 
 def holes() -> pd.DataFrame:
@@ -30,7 +38,7 @@ def holes() -> pd.DataFrame:
 
 def fitted(name: str, **options: Any) -> um.Fit | um.GroupFit:
     text = LAVAAN[name]["model"]
-    rows = rows_of("political_democracy.csv") if name == "political democracy" else ROWS
+    rows = rows_of("political_democracy") if name == "political democracy" else ROWS
     rows = holes() if "missing" in name else rows
     if name.endswith("groups"):
         options = {"groups": "g", **options}
@@ -138,6 +146,23 @@ def test_a_latent_without_a_residual_variance_of_its_own_is_not_admissible_with_
         assert fit.df == 24  # derivatives that vanish at the bound are no degrees of freedom
         assert not fit.admissible
         assert "the residual variance of 'a' ran to zero" in fit.status
+
+
+@pytest.mark.parametrize("name", ["growth, MLR", "growth with a covariate, MLR"])
+def test_means_that_are_no_part_of_a_model_do_not_change_its_robust_test(name: str) -> None:
+    # Its loadings and variances are fixed, so that tr(S Sigma^-1) is not the number of variables.
+    fit, lavaan = fitted(name, estimator="MLR"), LAVAAN[name]
+    assert (fit.df, fit.chi2) == (lavaan["df"], pytest.approx(lavaan["chisq"], rel=1e-5))
+    assert fit.chi2_scaled == pytest.approx(lavaan["chisq.scaled"], rel=1e-4)
+
+
+def test_labels_that_keep_a_model_from_a_bound_are_heeded_by_its_start() -> None:
+    # Without labels the residual variance of y8 runs to zero, and from there that of dem60.
+    lavaan = LAVAAN["labels that keep from a bound"]
+    rows = rows_of("political_democracy, gaps")[[f"y{k}" for k in range(2, 9)]]
+    fit = um.fit(lavaan["model"], rows, missing="fiml", scale_latents="first-indicator", correlate_outcomes=True)
+    assert fit.admissible
+    assert (fit.df, fit.chi2) == (lavaan["df"], pytest.approx(lavaan["chisq"], abs=1e-3))
 
 
 def test_covariates_with_missing_values_are_said_to_be_variables_of_the_model() -> None:

@@ -75,7 +75,7 @@ def _robust_ml(fit: Fit, rows: Floats, estimator: str) -> Robust:
     structure = Structure.of_covariances(fit.problem.pattern)
     moments = Observations.of_moments(names, np.zeros(len(names)), fit.sample.cov, fit.sample.n)
     joint, theta = with_saturated_means(Joint((structure,), (moments,), p), fit.estimates, [rows])
-    fitted = Fitted(joint, theta, fit.chi2, fit.df, fit.model.covariates)
+    fitted = Fitted(joint, theta, fit.chi2, fit.df, fit.model.covariates, joint.size - p)
     robust = satorra_bentler(fitted) if estimator == "MLM" else yuan_bentler(fitted)
     return replace(robust, acov=robust.acov[:p, :p])
 

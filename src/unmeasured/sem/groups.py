@@ -953,10 +953,17 @@ def fit_groups(
     lower = lower_bounds(structures, observations, table.size)
     own = [_alone(m, s) for m, s in zip(models, samples, strict=True)]
     solution = joint.maximise(_start(own, models, table, joint), lower)
-    if len(models) > 1 and (not solution.converged or solution.at_bound.any() or _is_far(joint, solution, own)):
+    is_in_trouble = not solution.converged or bool(solution.at_bound.any())
+    elsewhere: list[list[Sample]] = []
+    if len(models) > 1 and (is_in_trouble or _is_far(joint, solution, own)):
         # Groups that went different ways on their own make a bad mean: begin where all are alike.
-        alike = [_alone(m, _pooled(samples, joint)) for m in models]
-        other = joint.maximise(_start(alike, models, table, joint), lower)
+        elsewhere.append([_pooled(samples, joint)] * len(models))
+    if is_in_trouble:
+        # A model without labels may run to a bound where with labels it does not: begin where it has no reason to.
+        elsewhere.append([_shrunk(s) for s in samples])
+    for others in elsewhere:
+        begun = [_alone(m, s) for m, s in zip(models, others, strict=True)]
+        other = joint.maximise(_start(begun, models, table, joint), lower)
         if other.value < solution.value - 1e-12 or (other.converged and not solution.converged):
             solution = other
     keyed = samples[0].reverse_keyed
@@ -1115,7 +1122,8 @@ def _robust(estimated: Estimated, samples: Sequence[Sample]) -> Robust | None:
     joint, theta = estimated.joint, estimated.theta
     if not estimated.has_means:
         joint, theta = with_saturated_means(joint, theta, [np.asarray(s.rows) for s in samples])
-    fitted = Fitted(joint, theta, float(sum(estimated.chi2)), estimated.df, estimated.known_covariates)
+    chi2, n_added = float(sum(estimated.chi2)), joint.size - estimated.joint.size
+    fitted = Fitted(joint, theta, chi2, estimated.df, estimated.known_covariates, n_added)
     if estimated.estimator == "MLR":
         robust = yuan_bentler(fitted)
     elif all(o.is_complete for o in joint.observations):
@@ -1149,6 +1157,11 @@ def _pooled(samples: Sequence[Sample], joint: Joint) -> Sample:
         (w * o.saturated[1] for w, o in zip(joint.weights, joint.observations, strict=True)), 0.0 * samples[0].cov
     )
     return Sample(samples[0].names, cov, joint.n)
+
+
+def _shrunk(sample: Sample) -> Sample:
+    """A sample whose correlations are half as large, so that no residual variance runs to zero."""
+    return Sample(sample.names, 0.5 * (sample.cov + np.diag(np.diag(sample.cov))), sample.n)
 
 
 def _start(fits: Sequence[Fit], models: Sequence[Model], table: Table, joint: Joint) -> Floats:

@@ -43,6 +43,7 @@ class Fitted:
     chi2: float
     df: int
     covariates: tuple[str, ...] = ()
+    n_added: int = 0  # means that :func:`with_saturated_means` added, the last parameters
 
 
 def pseudo_inverse(H: Floats) -> Floats:
@@ -168,7 +169,10 @@ def steady_test(model: Fitted) -> ScaledTest:
 def _yuan_bentler_mean(fitted: Fitted, saturated: float) -> tuple[float, Floats]:
     joint, theta = fitted.joint, fitted.theta
     inverse, B = pseudo_inverse(joint.observed(theta)), joint.first_order(theta)
-    trace = saturated - float((inverse * B).sum())
+    # Means that are no part of the model count as one each, as they do where it fits: chi-square, which knows the
+    # covariances only, does not depend on them.
+    p = joint.size - fitted.n_added
+    trace = saturated - float((inverse * B)[:p, :p].sum()) - fitted.n_added
     return _over(trace, fitted.df), inverse @ B @ inverse / joint.n
 
 
