@@ -30,7 +30,7 @@ from unmeasured.errors import DataError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.sem import indices
 from unmeasured.sem.fit import Estimator, FitMissing, fit
-from unmeasured.sem.groups import GroupFit, kind_of, predictors_of
+from unmeasured.sem.groups import GroupFit
 from unmeasured.sem.parameters import LatentScale, Model
 
 if TYPE_CHECKING:
@@ -172,8 +172,7 @@ class Invariance:
         table = self.fits["configural"].joint.table
         if kind in ("means", "lv.variances"):
             return bool(table.models[0].latents)
-        exogenous = predictors_of(table.models[0])
-        return any(kind_of(row.parameter, table.models[0], exogenous) == kind for row in table.rows[0])
+        return any(table.kind(row.parameter) == kind for row in table.rows[0])
 
     @cached_property
     def latent_means(self) -> pd.DataFrame:
@@ -399,9 +398,8 @@ def difference_test(before: GroupFit, this: GroupFit) -> tuple[float, int]:
 
 def _tests_of(this: GroupFit, kind: str) -> pd.DataFrame:
     """Score tests of the constraints of one kind."""
-    model = this.joint.table.models[0]
-    exogenous = predictors_of(model)
-    entries = {row.entry for row in this.joint.table.rows[0] if kind_of(row.parameter, model, exogenous) == kind}
+    table = this.joint.table
+    entries = {row.entry for row in table.rows[0] if table.kind(row.parameter) == kind}
     tests = this.score_tests()
     mine = [entry in entries for entry in zip(tests["lhs"], tests["op"], tests["rhs"], strict=True)]
     chosen = tests.loc[mine]

@@ -37,6 +37,7 @@ fits <- c(
   answer("groups", "f =~ a1 + la*a2 + a3 + a4", data = rows, group = "g"),
   answer("variance in groups", "f =~ NA*a1 + a2 + a3 + a4\nf ~~ 1*f", data = rows, group = "g", group.equal = "loadings"),
   answer("fixed loading in groups", "f =~ NA*a1 + 0.8*a2 + a3 + a4", data = rows, std.lv = TRUE, group = "g", group.equal = "loadings"),
+  answer("mean of a predictor in groups", "f =~ a1 + a2 + a3\nf ~ z1 + z2\nz1 ~ 1", data = rows, std.lv = TRUE, group = "g", group.equal = c("loadings", "intercepts")),
   answer("missing values", "f =~ a1 + a2 + a3 + a4", data = holes),
   answer("covariates with missing values", "f =~ a1 + a2 + a3 + a4\nf ~ z1 + z2", data = holes, missing = "ml"),
   answer("ordinal items", "p =~ p1 + p2 + p3 + p4\np ~ z2", data = rows, ordered = TRUE),

@@ -124,6 +124,13 @@ def test_a_default_variance_is_free_in_other_groups_whatever_loadings_are_fixed(
     assert fit.bic == pytest.approx(lavaan["bic"], abs=1e-2)
 
 
+def test_the_mean_of_a_predictor_that_is_stated_is_an_intercept_across_groups() -> None:
+    name = "mean of a predictor in groups"
+    with pytest.warns(um.UnmeasuredWarning, match="z1 ~~ z2"):
+        fit = fitted(name, equal=["loadings", "intercepts"])
+    assert (fit.df, fit.chi2) == (LAVAAN[name]["df"], pytest.approx(LAVAAN[name]["chisq"], abs=1e-3))
+
+
 def test_what_is_not_determined_is_said_to_be_counted_by_lavaan() -> None:
     rows = ROWS[["a1", "a2", "a3", "z1"]]
     fit = um.fit("f =~ a1 + a2 + a3\na1 ~~ a2", rows)

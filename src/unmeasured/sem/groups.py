@@ -100,6 +100,7 @@ class Table:
     size: int
     equal: tuple[str, ...]
     has_means: bool = True
+    predictors: frozenset[str] = frozenset()  # whose moments belong to no kind
 
     @classmethod
     def of(cls, models: Sequence[Model], equal: tuple[str, ...], *, has_means: bool = True) -> Table:
@@ -108,20 +109,24 @@ class Table:
         if has_means:
             completed = [_completed(model, equal, first=g == 0) for g, model in enumerate(models)]
         completed = with_shared_values(completed)
+        predictors = predictors_of(models[0])
         slots: dict[tuple[object, ...], int] = {}
         rows = []
         for g, model in enumerate(completed):
-            exogenous = predictors_of(model)
             mine = []
             for p in (*model.parameters, *model.intercepts):
                 if p.fixed is not None:
                     mine.append(Row(g, p, -1))
                     continue
-                shared = kind_of(p, model, exogenous) in equal
+                shared = kind_of(p, model, predictors) in equal
                 key: tuple[object, ...] = ("label", p.label) if p.label else (p.lhs, p.op, p.rhs, None if shared else g)
                 mine.append(Row(g, p, slots.setdefault(key, len(slots))))
             rows.append(tuple(mine))
-        return cls(tuple(completed), tuple(rows), len(slots), equal, has_means)
+        return cls(tuple(completed), tuple(rows), len(slots), equal, has_means, predictors)
+
+    def kind(self, p: Parameter) -> str:
+        """Return what a parameter is called where ``equal=`` names kinds; "" for those of predictors."""
+        return kind_of(p, self.models[0], self.predictors)
 
     def structure(self, g: int, order: Sequence[str]) -> Structure:
         """The arrays of one group, its observed variables in the order given."""
@@ -161,10 +166,11 @@ class Table:
 
 
 def predictors_of(model: Model) -> frozenset[str]:
-    """Observed variables that nothing points at and that point at something: predictors."""
+    """Predictors: observed variables that nothing points at and that point at something, their means not stated."""
     targets = {p.target for p in model.parameters if p.op in ("=~", "~")}
     sources = {p.source for p in model.parameters if p.op in ("=~", "~")}
-    return frozenset(name for name in model.observed if name in sources and name not in targets)
+    stated = {p.source for p in model.intercepts}
+    return frozenset(name for name in model.observed if name in sources and name not in targets | stated)
 
 
 def kind_of(p: Parameter, model: Model, exogenous: frozenset[str]) -> str:
