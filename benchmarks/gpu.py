@@ -63,8 +63,8 @@ def patterns(n: int, m: int, count: int, rng: np.random.Generator) -> np.ndarray
 def on_two_threads() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    from unmeasured.sem.factors import Factors, fit_factors
-    from unmeasured.sem.rank import rank_shortfalls
+    from unmeasured.models.factors import Factors, fit_factors
+    from unmeasured.models.rank import rank_shortfalls
 
     pool = ThreadPoolExecutor(2)
     for n, size, count in RANK_CASES:

@@ -16,9 +16,9 @@ import pandas as pd
 from scipy.special import ndtri
 
 import unmeasured as um
-from unmeasured.data.transform import are_skewed
+from unmeasured.data.moments.transform import are_skewed
 from unmeasured.metrics import compare
-from unmeasured.sem.estimators import reported
+from unmeasured.models.estimators import reported
 from unmeasured.simulate import Parameters, realistic_parameters, realistic_suite
 
 EVEN, SKEWED, FLOOR = (

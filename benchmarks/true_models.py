@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 import unmeasured as um
-from unmeasured.sem.estimators import tested_together
+from unmeasured.models.estimators import tested_together
 
 ITEMS = tuple(f"x{j}" for j in range(1, 13))
 LATENTS = ("A", "B", "C")

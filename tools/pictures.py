@@ -2,7 +2,7 @@
 
 ``docs/images/burnout.png`` is the diagram of the teacher burnout questionnaire, ``docs/images/report.png`` the top of
 its report, ``docs/images/app.png`` a model that is edited in the application. The figures of benchmarks are drawn by
-``unmeasured bench figures``.
+``python -m benchmarks figures``.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ def commands() -> str:
     from typer.main import get_command
     from typer.testing import CliRunner
 
-    from unmeasured.cli import app
+    from unmeasured.cli.commands import app
 
     def help_of(*words: str) -> str:
         wide = {"TERMINAL_WIDTH": "100", "COLUMNS": "100"}

@@ -35,10 +35,10 @@ HOOKS = (
     Hook("unmeasured.search.pipeline", "discover_items", lambda a, r: {"searches": 1}),
     Hook("unmeasured.search.pipeline", "by_criterion", lambda a, r: {"searches by a criterion": 1}),
     Hook("unmeasured.search.climb", "climb", lambda a, r: {"climbs": 1}),
-    Hook("unmeasured.sem.batch", "fit_batch", _batch),
-    Hook("unmeasured.sem.factors", "_e_step", lambda a, r: {"rounds of EM": 1}),
-    Hook("unmeasured.sem.joint", "minimise", lambda a, r: {"joint fits": 1, "joint iterations": r.steps}),
-    Hook("unmeasured.sem.products", "derivatives", lambda a, r: {"large derivatives": 1}),
+    Hook("unmeasured.kernels.batch", "fit_batch", _batch),
+    Hook("unmeasured.models.factors", "_e_step", lambda a, r: {"rounds of EM": 1}),
+    Hook("unmeasured.models.joint", "minimise", lambda a, r: {"joint fits": 1, "joint iterations": r.steps}),
+    Hook("unmeasured.models.products", "derivatives", lambda a, r: {"large derivatives": 1}),
 )
 
 

@@ -23,15 +23,15 @@ import numpy as np
 import pandas as pd
 
 import unmeasured as um
-from unmeasured.answer.effects import ClassEffect, ClassEffects
-from unmeasured.levels import Level
+from unmeasured.estimators.base import Search
 from unmeasured.metrics import Comparison
+from unmeasured.models.dimension import Dimension
+from unmeasured.models.measures import Measures
+from unmeasured.models.reliability import Reliability
 from unmeasured.peers.base import Peer
 from unmeasured.remarks import severity_of
-from unmeasured.search.base import Search
-from unmeasured.sem.dimension import Dimension
-from unmeasured.sem.measures import Measures
-from unmeasured.sem.reliability import Reliability
+from unmeasured.results.effects import ClassEffect, ClassEffects
+from unmeasured.search.item_partitions import Level
 
 # The columns of each table of numbers; in a table that is not listed a row has one number, or columns of its own.
 LEGEND: dict[str, tuple[str, ...]] = {

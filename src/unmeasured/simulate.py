@@ -42,7 +42,7 @@ from scipy.special import ndtri
 from unmeasured.errors import GraphError, ModelError, UnmeasuredError, listing, nearest
 from unmeasured.graphs import DAG, is_gnfm, is_hierarchical
 from unmeasured.graphs.levels import LEAST_FACETS
-from unmeasured.sem.fit import fit
+from unmeasured.models.fit import fit
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Rng: TypeAlias = np.random.Generator | int

@@ -14,7 +14,7 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Load the package and hand over to it."""
     try:
-        from unmeasured.cli import main as run
+        from unmeasured.cli.commands import main as run
     except KeyboardInterrupt:
         print(
             "unmeasured: stopped by Ctrl-C while the package was loading. Nothing was read or written.", file=sys.stderr

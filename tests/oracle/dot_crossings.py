@@ -58,7 +58,7 @@ def main():
     import criteria
     import models
 
-    from unmeasured.answer.drawing import picture_of
+    from unmeasured.results.drawing import picture_of
 
     counts = {}
     for name, make in models.everyone():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import unmeasured as um
+from unmeasured.models.parameters import model_of
 from unmeasured.search.model import FactorModel
 from unmeasured.search.score import BicScore
-from unmeasured.sem.parameters import model_of
 
 
 def jacobian_rank(model, rng):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import unmeasured as um
-from unmeasured.answer import effects as under_test
+from unmeasured.results import effects as under_test
 
 
 def random_model(seed: int) -> um.DAG:

@@ -15,7 +15,8 @@ import pytest
 
 import unmeasured as um
 from graphs_zoo import group_collider, latent_chain, shared_child, two_group_chain, two_traits, zoo
-from unmeasured.graphs import convert, from_networkx
+from unmeasured.graphs import from_networkx
+from unmeasured.graphs.formats import convert
 
 both = [pytest.param(g, id=f"{n}-{k}") for n, dag in zoo.items() for k, g in [("dag", dag), ("cpdag", dag.cpdag())]]
 

@@ -22,7 +22,7 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
-from unmeasured.sem.local_fit import residual_errors
+from unmeasured.models.local_fit import residual_errors
 
 HERE = Path(__file__).parent
 STORED = HERE / "lavaan_after.json"
@@ -192,7 +192,7 @@ def test_the_list_is_quick_and_can_be_cut(monkeypatch: pytest.MonkeyPatch) -> No
     large = fit.modification_indices(10.0)
     assert 0 < len(large) < 100
     assert large.equals(every[every["mi"] >= 10.0])
-    monkeypatch.setattr("unmeasured.sem.local_fit._ENTRIES", 20_000)  # made in parts
+    monkeypatch.setattr("unmeasured.models.local_fit._ENTRIES", 20_000)  # made in parts
     np.testing.assert_allclose(fit.modification_indices(10.0)["mi"], large["mi"], rtol=1e-8)
 
 

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import unmeasured as um
 from graphs_zoo import measured
-from unmeasured.cli import app
+from unmeasured.cli.commands import app
 
 HERE = Path(__file__).parent
 STORED = HERE / "lavaan_covariates.json"

@@ -13,8 +13,8 @@ import unmeasured as um
 from lavaan_rows import ROOT
 from oracle import random_models
 from oracle.random_models import arguments_in
+from unmeasured.models.lavaan import write
 from unmeasured.remarks import Severity, severity_of
-from unmeasured.sem.lavaan import write
 
 LAVAAN = json.loads((ROOT / "tests" / "oracle" / "lavaan_defaults.json").read_text("utf-8"))["fits"]
 ROWS = pd.read_csv(ROOT / "tests" / "oracle" / "random_models_rows.csv")

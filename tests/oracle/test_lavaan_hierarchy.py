@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
-from unmeasured.sem.lavaan import parse
+from unmeasured.models.lavaan import parse
 
 STORED = json.loads((Path(__file__).parent / "lavaan_hierarchy.json").read_text("utf-8"))
 NAMES = [f"X{j + 1}" for j in range(16)]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from unmeasured.data.sample import Sample
-from unmeasured.sem.fit import fit_many
-from unmeasured.sem.parameters import Model, Parameter
-from unmeasured.sem.rank import rank_codimension, rank_shortfall, rank_shortfalls
+from unmeasured.models.fit import fit_many
+from unmeasured.models.parameters import Model, Parameter
+from unmeasured.models.rank import rank_codimension, rank_shortfall, rank_shortfalls
 
 
 def random_cov(rng, n):

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
+from benchmarks.consistency import consistency, population, random_truth
 
 import unmeasured as um
-from unmeasured.benchmark.consistency import consistency, population, random_truth
 from unmeasured.data.sample import Sample
 from unmeasured.graphs.separation import generic_rank
 from unmeasured.search.paper.phase1 import run_phase1
@@ -47,7 +47,7 @@ def test_lemma_2_phase_1_finds_the_measurement_model(seed):
 
 
 def test_theorem_3_population_in_true_class_out():
-    """Sixty graphs of up to 12 variables here; 300 of up to 20 by `unmeasured bench population`."""
+    """Sixty graphs of up to 12 variables here; 300 of up to 20 by `python -m benchmarks population`."""
     search = um.LGES(criterion="delta")
     result = consistency(lambda p, rng: population(search, p), n_graphs=60, seed=17, n_observed=(4, 12))
     assert result.n_right == 60, str(result)

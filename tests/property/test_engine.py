@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import unmeasured as um
 from profiles import examples
 from unmeasured.data.sample import Sample
-from unmeasured.sem.parameters import Model, Parameter, model_of, pattern_of
-from unmeasured.sem.solve import Problem
+from unmeasured.models.parameters import Model, Parameter, model_of, pattern_of
+from unmeasured.models.solve import Problem
 
 seeds = st.integers(0, 10_000)
 QUICK = settings(max_examples=examples(20), deadline=None)

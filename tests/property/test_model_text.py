@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from profiles import examples
 from unmeasured.errors import ModelError
-from unmeasured.sem.lavaan import parse, write
-from unmeasured.sem.parameters import Model
+from unmeasured.models.lavaan import parse, write
+from unmeasured.models.parameters import Model
 
 pytestmark = pytest.mark.filterwarnings("ignore::unmeasured.errors.UnmeasuredWarning")
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import unmeasured as um
+from unmeasured.data.moments.tally import PackedRows
 from unmeasured.data.sample import Sample
-from unmeasured.data.tally import PackedRows
 
 KINDS = ("continuous", "ordinal", "holes")
 # The seeds among the first 80 at which an answer differed, and others.

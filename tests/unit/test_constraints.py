@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import unmeasured as um
-from unmeasured.search.base import Search
+from unmeasured.estimators.base import Search
 
 # Wrong for nearly every option, for what it is, or for what it says.
 WRONG = (object(), math.nan, math.inf, -1, 0, 0.5, 3, "", "nonsense", "no", [], [3], {}, np.ones(2), None, True)

@@ -8,9 +8,9 @@ import warnings
 import pytest
 
 import unmeasured as um
+from benchmarks import fuzz
 from unmeasured.app.project import Project
-from unmeasured.benchmark import fuzz
-from unmeasured.cli import main
+from unmeasured.cli.commands import main
 
 
 @pytest.mark.parametrize("entry", fuzz.ENTRIES)

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
-from unmeasured.answer.words import cautions, verdict
+from unmeasured.output.report.lead import lead
+from unmeasured.output.report.screen import screen
 from unmeasured.remarks import Remark, Severity, by_consequence, data_problem, distrust, note, severity_of
-from unmeasured.report.lead import lead
-from unmeasured.report.screen import screen
+from unmeasured.results.interpretation import cautions, verdict
 
 
 @pytest.fixture(scope="module")

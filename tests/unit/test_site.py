@@ -112,14 +112,14 @@ def test_every_page_has_its_place():
 
 
 def test_a_dead_link_stays_one_and_a_file_off_the_site_is_no_link():
-    text = "[a](missing.md) [b](../src/unmeasured/cli.py) [data.md](data.md#columns) [c](https://example.org)"
+    text = "[a](missing.md) [b](../src/unmeasured/cli/commands.py) [data.md](data.md#columns) [c](https://example.org)"
     made = site_pages.relinked(text, "docs/install.md", "install.md", {"data.md": "Data"})
     assert made == "[a](missing.md) b [Data](data.md#columns) [c](https://example.org)"
     made = site_pages.relinked("see `docs/data.md`, `docs/x.md`", "docs/install.md", "install.md", {"data.md": "Data"})
     assert made == "see [Data](data.md), `docs/x.md`"
-    text = "```python\n[x](../src/unmeasured/cli.py)\n```\n[guide](docs/data.md)"
+    text = "```python\n[x](../src/unmeasured/cli/commands.py)\n```\n[guide](docs/data.md)"
     made = site_pages.relinked(text, "README.md", "tutorials/x.md", {})
-    assert made == "```python\n[x](../src/unmeasured/cli.py)\n```\n[guide](../data.md)"
+    assert made == "```python\n[x](../src/unmeasured/cli/commands.py)\n```\n[guide](../data.md)"
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path):
@@ -133,7 +133,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
 def commands():
     from typer.main import get_command
 
-    from unmeasured.cli import app
+    from unmeasured.cli.commands import app
 
     return get_command(app).commands
 

@@ -47,7 +47,7 @@ PATTERN = re.compile("|".join(rf"\b{word}\b" for word in RETIRED), re.IGNORECASE
 # Names that stay: an option of a peer, which tables of benchmarks call by it, and an option of the search.
 NAMES = re.compile(r"GIN \(mended\)|`*mended=(True|False)`*|^ *mended : |^mended is |`*price_knowledge`*", re.MULTILINE)
 # For those who work on the package, and not in its wheel.
-WITHIN = ("benchmark", "cli_bench.py", "cli_studies.py")
+WITHIN = ("benchmark", "benchmarks/commands.py", "benchmarks/study_commands.py")
 
 
 def texts():

@@ -16,9 +16,9 @@ import pandas as pd
 import unmeasured as um
 from unmeasured.app.project import PROJECT, Project
 from unmeasured.files import csv_text, encoded
-from unmeasured.publish.publication import Publication
-from unmeasured.publish.word import word_document
-from unmeasured.publish.workbook import workbook
+from unmeasured.output.publish.publication import Publication
+from unmeasured.output.publish.word import word_document
+from unmeasured.output.publish.workbook import workbook
 
 Export = tuple[str, str, bytes]  # file name, media type, content
 _DIGITS = {"std": "standardised", "std_se": "s.e. (standardised)", "est": "estimate", "se": "s.e.", "pvalue": "p"}

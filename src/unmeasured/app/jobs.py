@@ -31,10 +31,10 @@ import unmeasured as um
 from unmeasured.app.results import group_record
 from unmeasured.app.words import in_the_page, remark_in_the_page
 from unmeasured.graphs import cpdag_of
-from unmeasured.report.groups import Shared
-from unmeasured.report.run import Run, run_of
+from unmeasured.output.report.groups import Shared
+from unmeasured.output.report.run import Run, run_of
 from unmeasured.search.climb import watched
-from unmeasured.search.latent_graph import Connected
+from unmeasured.search.latent_graph.edges import Connected
 from unmeasured.search.score import Fitted
 
 Message = dict[str, Any]

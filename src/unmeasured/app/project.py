@@ -22,19 +22,19 @@ import numpy as np
 import pandas as pd
 
 import unmeasured as um
-from unmeasured.answer.drawing import picture_of
 from unmeasured.app.models import Model, edited
 from unmeasured.app.words import in_the_page
+from unmeasured.data.files.unpack import MOST_UNPACKED, check_archive, checked_limit
 from unmeasured.data.prepare import chosen_columns, prepared
 from unmeasured.data.sample import labels_of
-from unmeasured.data.unpack import MOST_UNPACKED, check_archive, checked_limit
 from unmeasured.errors import listing
-from unmeasured.precheck import Finding
-from unmeasured.report.groups import Shared
-from unmeasured.report.html import diagram_data, html_page
-from unmeasured.report.lead import lead
-from unmeasured.report.run import About, Comparison, Run
-from unmeasured.sem.estimate import split_rows_by_group
+from unmeasured.models.estimate import split_rows_by_group
+from unmeasured.output.report.groups import Shared
+from unmeasured.output.report.html import diagram_data, html_page
+from unmeasured.output.report.lead import lead
+from unmeasured.output.report.run import About, Comparison, Run
+from unmeasured.results.drawing import picture_of
+from unmeasured.search.data_check import Finding
 
 TEXT_FILES = (".csv", ".tsv", ".txt", ".dat")
 STATISTICS_FILES = (".sav", ".zsav", ".por", ".dta")

@@ -14,7 +14,10 @@ import pandas as pd
 
 import unmeasured as um
 from unmeasured import apa
-from unmeasured.answer.words import (
+from unmeasured.app.project import Project
+from unmeasured.output.report.charts import largest_residuals
+from unmeasured.output.report.html import change_in_words, effects_in_print
+from unmeasured.results.interpretation import (
     DOUBTFUL,
     PAIRS_HEADING,
     direction_in_words,
@@ -22,9 +25,6 @@ from unmeasured.answer.words import (
     paths_beyond_one,
     paths_heading,
 )
-from unmeasured.app.project import Project
-from unmeasured.report.charts import largest_residuals
-from unmeasured.report.html import change_in_words, effects_in_print
 
 Table = dict[str, Any]
 # As in the report: effects of more groups, and modification indices of more variables, take too long to wait for.

@@ -9,7 +9,7 @@ from typing import Any
 from unmeasured.diagram.columns import Block
 from unmeasured.diagram.layout import layout
 from unmeasured.diagram.picture import FONT, LABEL_FONT, LINE, Edge, Node, text_width
-from unmeasured.report.html import view_data
+from unmeasured.output.report.html import view_data
 
 _MOST = 12  # items named in a latent
 _MOST_EDGES = 60  # a drawing with more takes longer than the time to the next

@@ -13,9 +13,9 @@ from typing import NoReturn
 import numpy as np
 
 from unmeasured.arrays import Floats, Ints
-from unmeasured.data.roles import role_remarks, suspects
 from unmeasured.data.rows import Rows
 from unmeasured.data.sums import sum_remarks
+from unmeasured.data.suspect_columns import role_remarks, suspects
 from unmeasured.errors import DataError, listing
 from unmeasured.remarks import data_problem
 

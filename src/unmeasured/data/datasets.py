@@ -32,7 +32,7 @@ _NAMES = ("multitasking", "teacher_burnout", "big_five", "holzinger_swineford", 
 
 @dataclass(frozen=True, slots=True)
 class PublishedModel:
-    """A model somebody proposed for the data, as text for :func:`unmeasured.sem.lavaan.parse`.
+    """A model somebody proposed for the data, as text for :func:`unmeasured.models.lavaan.parse`.
 
     Attributes
     ----------

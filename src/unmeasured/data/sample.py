@@ -6,7 +6,7 @@ covariance (N infinite) is left alone. Of ordinal items it holds the correlation
 behind them.
 
 **N.** ``Sample.n`` is what the data are worth in complete rows of continuous values: less than the number of rows
-where values are missing or variables ordinal (:mod:`unmeasured.data.missing` and :mod:`unmeasured.data.ordinal`
+where values are missing or variables ordinal (:mod:`unmeasured.data.moments.missing` and :mod:`unmeasured.data.moments.ordinal`
 say how much less, and why).
 """
 
@@ -24,11 +24,10 @@ from scipy.linalg import lapack
 
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.columns import refuse_constant, refuse_identical, refuse_useless, suspicions
-from unmeasured.data.distinct import order_of_values
-from unmeasured.data.given import Roles, with_covariates
-from unmeasured.data.margins import Margin, margins_of, with_scores
 from unmeasured.data.matrices import as_matrix, checked_cov, repaired, rescaled, sample_size, with_deviations
-from unmeasured.data.missing import (
+from unmeasured.data.moments.distinct import order_of_values
+from unmeasured.data.moments.margins import Margin, margins_of, with_scores
+from unmeasured.data.moments.missing import (
     Missing,
     Moments,
     check_pairs,
@@ -43,7 +42,7 @@ from unmeasured.data.missing import (
     without_empty_rows,
     worth,
 )
-from unmeasured.data.ordinal import (
+from unmeasured.data.moments.ordinal import (
     MOST_CATEGORIES,
     ROWS_PER_CATEGORY,
     Item,
@@ -53,11 +52,12 @@ from unmeasured.data.ordinal import (
     refuse_values,
     table_moments,
 )
-from unmeasured.data.roles import Suspect, numbers_rows, role_remarks, suspects
+from unmeasured.data.moments.tally import MOST_VALUES, PackedRows, Tally
+from unmeasured.data.moments.transform import are_skewed, beyond_chance, normal_scores
+from unmeasured.data.observed_roles import Roles, with_covariates
 from unmeasured.data.rows import Rows, as_rows, frozen
+from unmeasured.data.suspect_columns import Suspect, numbers_rows, role_remarks, suspects
 from unmeasured.data.tables import RowsNeeded, as_blocks, is_in_memory, tally_of
-from unmeasured.data.tally import MOST_VALUES, PackedRows, Tally
-from unmeasured.data.transform import are_skewed, beyond_chance, normal_scores
 from unmeasured.errors import DataError, listing, nearest
 
 Cor = Literal["pearson", "auto", "polychoric", "spearman-normal"]
@@ -114,7 +114,7 @@ class Sample:
     _rows: Rows | PackedRows | None = field(default=None, repr=False)
     _columns: tuple[int, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    # Read from a file, a sample has no rows but may know how values are read (unmeasured.data.margins).
+    # Read from a file, a sample has no rows but may know how values are read (unmeasured.data.moments.margins).
     margins: Mapping[str, Margin] = field(default_factory=dict, repr=False)
     covariates: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
@@ -761,7 +761,7 @@ def _tally_moments(tally: Tally, cor: Cor, missing: Missing) -> tuple[Moments, K
 
 
 def _few_values(tally: Tally) -> Bools:
-    """(n,) the rule of ``cor="auto"``, as :func:`~unmeasured.data.ordinal.is_ordinal` has it for rows."""
+    """(n,) the rule of ``cor="auto"``, as :func:`~unmeasured.data.moments.ordinal.is_ordinal` has it for rows."""
     n_values = np.array([tally.n_values(j) for j in range(len(tally.names))])
     enough = tally.n_rows - tally.missing >= ROWS_PER_CATEGORY * n_values
     return np.asarray(np.array(tally.ordered) | ((n_values <= MOST_CATEGORIES) & enough))

@@ -21,9 +21,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from unmeasured.data.files.unpack import opened, refuse_declared, unpacks_to
+from unmeasured.data.moments.tally import Tally, merged
 from unmeasured.data.rows import Rows, as_rows
-from unmeasured.data.tally import Tally, merged
-from unmeasured.data.unpack import opened, refuse_declared, unpacks_to
 from unmeasured.errors import DataError, UnmeasuredError, listing, nearest
 
 # From this many values (Parquet), or bytes (text), a file is read in blocks unless asked otherwise; data frames too.

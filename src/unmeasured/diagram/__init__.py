@@ -1,1 +1,5 @@
-"""Path diagrams of measurement models: what is drawn, where it goes, how it looks. No statistics in here."""
+"""Path diagrams: layers, orders with few crossings, places, colours, drawings.
+
+Takes nodes and edges with labels; gives places and pictures. Read first: :mod:`~unmeasured.diagram.picture` (what is
+drawn), then :mod:`~unmeasured.diagram.layout` (where) and :mod:`~unmeasured.diagram.draw` (SVG, PDF, PNG).
+"""

@@ -52,8 +52,8 @@ from numpy.typing import ArrayLike, NDArray
 from unmeasured.errors import GraphError
 from unmeasured.graphs import bitsets
 from unmeasured.graphs.bitsets import Adjacency, bits
-from unmeasured.graphs.exports import Exports
-from unmeasured.graphs.groups import braces, is_gnfm, is_hierarchical, ordered_partition, uniformity_failures
+from unmeasured.graphs.formats.exports import Exports
+from unmeasured.graphs.latent_groups import braces, is_gnfm, is_hierarchical, ordered_partition, uniformity_failures
 from unmeasured.graphs.levels import facets_of, latent_levels, measuring_pairs
 from unmeasured.graphs.orientation import all_extensions, consistent_extension, cpdag_of, restricted, v_structures
 from unmeasured.graphs.protocols import Arcs, Groups

@@ -24,7 +24,7 @@ from scipy.optimize import linear_sum_assignment
 
 from unmeasured.arrays import Bools, Floats, Ints, Marks
 from unmeasured.graphs.cpdag import CPDAG
-from unmeasured.graphs.groups import braces
+from unmeasured.graphs.latent_groups import braces
 
 _LEAST_SHARED = 2
 

@@ -22,7 +22,7 @@ from typing import Any
 from unmeasured.errors import ModelError, nearest
 from unmeasured.graphs.levels import LEAST_FACETS
 from unmeasured.knowledge.statements import Count, Statement, checked_items, read_path, refuse_unknown
-from unmeasured.sem.lavaan import parse
+from unmeasured.models.lavaan import parse
 
 Path_ = str | Sequence[str]
 Number = int | str

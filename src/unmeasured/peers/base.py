@@ -1,6 +1,6 @@
 """What all peers share: the interface of a search, libraries that may be absent and must be silent, marks into classes.
 
-A peer is a :class:`~unmeasured.search.base.Search`: ``fit``, ``fit_cov`` where it can do without rows, ``graph_``, the
+A peer is a :class:`~unmeasured.estimators.base.Search`: ``fit``, ``fit_cov`` where it can do without rows, ``graph_``, the
 same errors. One that needs a library imports it when it is fitted; where the library is absent the error says how to
 get it, and in a benchmark that sentence is the row.
 """
@@ -20,11 +20,11 @@ import numpy as np
 from unmeasured.arrays import Floats, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, UnmeasuredError
+from unmeasured.estimators.base import Search
 from unmeasured.graphs import CPDAG, DAG, Variables, class_over_groups, consistent_extension
-from unmeasured.search.base import Search
+from unmeasured.models.fit import fit_many
 from unmeasured.search.model import latent_names
 from unmeasured.search.trace import Trace
-from unmeasured.sem.fit import fit_many
 
 
 class Peer(Search):

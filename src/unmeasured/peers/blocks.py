@@ -17,12 +17,12 @@ import numpy as np
 from unmeasured.arrays import Floats, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG
+from unmeasured.models.fit import fit_many
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.discovery import nothing_latent, with_isolated
-from unmeasured.search.latent_graph import climbed_graph
+from unmeasured.search.latent_graph.edges import climbed_graph
 from unmeasured.search.model import FactorModel
 from unmeasured.search.score import GroupBic
-from unmeasured.sem.fit import fit_many
 
 # In a population a path is dropped when it is worth less than this, per sample: what fits leave of zero.
 _POPULATION_PENALTY = 1e-6

@@ -24,7 +24,7 @@ from scipy import stats
 
 from unmeasured.arrays import Floats, Marks
 from unmeasured.constraints import ALPHA, FLAG, Rule, one_of
-from unmeasured.data.normality import mardia
+from unmeasured.data.moments.normality import mardia
 from unmeasured.data.sample import Sample
 from unmeasured.peers.base import Peer, class_of_marks, complete_rows, imported, quiet
 from unmeasured.remarks import Remark, distrust

@@ -1,4 +1,4 @@
-"""Tests of the rank of a cross-covariance, from the closed form of :mod:`unmeasured.sem.rank`; Wishart's of tetrads."""
+"""Tests of the rank of a cross-covariance, from the closed form of :mod:`unmeasured.models.rank`; Wishart's of tetrads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from unmeasured.arrays import Bools, Floats, Ints
-from unmeasured.sem.rank import rank_codimension, rank_shortfalls
+from unmeasured.models.rank import rank_codimension, rank_shortfalls
 
 # What rounding leaves of a rank that holds exactly, per sample.
 _ROUNDING = 1e-9

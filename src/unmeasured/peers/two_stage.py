@@ -20,11 +20,11 @@ from unmeasured.arrays import Floats
 from unmeasured.constraints import FLAG, SEED, Rule, number, one_of
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG
+from unmeasured.models.fit import fit_many
 from unmeasured.peers.base import Peer, imported, quiet
 from unmeasured.peers.blocks import graph_of_measurement
 from unmeasured.search.discovery import nothing_latent
 from unmeasured.search.model import FactorModel
-from unmeasured.sem.fit import fit_many
 
 Rotation = Literal["oblimin", "promax"]
 Eigenvalues = Literal["components", "factors"]

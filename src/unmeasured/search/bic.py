@@ -14,20 +14,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from unmeasured.data.sample import Sample
+from unmeasured.models.fit import fit_many
+from unmeasured.models.solve import Check, never
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import RunnerUp, is_rejected, with_isolated
+from unmeasured.search.final_fit import in_columns
 from unmeasured.search.guided import paths_of
-from unmeasured.search.last_fit import in_columns
-from unmeasured.search.latent_graph import LatentTest
-from unmeasured.search.latent_likelihood import LatentLikelihood
+from unmeasured.search.latent_graph.edges import LatentTest
+from unmeasured.search.latent_graph.latent_likelihood import LatentLikelihood
+from unmeasured.search.measurement.refine import Guidance, refine, refine_from
+from unmeasured.search.measurement.subproblems import Pieces, Placed, in_order
 from unmeasured.search.model import FactorModel, model_of_class
-from unmeasured.search.pieces import Pieces, Placed, in_order
-from unmeasured.search.refine import Guidance, refine, refine_from
 from unmeasured.search.score import BicScore, Fitted, LikelihoodScore
 from unmeasured.search.trace import Step, Steps
-from unmeasured.sem.fit import fit_many
-from unmeasured.sem.solve import Check, never
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ What is climbed over differs, the loop does not:
 =============================  ============================================  =========================================
 models                         moves, in this order                          in
 =============================  ============================================  =========================================
-measurement models             other parents; other groups                   :mod:`unmeasured.search.refine`
-the same, many variables       other parents by EM; work on pieces           :mod:`unmeasured.search.pieces`
-latent graphs by fits          delete, add or reverse an edge                :mod:`unmeasured.search.latent_graph`
-latent graphs in closed form   add, delete or reverse an arc; delete in the  :mod:`unmeasured.search.latent_graph`
+measurement models             other parents; other groups                   :mod:`unmeasured.search.measurement.refine`
+the same, many variables       other parents by EM; work on pieces           :mod:`unmeasured.search.measurement.subproblems`
+latent graphs by fits          delete, add or reverse an edge                :mod:`unmeasured.search.latent_graph.edges`
+latent graphs in closed form   add, delete or reverse an arc; delete in the  :mod:`unmeasured.search.latent_graph.edges`
                                class
 common causes of latents       a latent to or from a block, blocks merged    :mod:`unmeasured.search.hierarchy.blocks`
 covariates and outcomes        a direct effect; an edge between nodes        :mod:`unmeasured.search.roles`
-groups of people               other parents; latents merged                 :mod:`unmeasured.search.roles.groups`
+groups of people               other parents; latents merged                 :mod:`unmeasured.search.roles.multigroup`
 =============================  ============================================  =========================================
 
 A move looks at where the climb is and proposes the best it finds, or nothing. Whether that is an improvement is decided
@@ -35,8 +35,8 @@ from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
 
 from unmeasured.errors import Stopped
+from unmeasured.models.solve import Check, never
 from unmeasured.search.trace import Recorder
-from unmeasured.sem.solve import Check, never
 
 
 class Scored(Protocol):

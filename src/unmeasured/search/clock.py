@@ -23,8 +23,8 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from unmeasured.errors import Stopped, UnmeasuredError
+from unmeasured.models.solve import is_over
 from unmeasured.search.budget import BUDGET
-from unmeasured.sem.solve import is_over
 
 T = TypeVar("T")
 

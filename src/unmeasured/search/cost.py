@@ -1,6 +1,6 @@
 """What a search will take, told before it is made.
 
-The seconds are read off a curve measured on simulated questionnaires (``unmeasured bench scaling``), times how fast
+The seconds are read off a curve measured on simulated questionnaires (``python -m benchmarks scaling``), times how fast
 this machine does a fixed piece of the same work. Data of another kind take longer or less; the range says how much that
 has been.
 """
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from unmeasured.data.sample import Sample, as_sample
+from unmeasured.models.solve import Problem, solve
 from unmeasured.search.bic import may_descend
 from unmeasured.search.clock import in_words
 from unmeasured.search.model import FactorModel
-from unmeasured.sem.solve import Problem, solve
 
 # Observed variables and seconds of LGES(), and what the work below takes, on the machine they were measured on.
 _CURVE = (

@@ -11,14 +11,14 @@ import numpy as np
 from unmeasured.data.sample import Sample
 from unmeasured.errors import SearchStopped
 from unmeasured.graphs import CPDAG, DAG
-from unmeasured.levels import Level
+from unmeasured.models.fit import Fit, fit_many
+from unmeasured.models.indices import p_value
+from unmeasured.models.rank import rank_shortfall
 from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock
+from unmeasured.search.item_partitions import Level
 from unmeasured.search.trace import Trace
-from unmeasured.sem.fit import Fit, fit_many
-from unmeasured.sem.indices import p_value
-from unmeasured.sem.rank import rank_shortfall
 
 _NO_ERRORS = "Standard errors were not computed: there was no time left for them."
 

@@ -19,8 +19,8 @@ from unmeasured.knowledge.rules import Paths, Rules
 from unmeasured.knowledge.satisfy import models, nearest_model
 from unmeasured.knowledge.statements import Statement
 from unmeasured.search.budget import BUDGET
+from unmeasured.search.measurement.proposals import Clustering, RankGains, assemble, find_clusters, proposals
 from unmeasured.search.model import FactorModel, latent_names, model_of_class
-from unmeasured.search.proposals import Clustering, RankGains, assemble, find_clusters, proposals
 
 NOT_COMPARED = "What the knowledge costs was not computed; price_knowledge=True searches a second time to tell."
 
@@ -47,7 +47,7 @@ def conformed(models: Iterable[FactorModel], rules: Rules) -> Iterator[FactorMod
 
 
 def guided_proposals(gains: RankGains, max_group_size: int, rules: Rules | None) -> list[FactorModel]:
-    """Proposals (:func:`unmeasured.search.proposals.proposals`), each the nearest that the rules allow."""
+    """Proposals (:func:`unmeasured.search.measurement.proposals.proposals`), each the nearest that the rules allow."""
     plain = proposals(gains, max_group_size)
     if rules is None:
         return plain

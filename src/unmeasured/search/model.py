@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from unmeasured.arrays import Bools, Ints, Marks
 from unmeasured.graphs import CPDAG, DAG, Variables, consistent_extension, cpdag_of
 from unmeasured.graphs.bitsets import adjacency_of, row_masks, topological_order
-from unmeasured.graphs.groups import ordered_partition
-from unmeasured.sem.parameters import Pattern, pattern_of_effects
+from unmeasured.graphs.latent_groups import ordered_partition
+from unmeasured.models.parameters import Pattern, pattern_of_effects
 
 Group = tuple[int, ...]  # positions of its latents
 

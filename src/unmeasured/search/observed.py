@@ -19,12 +19,12 @@ import numpy as np
 
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
+from unmeasured.models.fit import Fit, fit_many
 from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.discovery import Discovery, is_rejected
-from unmeasured.search.latent_graph import climbed_graph
+from unmeasured.search.latent_graph.edges import climbed_graph
 from unmeasured.search.score import GroupBic, prior_of
-from unmeasured.sem.fit import Fit, fit_many
 
 
 @dataclass(frozen=True)

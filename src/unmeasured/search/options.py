@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from unmeasured.data.given import Roles
-from unmeasured.data.missing import Missing
+from unmeasured.data.moments.missing import Missing
+from unmeasured.data.observed_roles import Roles
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG
 from unmeasured.knowledge.known import Knowledge
-from unmeasured.search.moves import Move, OwnMove
+from unmeasured.search.measurement.moves import Move, OwnMove
 
 Criterion = Literal["bic", "delta"]
 

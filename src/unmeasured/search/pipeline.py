@@ -15,16 +15,16 @@ Each stage is one call; what it does is in a module of its own:
 
 ===========================  =================================================================================
 canonical order              :mod:`unmeasured.search.canonical`
-proposals                    :mod:`unmeasured.search.proposals`: measurement models from closed forms, no fits
-measurement model            :mod:`unmeasured.search.refine`; with many variables :mod:`unmeasured.search.pieces`
-edges between latents        :mod:`unmeasured.search.latent_graph`
+proposals                    :mod:`unmeasured.search.measurement.proposals`: measurement models from closed forms, no fits
+measurement model            :mod:`unmeasured.search.measurement.refine`; with many variables :mod:`unmeasured.search.measurement.subproblems`
+edges between latents        :mod:`unmeasured.search.latent_graph.edges`
 both, the best of several    :mod:`unmeasured.search.bic`
 latents above latents        :mod:`unmeasured.search.hierarchy`
 Algorithms 1 and 2           :mod:`unmeasured.search.paper`
 knowledge                    :mod:`unmeasured.search.guided`
-columns, last fit            :mod:`unmeasured.search.last_fit`
+columns, last fit            :mod:`unmeasured.search.final_fit`
 are there latents at all?    :mod:`unmeasured.search.observed`
-misfit that is tolerated     :mod:`unmeasured.search.tolerance`
+misfit that is tolerated     :mod:`unmeasured.search.close_fit.tolerance`
 covariates, groups           :mod:`unmeasured.search.roles`
 ===========================  =================================================================================
 
@@ -44,27 +44,27 @@ from unmeasured.graphs import CPDAG
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.knowledge.rules import Rules
 from unmeasured.knowledge.satisfy import rules_of
+from unmeasured.models.fit import fit_many
 from unmeasured.search.bic import Best, BicSearch, Measured, Visited, best_from_above
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical
 from unmeasured.search.clock import Clock
+from unmeasured.search.close_fit.tolerance import Tolerant, discover_within
 from unmeasured.search.discovery import Discovery, independent_variables, nothing_found, remarks_in_all
+from unmeasured.search.final_fit import in_columns, in_time
 from unmeasured.search.guided import NOT_COMPARED, agreeing, cost_in_words, informed, paths_of
 from unmeasured.search.hierarchy import RaisedClass, raise_levels, raise_population, raised_as_known
-from unmeasured.search.last_fit import in_columns, in_time
+from unmeasured.search.measurement.refine import Guidance
 from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.observed import questioned
 from unmeasured.search.options import Options
 from unmeasured.search.paper.phase1 import run_phase1
 from unmeasured.search.paper.phase2 import run_phase2
 from unmeasured.search.paper.state import initial_state
-from unmeasured.search.refine import Guidance
 from unmeasured.search.roles.covariates import discover_with_roles
-from unmeasured.search.roles.groups import GroupsSearch
+from unmeasured.search.roles.multigroup import GroupsSearch
 from unmeasured.search.score import BicScore, Fitted, LikelihoodScore, default_delta
-from unmeasured.search.tolerance import Tolerant, discover_within
 from unmeasured.search.trace import Steps, Trace
-from unmeasured.sem.fit import fit_many
 
 
 def discover(sample: Sample, options: Options, clock: Clock | None = None) -> Discovery:

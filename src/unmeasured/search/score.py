@@ -16,13 +16,13 @@ from unmeasured.arrays import Floats, Ints, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.graphs import CPDAG, DAG
 from unmeasured.graphs.bitsets import bits, row_masks
+from unmeasured.kernels import likelihood as kernels
+from unmeasured.kernels.savings import as_array, best_graph, covariance_along, effects_along, log_dets_of
+from unmeasured.models.dimension import jacobian_rank
+from unmeasured.models.parameters import Pattern, pattern_of
+from unmeasured.models.solve import Check, Problem, Solution, never, solve
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.model import FactorModel
-from unmeasured.sem import kernels
-from unmeasured.sem.dimension import jacobian_rank
-from unmeasured.sem.parameters import Pattern, pattern_of
-from unmeasured.sem.savings import as_array, best_graph, covariance_along, effects_along, log_dets_of
-from unmeasured.sem.solve import Check, Problem, Solution, never, solve
 
 
 class Scorable(Hashable, Protocol):
@@ -436,7 +436,7 @@ class GroupBic:
 
     @property
     def terms(self) -> tuple[Floats, Ints, float, float, float]:
-        """What compiled climbs (:mod:`unmeasured.sem.arcs`) read."""
+        """What compiled climbs (:mod:`unmeasured.kernels.arcs`) read."""
         first = as_array((0, *accumulate(self._sizes)))
         return np.ascontiguousarray(self._Phi), first, float(self._n_samples), self._penalty, self._edge_prior
 

@@ -14,17 +14,17 @@ import numpy as np
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.data.sample import Sample, as_sample
+from unmeasured.kernels import batch
+from unmeasured.kernels.likelihood import is_ready
+from unmeasured.kernels.savings import covariance_along, effects_along
+from unmeasured.models.dimension import jacobian_rank
+from unmeasured.models.exploratory import quartimin
+from unmeasured.models.parameters import pattern_of
+from unmeasured.models.rank import rank_shortfall
+from unmeasured.models.solve import Problem, compilation_announced, n_cores
+from unmeasured.search.measurement.relocate import latents_of, predicted_rise, relocated, stepwise_relocations
 from unmeasured.search.model import FactorModel
-from unmeasured.search.relocate import latents_of, predicted_rise, relocated, stepwise_relocations
 from unmeasured.search.score import GroupBic
-from unmeasured.sem import batch
-from unmeasured.sem.dimension import jacobian_rank
-from unmeasured.sem.exploratory import quartimin
-from unmeasured.sem.kernels import is_ready
-from unmeasured.sem.parameters import pattern_of
-from unmeasured.sem.rank import rank_shortfall
-from unmeasured.sem.savings import covariance_along, effects_along
-from unmeasured.sem.solve import Problem, compilation_announced, n_cores
 
 
 def compile_kernels() -> None:

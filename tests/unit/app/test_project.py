@@ -21,7 +21,7 @@ from unmeasured.app.exports import KINDS, article, export
 from unmeasured.app.project import Project
 from unmeasured.app.results import panel
 from unmeasured.app.sketch import sketch
-from unmeasured.report.run import Run
+from unmeasured.output.report.run import Run
 from unmeasured.search.climb import watched
 
 

@@ -12,7 +12,7 @@ import pytest
 from unmeasured.data.datasets import Dataset, available, load
 from unmeasured.data.sample import as_sample
 from unmeasured.errors import DataError
-from unmeasured.sem.lavaan import parse
+from unmeasured.models.lavaan import parse
 
 ROOT = Path(__file__).resolve().parents[3]
 ORACLE = json.loads((ROOT / "tests" / "oracle" / "lavaan_fits.json").read_text("utf-8"))["models"]

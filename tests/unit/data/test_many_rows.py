@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
-from unmeasured.cli import main
-from unmeasured.data import tables, tally
+from unmeasured.cli.commands import main
+from unmeasured.data import tables
+from unmeasured.data.moments import tally
 from unmeasured.data.rows import Rows
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed; pip install 'unmeasured[io]'")
@@ -310,7 +311,7 @@ def test_the_answer_to_very_many_ordinal_rows_is_shown_without_making_them(monke
     frame.to_parquet(tmp_path / "all.parquet")
     of_all = um.LGES().fit(frame).result_.reported
     monkeypatch.setattr(tables, "_ROWS", 500)
-    monkeypatch.setattr("unmeasured.sem.estimators._MOST_ROWS", 2000)
+    monkeypatch.setattr("unmeasured.models.estimators._MOST_ROWS", 2000)
     search = um.LGES().fit(um.read(tmp_path / "all.parquet", blocks=True))
     assert search.sample_.has_rows
 
@@ -336,7 +337,7 @@ def test_statistics_of_very_many_continuous_rows_come_from_some_of_them(monkeypa
     search = um.LGES(cor="pearson").fit(z)
     of_all = search.result_.reported
     assert of_all.scaling_factor > 1.2
-    monkeypatch.setattr("unmeasured.sem.estimators._MOST_ROWS", 3000)
+    monkeypatch.setattr("unmeasured.models.estimators._MOST_ROWS", 3000)
     some = um.LGES(cor="pearson").fit(z).result_.reported
     assert "from 3000 of the rows" in some.robust.reason
     assert some.chi2_scaled == pytest.approx(of_all.chi2_scaled, rel=0.15)

@@ -8,8 +8,8 @@ import pytest
 
 import unmeasured as um
 from unmeasured.data.columns import suspected_codes
-from unmeasured.data.roles import suspects
 from unmeasured.data.sums import sum_remarks
+from unmeasured.data.suspect_columns import suspects
 from unmeasured.remarks import Severity, severity_of
 
 RNG = np.random.default_rng(0)

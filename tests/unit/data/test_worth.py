@@ -6,9 +6,14 @@ import pytest
 
 import unmeasured as um
 from answers import questionnaire
-from unmeasured.data.distinct import MISSING, DistinctRows, most_distinct
-from unmeasured.data.influence import _influence_on_correlations, _influence_on_thresholds, pair_scores, smoothed
-from unmeasured.data.ordinal import Item, _fill_polychoric
+from unmeasured.data.moments.distinct import MISSING, DistinctRows, most_distinct
+from unmeasured.data.moments.influence import (
+    _influence_on_correlations,
+    _influence_on_thresholds,
+    pair_scores,
+    smoothed,
+)
+from unmeasured.data.moments.ordinal import Item, _fill_polychoric
 
 
 @pytest.mark.parametrize(("cuts", "pairs_alone"), [((-1.2, -0.4, 0.4, 1.2), 1.1), ((0.5,), 1.7)])
@@ -21,7 +26,7 @@ def test_chi_square_of_a_true_model_of_fifty_items(cuts, pairs_alone, monkeypatc
         fit = um.fit(dag, sample)
         ratios.append(fit.chi2 / fit.df)
         with monkeypatch.context() as patch:
-            patch.setattr("unmeasured.data.ordinal.worth_of_rows", lambda *given: given[-1])
+            patch.setattr("unmeasured.data.moments.ordinal.worth_of_rows", lambda *given: given[-1])
             alone.append(ratios[-1] * um.as_sample(rows, cor="auto").n / sample.n)
     assert np.mean(ratios) == pytest.approx(1.1, abs=0.12)
     assert np.mean(alone) > pairs_alone

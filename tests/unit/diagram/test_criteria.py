@@ -17,11 +17,11 @@ import criteria
 import models
 
 import unmeasured as um
-from unmeasured.answer import drawing
-from unmeasured.answer.drawing import picture_of
 from unmeasured.diagram.layout import layout
 from unmeasured.diagram.picture import Edge, Node, text_width
 from unmeasured.diagram.style import PALETTE, edge_paint, node_paint
+from unmeasured.results import drawing
+from unmeasured.results.drawing import picture_of
 
 DOT = json.loads((Path(__file__).parents[2] / "oracle" / "dot_crossings.json").read_text())
 MODELS = dict(models.everyone())

@@ -14,8 +14,8 @@ sys.path.append(str(Path(__file__).parent))
 import models
 
 import unmeasured as um
-from unmeasured.answer.drawing import picture_of
 from unmeasured.diagram.style import edge_paint, node_paint
+from unmeasured.results.drawing import picture_of
 
 
 def result_of(dag, n_samples=500):

@@ -8,7 +8,8 @@ import pytest
 
 from graphs_zoo import group_collider, latent_chain, one_factor, two_group_chain, zoo
 from unmeasured.errors import GraphError
-from unmeasured.graphs import CPDAG, DAG, convert, from_adjacency, from_json, from_networkx
+from unmeasured.graphs import CPDAG, DAG, from_adjacency, from_json, from_networkx
+from unmeasured.graphs.formats import convert
 
 everything = [
     pytest.param(g, id=f"{n}-{k}") for n, dag in zoo.items() for k, g in [("dag", dag), ("cpdag", dag.cpdag())]

@@ -14,8 +14,9 @@ from textwrap import dedent
 import pytest
 
 from graphs_zoo import group_collider, latent_chain, measured, two_group_chain, two_group_chain_reversed
-from unmeasured.graphs import DAG, convert
-from unmeasured.sem.lavaan import parse
+from unmeasured.graphs import DAG
+from unmeasured.graphs.formats import convert
+from unmeasured.models.lavaan import parse
 
 ABC = {"L1": ["a1", "a2", "a3"], "L2": ["b1", "b2", "b3"], "L3": ["c1", "c2", "c3"]}
 nine_items = [edge for latent, items in ABC.items() for edge in measured([latent], items)]

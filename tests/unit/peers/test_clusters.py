@@ -16,7 +16,7 @@ from graphs_zoo import group_collider, latent_chain, shared_child, two_group_cha
 from unmeasured.peers.fofc import pure_triples
 from unmeasured.peers.ranks import rank_pvalues, vanishing_tetrads, wishart_pvalues
 from unmeasured.peers.two_stage import most_factors, n_factors, unrotated_loadings
-from unmeasured.search.latent_graph import climbed_graph
+from unmeasured.search.latent_graph.edges import climbed_graph
 from unmeasured.search.score import GroupBic
 
 

@@ -14,14 +14,14 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.attempt import perform
 
 import unmeasured as um
+from benchmarks import experiment
 from graphs_zoo import latent_chain, one_factor
-from unmeasured.benchmark import experiment
-from unmeasured.benchmark.attempt import perform
+from unmeasured.kernels.savings import best_graph, log_dets
 from unmeasured.peers import gin
 from unmeasured.peers.base import class_of_marks, rows_with_moments
-from unmeasured.sem.savings import best_graph, log_dets
 
 pytest.importorskip("causallearn", reason="an extra: pip install 'unmeasured[peers]'")
 

@@ -91,7 +91,10 @@ def test_maximum_likelihood_is_that_of_r(tmp_path):
 @pytest.mark.skipif(not SHARED.exists(), reason="the questionnaires are not in this copy")
 @pytest.mark.parametrize(
     ("name", "ega", "ega_dense", "told"),
-    [("grit12", 1.0, 1.0, 1.0), ("gcbs15", 0.51, 0.40, 0.81)],  # the others are in `unmeasured bench questionnaires`
+    [
+        ("grit12", 1.0, 1.0, 1.0),
+        ("gcbs15", 0.51, 0.40, 0.81),
+    ],  # the others are in `python -m benchmarks questionnaires`
 )
 def test_agreement_with_the_scales_of_questionnaires(name, ega, ega_dense, told):
     data = json.loads(gzip.decompress(SHARED.read_bytes()))[name]

@@ -3,8 +3,8 @@
 import unmeasured as um
 from unmeasured.search.bic import BicSearch, best_from_above
 from unmeasured.search.clock import Clock
+from unmeasured.search.measurement.refine import Guidance
 from unmeasured.search.model import model_of_class
-from unmeasured.search.refine import Guidance
 from unmeasured.search.trace import Steps
 
 

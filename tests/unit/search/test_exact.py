@@ -12,6 +12,7 @@ import unmeasured as um
 from small_graphs import all_dags, classes
 from unmeasured.graphs import generic_rank
 from unmeasured.graphs.bitsets import adjacency_of
+from unmeasured.models.rank import rank_shortfall
 from unmeasured.search.exact import branch as exact
 from unmeasured.search.exact.branch import Criterion, ExactSearch, RankTable, class_bounds, cut_sizes
 from unmeasured.search.exact.enumerate import (
@@ -22,7 +23,6 @@ from unmeasured.search.exact.enumerate import (
     measurement_table,
 )
 from unmeasured.search.model import FactorModel
-from unmeasured.sem.rank import rank_shortfall
 
 
 def names(n):

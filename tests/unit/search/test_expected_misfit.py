@@ -5,9 +5,9 @@ import pytest
 
 import unmeasured as um
 from answers import questionnaire
+from unmeasured.models.indices import rmsea
 from unmeasured.search.clock import Clock
-from unmeasured.search.expected_misfit import MisfitTest, browne, likelihood_ratio, row_errors
-from unmeasured.sem.indices import rmsea
+from unmeasured.search.close_fit.expected_misfit import MisfitTest, browne, likelihood_ratio, row_errors
 
 
 def test_of_rows_of_a_t_distribution_the_factor_is_that_of_theory():

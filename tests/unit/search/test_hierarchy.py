@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 import pytest
+from benchmarks.consistency import population, random_hierarchical_truth
 from sklearn.metrics import adjusted_rand_score
 
 import unmeasured as um
-from unmeasured.benchmark.consistency import population, random_hierarchical_truth
 from unmeasured.graphs.levels import lineage
+from unmeasured.models.dimension import jacobian_rank
+from unmeasured.models.solve import never
 from unmeasured.search.hierarchy.blocks import LatentScore, choice_of_blocks, choice_of_edges, promising
 from unmeasured.search.hierarchy.model import RaisedModel
 from unmeasured.search.model import FactorModel
-from unmeasured.sem.dimension import jacobian_rank
-from unmeasured.sem.solve import never
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_the_trace_says_so(search: um.LGES) -> None:
 
 @pytest.mark.parametrize("index", range(6))
 def test_population_in_true_class_out(index: int) -> None:
-    """The subset of ``unmeasured bench population --hierarchy`` that takes seconds."""
+    """The subset of ``python -m benchmarks population --hierarchy`` that takes seconds."""
     truth = random_hierarchical_truth(np.random.default_rng((7, index)), (8, 20))
     assert um.metrics.compare(truth.dag, population(um.LGES(), truth).graph).shd == 0
 

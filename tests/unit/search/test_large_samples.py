@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import unmeasured as um
+from unmeasured.search.measurement.nested import effects_in_order, order_within, start_within
+from unmeasured.search.measurement.proposals import Clustering, RankGains, clusterings, find_clusters
 from unmeasured.search.model import FactorModel, model_of_class
-from unmeasured.search.nested import effects_in_order, order_within, start_within
-from unmeasured.search.proposals import Clustering, RankGains, clusterings, find_clusters
 from unmeasured.search.score import BicScore
 
 N = 100_000

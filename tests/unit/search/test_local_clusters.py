@@ -12,8 +12,8 @@ import pytest
 import unmeasured as um
 from unmeasured.errors import Stopped
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.local_clusters import LocalRanks, clusters_alone
-from unmeasured.search.proposals import Clustering, RankGains, find_clusters
+from unmeasured.search.measurement.local_clusters import LocalRanks, clusters_alone
+from unmeasured.search.measurement.proposals import Clustering, RankGains, find_clusters
 
 STRICT = BUDGET.chance_rates[0]
 

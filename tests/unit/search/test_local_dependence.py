@@ -8,12 +8,12 @@ import pytest
 
 import unmeasured as um
 from unmeasured.errors import GraphError
-from unmeasured.graphs.convert import from_json, to_json
+from unmeasured.graphs.formats.convert import from_json, to_json
+from unmeasured.models.fit import fit_many
+from unmeasured.models.local_fit import indices_of_pairs
 from unmeasured.remarks import Severity, severity_of
+from unmeasured.search.close_fit.local_dependence import cost_of_a_pair, with_residual_pairs
 from unmeasured.search.discovery import remarks_on_fit
-from unmeasured.search.local_dependence import cost_of_a_pair, with_residual_pairs
-from unmeasured.sem.fit import fit_many
-from unmeasured.sem.local_fit import indices_of_pairs
 
 DEMOCRACY = {"ind60": ["x1", "x2", "x3"], "dem60": ["y1", "y2", "y3", "y4"], "dem65": ["y5", "y6", "y7", "y8"]}
 # lavaan 0.6-14, standardizedSolution(sem(..., std.lv = TRUE)) of Bollen's model: residual correlation, standard error

@@ -12,12 +12,19 @@ import pytest
 import unmeasured as um
 from unmeasured.errors import Stopped
 from unmeasured.graphs.bitsets import mask_of
+from unmeasured.kernels.arcs import climb_on
 from unmeasured.knowledge.rules import Paths
+from unmeasured.models import products
+from unmeasured.models.factors import fit_factors
+from unmeasured.models.fit import fit_many
+from unmeasured.models.rank import rank_shortfalls
+from unmeasured.models.solve import never
 from unmeasured.search.clock import Clock
+from unmeasured.search.close_fit.tolerance import no_model_holds
 from unmeasured.search.hierarchy import levels
 from unmeasured.search.hierarchy.blocks import LatentScore
 from unmeasured.search.hierarchy.model import extended
-from unmeasured.search.latent_graph import (
+from unmeasured.search.latent_graph.edges import (
     LatentTest,
     climbed_graph,
     described,
@@ -26,20 +33,21 @@ from unmeasured.search.latent_graph import (
     reaches_of,
     refined_graph,
 )
-from unmeasured.search.latent_likelihood import LatentLikelihood, fit_along
+from unmeasured.search.latent_graph.latent_likelihood import LatentLikelihood, fit_along
+from unmeasured.search.measurement.proposals import RankGains
+from unmeasured.search.measurement.refine import Guidance
+from unmeasured.search.measurement.relocate import all_best_parents, latents_of, relocated
+from unmeasured.search.measurement.subproblems import (
+    Pieces,
+    Placed,
+    first_factors,
+    in_order,
+    nearness,
+    replaced,
+    restricted,
+)
 from unmeasured.search.model import FactorModel
-from unmeasured.search.pieces import Pieces, Placed, first_factors, in_order, nearness, replaced, restricted
-from unmeasured.search.proposals import RankGains
-from unmeasured.search.refine import Guidance
-from unmeasured.search.relocate import all_best_parents, latents_of, relocated
 from unmeasured.search.score import BicScore, GroupBic, LikelihoodScore
-from unmeasured.search.tolerance import no_model_holds
-from unmeasured.sem import products
-from unmeasured.sem.arcs import climb_on
-from unmeasured.sem.factors import fit_factors
-from unmeasured.sem.fit import fit_many
-from unmeasured.sem.rank import rank_shortfalls
-from unmeasured.sem.solve import never
 
 
 def model_of_class(dag: um.DAG) -> FactorModel:
@@ -83,8 +91,8 @@ def test_fits_by_matrix_products_end_where_those_of_the_kernels_do(monkeypatch: 
     assert ours[0] == pytest.approx(value)
     np.testing.assert_allclose(ours[1], slope, atol=1e-9)
     np.testing.assert_allclose(ours[2], H, atol=1e-9)
-    monkeypatch.setattr("unmeasured.sem.fit.LARGE", 10)
-    monkeypatch.setattr("unmeasured.sem.products.LARGE", 10)
+    monkeypatch.setattr("unmeasured.models.fit.LARGE", 10)
+    monkeypatch.setattr("unmeasured.models.products.LARGE", 10)
     for start in (1.05 * x, None):  # near the optimum, as after a search; and from the data
         (other,) = fit_many([dag.cpdag()], sample, starts=[start])
         assert other.converged
@@ -326,7 +334,7 @@ def test_graphs_with_the_measurement_fixed_score_as_full_fits_do(monkeypatch: py
     dense = sample.n * LikelihoodScore(sample, near=near)(graphs)
     fixed = sample.n * LatentLikelihood(sample, near)(graphs)
     full = [sample.n * fit_along(sample, near, graph.arcs)[1] for graph in graphs]
-    monkeypatch.setattr("unmeasured.search.latent_likelihood._MOST_AT_ONCE", 0)
+    monkeypatch.setattr("unmeasured.search.latent_graph.latent_likelihood._MOST_AT_ONCE", 0)
     np.testing.assert_allclose(sample.n * LatentLikelihood(sample, near)(graphs), fixed, atol=0.02)
     assert (fixed <= dense + 0.01).all()
     np.testing.assert_allclose(fixed, dense, rtol=0.01, atol=0.05)
@@ -350,7 +358,7 @@ def test_what_an_edge_is_worth_is_told_by_one_fit(monkeypatch: pytest.MonkeyPatc
         fewer[i, j] = 0
         (without,) = graphs([model.along(fewer)])
         assert sample.n * (now - without) == pytest.approx(losses[i, j], rel=0.3, abs=0.1)
-    monkeypatch.setattr("unmeasured.search.latent_likelihood._MOST_AT_ONCE", 0)
+    monkeypatch.setattr("unmeasured.search.latent_graph.latent_likelihood._MOST_AT_ONCE", 0)
     np.testing.assert_allclose(graphs.losses(arcs), losses, rtol=0.02, atol=0.1)
 
 

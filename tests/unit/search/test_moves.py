@@ -9,10 +9,10 @@ import pytest
 
 import unmeasured as um
 from unmeasured.search.clock import Clock
+from unmeasured.search.measurement.moves import Move, merge, resize
+from unmeasured.search.measurement.proposals import RankGains
+from unmeasured.search.measurement.refine import Guidance, Refinement
 from unmeasured.search.model import FactorModel
-from unmeasured.search.moves import Move, merge, resize
-from unmeasured.search.proposals import RankGains
-from unmeasured.search.refine import Guidance, Refinement
 from unmeasured.search.score import BicScore
 from unmeasured.search.trace import Step, Steps
 
@@ -39,8 +39,8 @@ def test_what_a_move_proposes_is_tried_and_kept_only_if_it_scores_better():
 
 def test_a_move_that_finds_something_better_is_named_in_the_trace(monkeypatch):
     # Left with no moves over groups of our own, the search needs the user's.
-    monkeypatch.setattr("unmeasured.search.refine.RESTRUCTURING", ())
-    monkeypatch.setattr("unmeasured.search.refine.REBUILDING", ())
+    monkeypatch.setattr("unmeasured.search.measurement.refine.RESTRUCTURING", ())
+    monkeypatch.setattr("unmeasured.search.measurement.refine.REBUILDING", ())
     one = lambda gains, size: [FactorModel(gains.names, (1,), (1,) * gains.n)]  # noqa: E731
     monkeypatch.setattr("unmeasured.search.guided.proposals", one)
     edges = [("A", "B"), *[("A", f"a{i}") for i in range(3)], *[("B", f"b{i}") for i in range(3)]]

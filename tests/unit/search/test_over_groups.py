@@ -12,7 +12,7 @@ import pytest
 import unmeasured as um
 from unmeasured.errors import DataError, UnmeasuredError
 from unmeasured.search.model import FactorModel
-from unmeasured.search.roles.groups import JointScore, within_groups
+from unmeasured.search.roles.multigroup import JointScore, within_groups
 from unmeasured.search.score import BicScore
 
 
@@ -129,7 +129,7 @@ def test_replicates_are_drawn_within_groups(search: um.LGES) -> None:
     stable = um.stability(search, 2)
     table = stable.edges.set_index(["source", "target"])["frequency"]
     assert table[("L1", "a1")] == 1.0
-    from unmeasured.replicates.resample import Resampling
+    from unmeasured.validation.replicates.resample import Resampling
 
     drawn = Resampling.of(search.sample_, "bootstrap")(np.random.default_rng(0))
     assert [drawn.groups.count(label) for label in ("north", "south", "west")] == [250, 250, 250]

@@ -13,17 +13,17 @@ import pytest
 
 import unmeasured as um
 from unmeasured.errors import Stopped
+from unmeasured.models.exploratory import dense_factors, ml_discrepancy
+from unmeasured.models.factors import fit_factors
+from unmeasured.models.parameters import pattern_of
+from unmeasured.models.solve import Problem, solve
 from unmeasured.search.clock import Clock
-from unmeasured.search.latent_graph import climbed_graph
+from unmeasured.search.close_fit.replicability import partitions
+from unmeasured.search.close_fit.tolerance import no_model_holds
+from unmeasured.search.latent_graph.edges import climbed_graph
+from unmeasured.search.measurement.subproblems import first_factors
 from unmeasured.search.model import FactorModel
-from unmeasured.search.pieces import first_factors
-from unmeasured.search.replicability import partitions
 from unmeasured.search.score import GroupBic
-from unmeasured.search.tolerance import no_model_holds
-from unmeasured.sem.exploratory import dense_factors, ml_discrepancy
-from unmeasured.sem.factors import fit_factors
-from unmeasured.sem.parameters import pattern_of
-from unmeasured.sem.solve import Problem, solve
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def test_steps_taken_a_few_at_a_time_are_the_same_steps(monkeypatch):
     sample = um.as_sample(um.simulate.sample(truth, 200, rng=4))
     problem = Problem.of(pattern_of(truth), sample)
     (whole,) = solve([problem], [problem.unknown])
-    monkeypatch.setattr("unmeasured.sem.solve._SLICE", 1e-9)
+    monkeypatch.setattr("unmeasured.models.solve._SLICE", 1e-9)
     (sliced,) = solve([problem], [problem.unknown])
     assert sliced.steps == whole.steps
     np.testing.assert_array_equal(sliced.x, whole.x)
@@ -207,14 +207,14 @@ def test_an_answer_that_was_not_compared_to_the_end_says_so(monkeypatch):
     """The exact answer is rejected, and the time is over while the tolerant one is sought."""
     parameters = um.simulate.minor_factors(n_factors=3, n_items=4, rmsea=0.05, rng=1)
     rows = um.simulate.sample(parameters, 3000, rng=2)
-    monkeypatch.setattr("unmeasured.search.tolerance.no_model_holds", lambda *_: False)
+    monkeypatch.setattr("unmeasured.search.close_fit.tolerance.no_model_holds", lambda *_: False)
 
     def late(tolerant, check):
         tolerant.clock._is_late = True
         tolerant.clock._said = 5.0
         raise Stopped
 
-    monkeypatch.setattr("unmeasured.search.tolerance.Tolerant.discover", late)
+    monkeypatch.setattr("unmeasured.search.close_fit.tolerance.Tolerant.discover", late)
     search = um.LGES().fit(rows)
     assert search.stopped_.startswith("Stopped at the time limit of 5 s")
     says_stopped(search)

@@ -12,11 +12,11 @@ from scipy.stats import chi2
 from sklearn.metrics import adjusted_rand_score
 
 import unmeasured as um
-from unmeasured.levels import Level, named_level
+from unmeasured.models.exploratory import _ml_curvature, degrees_of_freedom, minres, ml_discrepancy, quartimin
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock
-from unmeasured.search.expected_misfit import bartlett_factor, mean_factor
-from unmeasured.search.replicability import (
+from unmeasured.search.close_fit.expected_misfit import bartlett_factor, mean_factor
+from unmeasured.search.close_fit.replicability import (
     Partition,
     _correlations,
     comes_back_more_often,
@@ -25,8 +25,8 @@ from unmeasured.search.replicability import (
     levels_of,
     partitions,
 )
-from unmeasured.search.tolerance import Tolerant, marginal_misfit, no_model_holds
-from unmeasured.sem.exploratory import _ml_curvature, degrees_of_freedom, minres, ml_discrepancy, quartimin
+from unmeasured.search.close_fit.tolerance import Tolerant, marginal_misfit, no_model_holds
+from unmeasured.search.item_partitions import Level, named_level
 
 QUESTIONNAIRES = Path(__file__).parents[4] / "shared" / "data" / "questionnaires.json.gz"
 
@@ -358,7 +358,7 @@ def test_an_exact_search_that_will_give_way_is_not_made(monkeypatch: pytest.Monk
     assert whole_way.tolerance_ > 0
     calls = []
     monkeypatch.setattr("unmeasured.search.pipeline.discover_exactly", lambda *_: calls.append(1))
-    monkeypatch.setattr("unmeasured.search.tolerance.BUDGET", replace(BUDGET, most_at_once=14))
+    monkeypatch.setattr("unmeasured.search.close_fit.tolerance.BUDGET", replace(BUDGET, most_at_once=14))
     search = um.LGES().fit(rows)
     assert not calls
     assert search.graph_ == whole_way.graph_
@@ -411,7 +411,7 @@ def test_a_model_rejected_by_a_trifle_is_kept(monkeypatch):
     assert found.sem_.rmsea < 0.005
     assert found.tolerance_ == 0.0
     assert um.metrics.compare(dag, found.graph_).shd == 0
-    monkeypatch.setattr("unmeasured.search.expected_misfit.BUDGET", replace(BUDGET, exact_rmsea=0.0))
+    monkeypatch.setattr("unmeasured.search.close_fit.expected_misfit.BUDGET", replace(BUDGET, exact_rmsea=0.0))
     assert um.LGES().fit_cov(cov, 100_000, names=truth.observed).tolerance_ > 0.0
 
 
@@ -453,7 +453,7 @@ def test_close_models_of_very_many_variables_are_read_as_they_are(monkeypatch: p
     rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng), 2000, rng=rng)
     remark = "replicates of the data was not checked"
     assert not any(remark in words for words in um.LGES().fit(rows).result_.remarks)
-    monkeypatch.setattr("unmeasured.search.tolerance.BUDGET", replace(BUDGET, most_partitioned=5))
+    monkeypatch.setattr("unmeasured.search.close_fit.tolerance.BUDGET", replace(BUDGET, most_partitioned=5))
     search = um.LGES().fit(rows)
     assert any(remark in words for words in search.result_.remarks)
     assert um.metrics.compare(dag, search.graph_).shd == 0

@@ -6,14 +6,14 @@ import json
 import subprocess
 import sys
 
+from unmeasured.kernels import batch
 from unmeasured.search import warm
-from unmeasured.sem import batch
 
 CODE = """
 import json
 import unmeasured as um
 from unmeasured.search import relocate, warm
-from unmeasured.sem import batch, kernels, rank, savings
+from unmeasured.models import batch, kernels, rank, savings
 
 functions = [batch.start_batch, batch.score_batch, kernels.information, rank.smallest_roots]
 functions += [kernels.jacobian_rank_modulo]

@@ -20,7 +20,7 @@ the shortfall V(Y) of a set of variables Y obeys
     V(Y)  >=  V(Y without x)
 
 and the best chain of splits is found by going through all subsets of all subsets, 3^n in all. This is a sum of
-rank constraints where :mod:`unmeasured.sem.rank` has one of them. It never lies and needs no fit. On data that a
+rank constraints where :mod:`unmeasured.models.rank` has one of them. It never lies and needs no fit. On data that a
 factor model made it is most of the shortfall that a fit finds for a wrong class (median .7 to .99 over data sets); on
 data that none made, a quarter to a half. Ranks come from trek separation (Sullivant, Talaska and Draisma 2010;
 :func:`cut_sizes`).
@@ -49,12 +49,16 @@ from tqdm.auto import tqdm
 
 from unmeasured.arrays import Floats, Ints
 from unmeasured.constraints import FLAG, SECONDS, THREADS, Rule, one_of, positive, whole
-from unmeasured.data.missing import Missing
+from unmeasured.data.moments.missing import Missing
 from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import DataError, SearchStopped, Stopped, UnmeasuredError, UnmeasuredWarning
+from unmeasured.estimators.base import Search
 from unmeasured.graphs.bitsets import adjacency_of
+from unmeasured.kernels.likelihood import compiled, inner
+from unmeasured.models.fit import Fit, fit_many
+from unmeasured.models.indices import log_likelihood
+from unmeasured.models.solve import Check, never
 from unmeasured.remarks import distrust
-from unmeasured.search.base import Search
 from unmeasured.search.clock import Clock
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.search.exact.enumerate import (
@@ -69,10 +73,6 @@ from unmeasured.search.exact.enumerate import (
     partitions_of_groups,
 )
 from unmeasured.search.model import FactorModel
-from unmeasured.sem.fit import Fit, fit_many
-from unmeasured.sem.indices import log_likelihood
-from unmeasured.sem.kernels import compiled, inner
-from unmeasured.sem.solve import Check, never
 
 MOST_OBSERVED = 10
 # A population fits a class when no more than this is missing from the log-likelihood per sample.

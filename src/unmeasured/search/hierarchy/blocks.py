@@ -20,13 +20,13 @@ import numpy as np
 from unmeasured.arrays import Bools, Floats, Ints
 from unmeasured.data.sample import Sample
 from unmeasured.graphs.levels import LEAST_FACETS
+from unmeasured.kernels.savings import effects_along
+from unmeasured.models.parameters import Pattern, pattern_of_effects
+from unmeasured.models.solve import Check, Problem, solve
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Proposal, climb
-from unmeasured.search.latent_graph import climbed_graph
+from unmeasured.search.latent_graph.edges import climbed_graph
 from unmeasured.search.score import GroupBic, covariance_root
-from unmeasured.sem.parameters import Pattern, pattern_of_effects
-from unmeasured.sem.savings import effects_along
-from unmeasured.sem.solve import Check, Problem, solve
 
 Blocks = tuple[tuple[int, ...], ...]  # places among the top nodes, each in one block at most
 

@@ -19,6 +19,7 @@ import numpy as np
 from unmeasured.arrays import Bools
 from unmeasured.data.sample import Sample
 from unmeasured.knowledge.rules import Paths
+from unmeasured.models.solve import Check, Problem, is_over, never, solve
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.hierarchy.blocks import (
     Blocks,
@@ -29,11 +30,10 @@ from unmeasured.search.hierarchy.blocks import (
     promising,
 )
 from unmeasured.search.hierarchy.model import Raised, RaisedClass, RaisedModel, extended, raised_fit
-from unmeasured.search.latent_graph import LatentTest
+from unmeasured.search.latent_graph.edges import LatentTest
 from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.score import BicScore, Fitted, GroupBic
 from unmeasured.search.trace import Recorder, Steps
-from unmeasured.sem.solve import Check, Problem, is_over, never, solve
 
 
 def raised_as_known(near: Fitted, blocks: Blocks, score: BicScore, paths: Paths) -> RaisedClass:

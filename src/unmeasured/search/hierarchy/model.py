@@ -10,7 +10,7 @@
                   0  1  2
 
 Seen from above this is a factor model over the top nodes, whose indicators are all observed variables below them. So
-everything that searches a graph over groups (:mod:`unmeasured.search.latent_graph`) searches the graph over top nodes.
+everything that searches a graph over groups (:mod:`unmeasured.search.latent_graph.edges`) searches the graph over top nodes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from unmeasured.graphs import CPDAG, DAG, Variables, class_over_groups, consiste
 from unmeasured.graphs.bitsets import bits, row_masks, topological_order
 from unmeasured.graphs.levels import LEAST_FACETS, measuring_pairs
 from unmeasured.graphs.orientation import restricted
+from unmeasured.kernels.savings import effects_along
+from unmeasured.models.parameters import Pattern
 from unmeasured.search.model import FactorModel, latent_names
 from unmeasured.search.score import Fitted
-from unmeasured.sem.parameters import Pattern
-from unmeasured.sem.savings import effects_along
 
 Above = tuple[tuple[int, ...], ...]
 

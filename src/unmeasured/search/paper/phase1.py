@@ -14,12 +14,12 @@ import numpy as np
 
 from unmeasured.arrays import Floats
 from unmeasured.errors import Stopped
+from unmeasured.models.rank import least_drop, rank_shortfall, rank_shortfalls
 from unmeasured.search.model import FactorModel, Group
 from unmeasured.search.paper.operators import DeleteLX
 from unmeasured.search.paper.state import State
 from unmeasured.search.score import LikelihoodScore
 from unmeasured.search.trace import Recorder, Step, Trace
-from unmeasured.sem.rank import least_drop, rank_shortfall, rank_shortfalls
 
 # Subsets fitted between two looks at what their unions already cover.
 _BATCH = 8

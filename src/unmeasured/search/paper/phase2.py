@@ -7,12 +7,12 @@ from contextlib import suppress
 import numpy as np
 
 from unmeasured.errors import Stopped
+from unmeasured.models.rank import least_drop, rank_shortfall
 from unmeasured.search.model import FactorModel
 from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
 from unmeasured.search.paper.phase1 import Phase
 from unmeasured.search.score import LikelihoodScore
 from unmeasured.search.trace import Trace
-from unmeasured.sem.rank import least_drop, rank_shortfall
 
 
 def run_phase2(

@@ -15,7 +15,7 @@ the loadings stay what they are, and so does the graph among latents: ``Cov(item
 outcomes only. Its score is the log-likelihood of items and outcomes given the covariates less the penalty of its paths.
 The covariates are all connected, which makes their joint covariance free: what they contribute is the same for every
 graph, so that nothing is assumed of them. It starts at the graph that would be best if the latents were observed, and
-is refined by fits of the whole model, as the graph among latents is (:mod:`unmeasured.search.latent_graph`).
+is refined by fits of the whole model, as the graph among latents is (:mod:`unmeasured.search.latent_graph.edges`).
 
 *A direct effect* of a covariate on an item, beside the item's latents (differential item functioning), is looked for
 with all paths of the structural graph present, by score tests. One enters where it raises the likelihood by more than
@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unmeasured.arrays import Marks
-from unmeasured.data.given import Roles, refuse_determined
+from unmeasured.data.observed_roles import Roles, refuse_determined
 from unmeasured.data.sample import Sample
 from unmeasured.errors import DataError, ModelError, listing
 from unmeasured.graphs import CPDAG, DAG, Variables, class_over_groups
@@ -39,19 +39,19 @@ from unmeasured.graphs.bitsets import row_masks, topological_order
 from unmeasured.knowledge.known import Knowledge
 from unmeasured.knowledge.rules import Paths
 from unmeasured.knowledge.satisfy import rules_of
+from unmeasured.models.fit import fit_many
 from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Log, Proposal, climb
 from unmeasured.search.clock import Clock
+from unmeasured.search.close_fit.replicability import effective_n
 from unmeasured.search.discovery import Discovery, RunnerUp, remarks_on, remarks_on_fit, stopped_in_words
-from unmeasured.search.latent_graph import Connected, EdgeMoves, climbed_class, extension
+from unmeasured.search.latent_graph.edges import Connected, EdgeMoves, climbed_class, extension
 from unmeasured.search.model import FactorModel, model_of_class
 from unmeasured.search.options import Options
-from unmeasured.search.replicability import effective_n
 from unmeasured.search.roles.structural import StructuralFit, StructuralModel, SummedBic, SummedLikelihood, best_allowed
 from unmeasured.search.score import GroupBic, LikelihoodScore
 from unmeasured.search.trace import Recorder, Step, Trace
-from unmeasured.sem.fit import fit_many
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ from unmeasured.arrays import Floats, Marks
 from unmeasured.data.sample import Sample
 from unmeasured.graphs.bitsets import row_masks, topological_order
 from unmeasured.knowledge.rules import Paths
+from unmeasured.models.parameters import Pattern, pattern_of_effects
+from unmeasured.models.solve import Check, Problem, never, solve, solve_with_restarts
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.climb import Proposal, climb
-from unmeasured.search.latent_graph import Arcs, legal_changes, reaches_of
+from unmeasured.search.latent_graph.edges import Arcs, legal_changes, reaches_of
 from unmeasured.search.model import FactorModel, Group, latent_names
 from unmeasured.search.score import GroupBic, LikelihoodScore, Scorable
-from unmeasured.sem.parameters import Pattern, pattern_of_effects
-from unmeasured.sem.solve import Check, Problem, never, solve, solve_with_restarts
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,1 +1,0 @@
-"""The answer: what a search found, as people read it and as other programs take it."""

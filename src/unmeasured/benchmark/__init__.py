@@ -1,1 +1,0 @@
-"""Benchmarks: what we claim, measured anew by one command each."""
