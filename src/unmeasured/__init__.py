@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from unmeasured.errors import SearchStopped as SearchStopped
     from unmeasured.errors import UnmeasuredError as UnmeasuredError
     from unmeasured.errors import UnmeasuredWarning as UnmeasuredWarning
+    from unmeasured.estimators.exact import ExactSearch as ExactSearch
     from unmeasured.estimators.lges import LGES as LGES
     from unmeasured.graphs import CPDAG as CPDAG
     from unmeasured.graphs import DAG as DAG
@@ -63,8 +64,7 @@ if TYPE_CHECKING:
     from unmeasured.search.cost import estimate_cost as estimate_cost
     from unmeasured.search.data_check import Check as Check
     from unmeasured.search.data_check import check as check
-    from unmeasured.search.exact import ExactSearch as ExactSearch
-    from unmeasured.search.exact import count_gnfm as count_gnfm
+    from unmeasured.search.exact.enumerate import count_gnfm as count_gnfm
     from unmeasured.validation.confirmation import Confirmation as Confirmation
     from unmeasured.validation.confirmation import confirm as confirm
     from unmeasured.validation.confirmation import split_rows as split_rows
@@ -81,6 +81,7 @@ _PLACES = {
     "data.sample": ("Sample", "as_sample"),
     "data.tables": ("Table",),
     "errors": ("DataError", "GraphError", "ModelError", "SearchStopped", "UnmeasuredError", "UnmeasuredWarning"),
+    "estimators.exact": ("ExactSearch",),
     "estimators.lges": ("LGES",),
     "graphs": ("CPDAG", "DAG", "LatentGroups", "Variables", "is_gnfm", "is_hierarchical", "is_one_factor"),
     "knowledge.known": ("Knowledge",),
@@ -105,7 +106,7 @@ _PLACES = {
     "results.result": ("Result",),
     "search.cost": ("Cost", "estimate_cost"),
     "search.data_check": ("Check", "check"),
-    "search.exact": ("ExactSearch", "count_gnfm"),
+    "search.exact.enumerate": ("count_gnfm",),
     "validation.confirmation": ("Confirmation", "confirm", "split_rows"),
     "validation.penalty_path": ("PenaltyPath", "penalty_path"),
     "validation.replicates.result": ("Stability",),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import pandas as pd
-from benchmarks.knowledge import Accuracy, Judged, true_groups, worth_of_groups
-from benchmarks.peers import _orthogonality, time_ours
 
 from benchmarks import engine
+from benchmarks.knowledge import Accuracy, Judged, true_groups, worth_of_groups
+from benchmarks.peers import _orthogonality, time_ours
 from knowledge_oracle import agrees
 from unmeasured import simulate
 from unmeasured.data import datasets

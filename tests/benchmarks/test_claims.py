@@ -10,10 +10,10 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from benchmarks.studies import keep_study, read_studies
 
 import unmeasured as um
 from benchmarks import claims, experiment
+from benchmarks.studies import keep_study, read_studies
 from unmeasured.cli.commands import main
 
 ROOT = Path(__file__).parents[2]

@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
+import unmeasured as um
+from benchmarks import experiment, paper, runner
 from benchmarks.attempt import method_named, perform, simulated_rows
 from benchmarks.measures import MEASURES
 from benchmarks.run_records import VOLATILE, Circumstances, Outcome, Record, Task, append_record, read_records
 from benchmarks.state import state_of
 from benchmarks.structures import Drawn, shape_of
 from benchmarks.tables import Cell, make_table
-
-import unmeasured as um
-from benchmarks import experiment, paper, runner
 from unmeasured.cli.commands import main
 
 # Two graphs, of 4 and 5 observed variables, two seeds, two sample sizes: 8 data sets for each method.

@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.run_records import Circumstances, Outcome, Record, Task
-from benchmarks.state import state_of
-from benchmarks.tables import cells_of
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import unmeasured as um
 from benchmarks import experiment, figures, page
+from benchmarks.run_records import Circumstances, Outcome, Record, Task
+from benchmarks.state import state_of
+from benchmarks.tables import cells_of
 from unmeasured.cli.commands import main
 
 ROOT = Path(__file__).parents[2]

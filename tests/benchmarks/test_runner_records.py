@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import unmeasured as um
+from benchmarks import experiment
 from benchmarks.attempt import perform
 from benchmarks.run_records import open_records, read_records
 from benchmarks.state import code_alone, digest_of, files_behind, sources, state_of
 from benchmarks.tables import clustered_error
-
-import unmeasured as um
-from benchmarks import experiment
 from unmeasured.cli.commands import main
 
 RECORDS = Path(__file__).parents[2] / "benchmarks" / "records"

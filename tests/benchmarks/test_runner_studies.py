@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
+import unmeasured as um
+from benchmarks import experiment
 from benchmarks.attempt import perform, simulated_rows
 from benchmarks.run_records import Circumstances, Outcome, Record, Task
 from benchmarks.state import state_of
 from benchmarks.tables import make_table
-
-import unmeasured as um
-from benchmarks import experiment
 
 
 def where(task: Task) -> Circumstances:

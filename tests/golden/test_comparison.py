@@ -7,14 +7,14 @@ import doctest
 import math
 
 import pytest
+
+import unmeasured as um
 from benchmarks.golden import __main__ as command
 from benchmarks.golden import changelog, compare, record
 from benchmarks.golden.cases import CASES, Case
 from benchmarks.golden.counts import counted
 from benchmarks.golden.describe import Description, Text, describe
 from benchmarks.golden.run import run_case
-
-import unmeasured as um
 
 
 @pytest.fixture(scope="module")

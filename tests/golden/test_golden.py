@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+
 from benchmarks.golden import record
 from benchmarks.golden.cases import CASES
 from benchmarks.golden.compare import differences, report

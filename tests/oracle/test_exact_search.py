@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import unmeasured as um
-from unmeasured.search.exact import ExactSearch
+from unmeasured.estimators.exact import ExactSearch
 
 
 def random_truth(rng, n):

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.consistency import consistency, population, random_truth
 
 import unmeasured as um
+from benchmarks.consistency import consistency, population, random_truth
 from unmeasured.data.sample import Sample
 from unmeasured.graphs.separation import generic_rank
 from unmeasured.search.paper.phase1 import run_phase1

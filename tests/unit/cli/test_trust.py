@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.calibration import Calibration, judged
 from typer.testing import CliRunner
 
 import unmeasured as um
+from benchmarks.calibration import Calibration, judged
 from graphs_zoo import latent_chain
 from unmeasured.cli.commands import app
 from unmeasured.graphs.outline import Outline

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.attempt import simulated_rows
 
 import unmeasured as um
 from benchmarks import experiment
+from benchmarks.attempt import simulated_rows
 from unmeasured.data.sample import Sample
 from unmeasured.models.parameters import pattern_of
 from unmeasured.models.solve import Problem, solve

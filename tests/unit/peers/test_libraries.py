@@ -14,10 +14,10 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.attempt import perform
 
 import unmeasured as um
 from benchmarks import experiment
+from benchmarks.attempt import perform
 from graphs_zoo import latent_chain, one_factor
 from unmeasured.kernels.savings import best_graph, log_dets
 from unmeasured.peers import gin

@@ -10,11 +10,12 @@ import pytest
 
 import unmeasured as um
 from small_graphs import all_dags, classes
+from unmeasured.estimators.exact import ExactSearch
 from unmeasured.graphs import generic_rank
 from unmeasured.graphs.bitsets import adjacency_of
 from unmeasured.models.rank import rank_shortfall
 from unmeasured.search.exact import branch as exact
-from unmeasured.search.exact.branch import Criterion, ExactSearch, RankTable, class_bounds, cut_sizes
+from unmeasured.search.exact.branch import Criterion, RankTable, class_bounds, cut_sizes
 from unmeasured.search.exact.enumerate import (
     count_gnfm,
     dimensions,

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.consistency import population, random_hierarchical_truth
 from sklearn.metrics import adjusted_rand_score
 
 import unmeasured as um
+from benchmarks.consistency import population, random_hierarchical_truth
 from unmeasured.graphs.levels import lineage
 from unmeasured.models.dimension import jacobian_rank
 from unmeasured.models.solve import never

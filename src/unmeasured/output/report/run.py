@@ -21,6 +21,7 @@ from sklearn.base import clone
 from unmeasured.data.sample import Sample
 from unmeasured.errors import SearchStopped, UnmeasuredError, listing
 from unmeasured.estimators.base import Search
+from unmeasured.estimators.exact import ExactSearch
 from unmeasured.estimators.lges import LGES
 from unmeasured.files import parsed_json
 from unmeasured.graphs.outline import Outline
@@ -28,7 +29,6 @@ from unmeasured.output.report.groups import Shared
 from unmeasured.results.compare import ModelComparison, compare_models
 from unmeasured.results.records import checked_type, fault_in_words
 from unmeasured.results.result import Result
-from unmeasured.search.exact import ExactSearch
 from unmeasured.search.roles.multigroup import within_groups
 from unmeasured.search.trace import Step, Trace
 

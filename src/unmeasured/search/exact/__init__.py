@@ -1,6 +1,1 @@
-"""Exact search: every class of factor models counted, listed, bounded, and the best proven."""
-
-from unmeasured.search.exact.branch import ExactSearch
-from unmeasured.search.exact.enumerate import count_gnfm
-
-__all__ = ["ExactSearch", "count_gnfm"]
+"""Exact search: every class of factor models counted, listed and bounded; read ``branch`` first."""

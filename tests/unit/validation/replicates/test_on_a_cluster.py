@@ -10,10 +10,10 @@ import time
 import joblib
 import numpy as np
 import pytest
-from benchmarks.run_records import open_records
 
 import unmeasured as um
 from benchmarks import experiment, runner
+from benchmarks.run_records import open_records
 from unmeasured.models import solve
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed; pip install 'unmeasured[cluster]'")
