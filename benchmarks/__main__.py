@@ -1,22 +1,22 @@
-"""The command ``python -m benchmarks NAME``."""
+"""The command ``python -m benchmarks NAME``, from the root of the repository."""
 
 from __future__ import annotations
 
 import sys
-from importlib import import_module
+from typing import NoReturn
 
-# Each name and the module whose ``main(arguments)`` runs it.
-COMMANDS = {"golden": "benchmarks.golden.__main__"}
+from benchmarks import study_commands  # noqa: F401  (registers its commands)
+from benchmarks.commands import bench
+from benchmarks.golden.__main__ import main as golden
+from unmeasured.cli.commands import run
 
 
-def main(arguments: list[str]) -> int:
-    """Run the benchmark named by the first argument; return the exit status."""
-    if not arguments or arguments[0] not in COMMANDS:
-        print(f"Usage: python -m benchmarks NAME [options]. Names: {', '.join(COMMANDS)}.", file=sys.stderr)
-        return 2
-    status: int = import_module(COMMANDS[arguments[0]]).main(arguments[1:])
-    return status
+def main() -> NoReturn:
+    """Run the study that is named first; ``golden`` reads its own options."""
+    if sys.argv[1:2] == ["golden"]:
+        sys.exit(golden(sys.argv[2:]))
+    run(bench, "python -m benchmarks")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    main()

@@ -1,7 +1,8 @@
-"""Commands that measure what the documentation states; part of the command line."""
+"""Commands that measure what the documentation states."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
@@ -35,7 +36,12 @@ from unmeasured.cli import commands as cli
 from unmeasured.files import write_folder, write_text
 from unmeasured.search.warm import compile_kernels
 
-bench = cli.bench
+bench = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Studies behind the published numbers. The golden record has its own help: python -m benchmarks golden --help.",
+)
 
 # More rows than these do not fit into the memory of most machines.
 _MOST_ROWS = 10_000_000
@@ -61,7 +67,7 @@ KeepOption = Annotated[
 
 def _keep(name: str, figures: Mapping[str, Any], keep: bool) -> None:
     if keep:
-        keep_study(studies.FILE, name, cli._command(), figures)
+        keep_study(studies.FILE, name, " ".join(["python -m benchmarks", *sys.argv[1:]]), figures)
         typer.echo(f"Kept in {studies.FILE}.", err=True)
 
 

@@ -1,4 +1,4 @@
-"""Commands that watch over the search: time limits and the order of columns; part of the command line."""
+"""Commands that watch over the search: time limits and the order of columns."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 import unmeasured as um
+from benchmarks.commands import bench
 from benchmarks.limits import time_limits
 from benchmarks.permutations import permuted
-from unmeasured.cli.commands import bench
 
 
 @bench.command("time-limits")

@@ -13,8 +13,8 @@ import pytest
 
 import unmeasured as um
 from benchmarks import claims, experiment
+from benchmarks.__main__ import main
 from benchmarks.studies import keep_study, read_studies
-from unmeasured.cli.commands import main
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "benchmarks.md").read_text()
@@ -230,7 +230,7 @@ def test_studies_are_kept_and_foreign_files_are_not_touched(tmp_path, monkeypatc
             keep_study(path, "batch", "", {})
         assert path.read_bytes() == content
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["unmeasured", "bench", "population", "--graphs", "1", "--keep"])
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "population", "--graphs", "1", "--keep"])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 0, capsys.readouterr()

@@ -13,7 +13,7 @@ import pytest
 
 import unmeasured as um
 from benchmarks import partitions
-from unmeasured.cli.commands import main
+from benchmarks.__main__ import main
 
 pytest.importorskip("igraph")
 
@@ -38,7 +38,7 @@ def test_cases_know_their_truths():
 
 
 def call(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["unmeasured", "bench", *arguments])
+    monkeypatch.setattr(sys, "argv", ["benchmarks", *arguments])
     with pytest.raises(SystemExit) as ended:
         main()
     return ended.value.code, *capsys.readouterr()

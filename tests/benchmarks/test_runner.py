@@ -16,13 +16,13 @@ import pytest
 
 import unmeasured as um
 from benchmarks import experiment, paper, runner
+from benchmarks.__main__ import main
 from benchmarks.attempt import method_named, perform, simulated_rows
 from benchmarks.measures import MEASURES
 from benchmarks.run_records import VOLATILE, Circumstances, Outcome, Record, Task, append_record, read_records
 from benchmarks.state import state_of
 from benchmarks.structures import Drawn, shape_of
 from benchmarks.tables import Cell, make_table
-from unmeasured.cli.commands import main
 
 # Two graphs, of 4 and 5 observed variables, two seeds, two sample sizes: 8 data sets for each method.
 TINY = """
@@ -664,15 +664,16 @@ def folder(tmp_path):
 
 def cli(folder, *arguments):
     """The entry point in a process of its own."""
-    code = "import sys; from unmeasured.cli.commands import main; sys.argv[0] = 'unmeasured'; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code, "bench", *arguments],
+        [sys.executable, "-m", "benchmarks", *arguments],
         capture_output=True,
         text=True,
         cwd=folder,
         env={
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(folder), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]),
+            "PYTHONPATH": os.pathsep.join(
+                [str(folder), str(Path(__file__).parents[2]), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+            ),
         },
         check=False,
     )
@@ -687,7 +688,7 @@ def cli_here(folder, monkeypatch, capsys):
     monkeypatch.syspath_prepend(folder)
 
     def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["unmeasured", "bench", *arguments])
+        monkeypatch.setattr(sys, "argv", ["benchmarks", *arguments])
         with pytest.raises(SystemExit) as ended:
             main()
         return ended.value.code, *capsys.readouterr()

@@ -10,10 +10,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import unmeasured as um
 from benchmarks import experiment, figures, page
+from benchmarks.__main__ import main
 from benchmarks.run_records import Circumstances, Outcome, Record, Task
 from benchmarks.state import state_of
 from benchmarks.tables import cells_of
-from unmeasured.cli.commands import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -117,7 +117,7 @@ def test_the_commands_for_several_experiments_the_pictures_and_the_page(tmp_path
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["unmeasured", "bench", *arguments])
+        monkeypatch.setattr(sys, "argv", ["benchmarks", *arguments])
         with pytest.raises(SystemExit) as ended:
             main()
         return ended.value.code, *capsys.readouterr()

@@ -13,11 +13,11 @@ import pytest
 
 import unmeasured as um
 from benchmarks import experiment
+from benchmarks.__main__ import main
 from benchmarks.attempt import perform
 from benchmarks.run_records import open_records, read_records
 from benchmarks.state import code_alone, digest_of, files_behind, sources, state_of
 from benchmarks.tables import clustered_error
-from unmeasured.cli.commands import main
 
 RECORDS = Path(__file__).parents[2] / "benchmarks" / "records"
 OURS = (RECORDS / "runtime.jsonl").read_bytes()
@@ -244,7 +244,7 @@ def test_records_of_a_method_that_needs_no_fits_repeat():
 )
 def test_numbers_that_make_no_sense_are_a_sentence(tmp_path, monkeypatch, capsys, arguments):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["unmeasured", "bench", *arguments])
+    monkeypatch.setattr(sys, "argv", ["benchmarks", *arguments])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2

@@ -10,7 +10,6 @@ import importlib
 import importlib.util
 import json
 import logging
-import os
 import re
 import shlex
 import sys
@@ -49,10 +48,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 success; 1 finished, but the result should not be relied on; 2 "
     "an error in the command or a file; 130 interrupted, or out of time before there was a result.",
 )
-bench = typer.Typer(no_args_is_help=True)
-# Measuring what the documentation says is for those who work on the package: its wheel comes without.
-HAS_BENCH = importlib.util.find_spec("benchmarks") is not None
-app.add_typer(bench, name="bench", hidden=not HAS_BENCH)
 
 
 _NOTHING_YET = (
@@ -1263,20 +1258,20 @@ importlib.import_module("unmeasured.cli.invariance")
 importlib.import_module("unmeasured.cli.serve")
 
 
-@bench.callback()
-def about_bench() -> None:
-    """Run the benchmarks."""
-
-
 def main() -> NoReturn:
-    """Entry point: a user's mistake is one sentence on standard error, never a trace."""
+    """Run the command ``unmeasured``."""
+    run(app, "unmeasured")
+
+
+def run(commands: typer.Typer, program: str) -> NoReturn:
+    """Run the commands of a program: a user's mistake is one sentence on standard error, never a trace."""
     global _began
     _began = time.monotonic(), time.process_time()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # names of files may hold what the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = _called()
+        code = _called(commands, program)
     except Interrupted as stopped:
         _leave(str(stopped), 130)
     except um.UnmeasuredError as error:
@@ -1306,23 +1301,14 @@ def _came_of_interrupt(error: BaseException | None) -> bool:
     return False
 
 
-def _called() -> Any:
+def _called(commands: typer.Typer, program: str) -> Any:
     logger = logging.getLogger("unmeasured")
     level = logger.level
     with warnings.catch_warnings():
         # A warning is a sentence too; the line of code it came from helps nobody here.
         warnings.showwarning = lambda message, *_, **__: typer.echo(f"unmeasured: {in_options(str(message))}", err=True)
         try:
-            is_bench = "bench" in sys.argv[1:2]
-            if is_bench and not HAS_BENCH:
-                raise um.UnmeasuredError(
-                    "The benchmarks are not part of an installed package. Get a copy of its repository, and there: pip "
-                    "install -e '.[dev]'"
-                )
-            if is_bench or (HAS_BENCH and any(name.startswith("_UNMEASURED_COMPLETE") for name in os.environ)):
-                for name in ("cli_bench", "cli_studies"):  # which load much that no other command needs
-                    importlib.import_module(f"unmeasured.{name}")
-            return app(prog_name="unmeasured", standalone_mode=False)
+            return commands(prog_name=program, standalone_mode=False)
         finally:
             logger.setLevel(level)  # a command may have been quiet
 
@@ -1396,7 +1382,7 @@ def in_options(text: str) -> str:
 
 def _stopped(arguments: Sequence[str]) -> str:
     """What Ctrl-C ended, where the command itself had nothing to say about it."""
-    name = " ".join(arguments[: 2 if arguments[:1] == ["bench"] else 1])
+    name = " ".join(arguments[:1])
     return (
         f"{name} was stopped by Ctrl-C before it was done. No file is left half written: each is replaced only "
         "when the new one is complete."
