@@ -40,7 +40,7 @@ bench = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Studies behind the published numbers. The golden record has its own help: python -m benchmarks golden --help.",
+    help="Studies behind the published numbers. The golden record has help of its own: golden --help.",
 )
 
 # More rows than these do not fit into the memory of most machines.

@@ -6,8 +6,8 @@ covariance (N infinite) is left alone. Of ordinal items it holds the correlation
 behind them.
 
 **N.** ``Sample.n`` is what the data are worth in complete rows of continuous values: less than the number of rows
-where values are missing or variables ordinal (:mod:`unmeasured.data.moments.missing` and :mod:`unmeasured.data.moments.ordinal`
-say how much less, and why).
+where values are missing or variables ordinal (:mod:`unmeasured.data.moments.missing` and
+:mod:`unmeasured.data.moments.ordinal` say how much less, and why).
 """
 
 from __future__ import annotations

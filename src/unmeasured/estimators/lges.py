@@ -116,8 +116,8 @@ class LGES(Search):
         Whether to show each step and the estimated remaining time.
     moves : sequence of functions or moves
         Your own moves for "bic": each function takes a measurement model and returns others to try. See
-        ``examples/your_own_move.py``. A ``unmeasured.search.measurement.moves.Move`` is accepted too, which may predict its gain by
-        closed forms.
+        ``examples/your_own_move.py``. A ``unmeasured.search.measurement.moves.Move`` is accepted too, which may
+        predict its gain by closed forms.
     time_limit : float, optional
         Seconds after which the search stops and returns the best model so far (see ``stopped_``), from the call of
         ``fit``: the correlations of the rows are included (in the main thread, which alone can be interrupted). The

@@ -36,7 +36,8 @@ def covariance_along(effects: Floats, Phi: Floats) -> None:
 def solve_among(of: Ints, M: Floats, ridge: float, A: Floats, b: Floats) -> None:
     """Solve ``M[of, of] x = b`` in place, A being scratch: a few equations that may be nearly the same.
 
-    By Cholesky with pivots that stay positive; :func:`unmeasured.kernels.likelihood.cholesky` refuses such systems instead.
+    By Cholesky with pivots that stay positive; :func:`unmeasured.kernels.likelihood.cholesky` refuses such systems
+    instead.
     """
     q = of.shape[0]
     for i in range(q):

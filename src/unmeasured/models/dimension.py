@@ -128,7 +128,8 @@ def _clear_rank(G: Floats) -> tuple[int, float]:
 def _inner_products(pattern: Pattern, rng: np.random.Generator) -> Floats:
     """(p, p) of the rows of the Jacobian, of unit length, at a random point.
 
-    The inner product of two rows is read from that of the rows of Z, as the Hessian is (:mod:`unmeasured.kernels.likelihood`).
+    The inner product of two rows is read from that of the rows of Z, as the Hessian is
+    (:mod:`unmeasured.kernels.likelihood`).
     """
     x = rng.uniform(0.5, 1.0, pattern.n_free) * np.where(pattern.is_variance, 1.0, rng.choice([-1, 1], pattern.n_free))
     # Small effects: where variances grow along the graph, rounding hides most of what tells rows apart.

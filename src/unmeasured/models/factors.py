@@ -1,9 +1,9 @@
 """Measurement models with many variables, by expectation and maximisation.
 
-The dense kernels (:mod:`unmeasured.kernels.likelihood`) take a Newton step over all parameters at once: with m latents all
-connected there are m(m-1)/2 paths, and a step costs the cube of that. Here the E-step gives the
-moments of the latents given the data (one system of m equations, by Woodbury's identity), and in the M-step every
-variable is a regression of its own:
+The dense kernels (:mod:`unmeasured.kernels.likelihood`) take a Newton step over all parameters at once: with m
+latents all connected there are m(m-1)/2 paths, and a step costs the cube of that. Here the E-step gives the moments
+of the latents given the data (one system of m equations, by Woodbury's identity), and in the M-step every variable is
+a regression of its own:
 
     B = W^-1 Lambda / psi,  W = Phi^-1 + Lambda Lambda' / psi     latents predicted from x
     C = B S B' + W^-1                                             their second moments
@@ -64,11 +64,11 @@ def fit_factors(
 ) -> tuple[Factors, float]:
     """Maximise the likelihood over the loadings in ``loads`` (m, n); also the objective reached.
 
-    The objective is ``log det Sigma + tr(Sigma^-1 S)``, as in :mod:`unmeasured.kernels.likelihood`; rounds end when one lowers
-    it by less than ``tolerance``, or where ``check`` says that the time is over. ``causes``: every latent, in causal
-    order, with those that cause it; left out, the covariance of the latents is free. ``is_accelerated``: two rounds
-    and an extrapolation of them, in turn (SQUAREM; Varadhan and Roland 2008), which takes fewer rounds where hundreds
-    of variables make EM slow. ``least_noise``: what residual variances are no smaller than.
+    The objective is ``log det Sigma + tr(Sigma^-1 S)``, as in :mod:`unmeasured.kernels.likelihood`; rounds end when
+    one lowers it by less than ``tolerance``, or where ``check`` says that the time is over. ``causes``: every latent,
+    in causal order, with those that cause it; left out, the covariance of the latents is free. ``is_accelerated``:
+    two rounds and an extrapolation of them, in turn (SQUAREM; Varadhan and Roland 2008), which takes fewer rounds
+    where hundreds of variables make EM slow. ``least_noise``: what residual variances are no smaller than.
 
     >>> S = np.full((4, 4), 0.64) + 0.36 * np.eye(4)  # one factor, loadings of 0.8
     >>> start = Factors(np.full((1, 4), 0.5), np.eye(1), np.full(4, 0.5))

@@ -5,8 +5,8 @@
 
 The objective is the mean over all rows of minus twice their log-likelihood. Its expected Hessian is
 ``2 Delta' A Delta``, with Delta the derivatives of the stacked moments and A their expected information; the exact one
-adds the curvature of the moments (:meth:`unmeasured.models.moments.Point.curvature`) and takes A as observed. Damping is
-in proportion to the diagonal, so that units do not matter.
+adds the curvature of the moments (:meth:`unmeasured.models.moments.Point.curvature`) and takes A as observed. Damping
+is in proportion to the diagonal, so that units do not matter.
 """
 
 from __future__ import annotations

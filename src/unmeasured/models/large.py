@@ -2,8 +2,8 @@
 
 With a thousand variables and two thousand rows the expected Hessian is far from the observed one, and Fisher scoring
 creeps: each step gains a fifth less than the one before. So the likelihood is climbed by L-BFGS (Nocedal 1980), whose
-first guess of the Hessian are blocks of the expected one (:meth:`unmeasured.models.products.Likelihood.metric`), and after
-tens of steps, unless there are too many parameters or the time is over, the whole of it, factored once.
+first guess of the Hessian are blocks of the expected one (:meth:`unmeasured.models.products.Likelihood.metric`), and
+after tens of steps, unless there are too many parameters or the time is over, the whole of it, factored once.
 """
 
 from __future__ import annotations

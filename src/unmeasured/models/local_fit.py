@@ -1,7 +1,8 @@
 """Local fit: which covariances a model misses, and which parameter would help.
 
 Every entry of F and Omega, free or not, moves the implied covariance by ``dSigma = w (u v' + v u')`` (see
-:mod:`unmeasured.kernels.likelihood`). With ``P`` the inverse of Sigma, the objective ``f = log det Sigma + tr(P S)`` has the
+:mod:`unmeasured.kernels.likelihood`). With ``P`` the inverse of Sigma, the objective ``f = log det Sigma + tr(P S)``
+has the
 slope ``g`` and the expected curvature ``h`` along it, and the model's free parameters explain a part of ``h``::
 
     modification index   mi  = N/2 g^2 / (h - H_c H^-1 H_c')      by how much chi-square would fall, at least

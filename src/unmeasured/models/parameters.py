@@ -161,7 +161,7 @@ class Pattern:
 
     @property
     def rows(self) -> tuple[Ints, Ints]:
-        """(p,) rows u and v of [T; C] by which each parameter moves Sigma (see :mod:`unmeasured.kernels.likelihood`)."""
+        """(p,) rows u and v of [T; C] by which each parameter moves Sigma (:mod:`unmeasured.kernels.likelihood`)."""
         # An edge i -> j moves Sigma by u_j (a row of T) and v_i (a row of C, which lies below T).
         return self.ends[:, 1], self.ends[:, 0] + np.where(self.is_path, self.n_nodes, 0)
 

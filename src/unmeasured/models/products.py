@@ -1,9 +1,9 @@
 """The likelihood of a model of thousands of parameters, and its derivatives, by matrix products of BLAS.
 
-The compiled kernels (:mod:`unmeasured.kernels.likelihood`) are made for matrices of tens of rows, where a call into a library
-costs more than the arithmetic. With a thousand variables it is the other way round. The formulas are the same: a
-parameter moves Sigma by ``w (u v' + v u')``, and the gradient and the expected Hessian are read from the tables
-``Z P Z'`` and ``Z P S P Z'``.
+The compiled kernels (:mod:`unmeasured.kernels.likelihood`) are made for matrices of tens of rows, where a call into a
+library costs more than the arithmetic. With a thousand variables it is the other way round. The formulas are the
+same: a parameter moves Sigma by ``w (u v' + v u')``, and the gradient and the expected Hessian are read from the
+tables ``Z P Z'`` and ``Z P S P Z'``.
 
 The gradient alone needs far less (:class:`Likelihood`). Variables that cause none have unit vectors as rows of T, so
 only nodes that cause others count, the latents as a rule. Where all of them are latent and residuals are uncorrelated,

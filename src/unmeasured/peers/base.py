@@ -1,8 +1,8 @@
 """What all peers share: the interface of a search, libraries that may be absent and must be silent, marks into classes.
 
-A peer is a :class:`~unmeasured.estimators.base.Search`: ``fit``, ``fit_cov`` where it can do without rows, ``graph_``, the
-same errors. One that needs a library imports it when it is fitted; where the library is absent the error says how to
-get it, and in a benchmark that sentence is the row.
+A peer is a :class:`~unmeasured.estimators.base.Search`: ``fit``, ``fit_cov`` where it can do without rows,
+``graph_``, the same errors. One that needs a library imports it when it is fitted; where the library is absent the
+error says how to get it, and in a benchmark that sentence is the row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of the rank of a cross-covariance, from the closed form of :mod:`unmeasured.models.rank`; Wishart's of tetrads."""
+"""Tests of the rank of a cross-covariance, in closed form (:mod:`unmeasured.models.rank`); Wishart's of tetrads."""
 
 from __future__ import annotations
 

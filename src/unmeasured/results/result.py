@@ -555,10 +555,10 @@ class Result:
     def to_lavaan(self) -> str:
         """Text for lavaan whose fit has the chi-square and the degrees of freedom of this one.
 
-        As :func:`unmeasured.graphs.formats.convert.to_lavaan`, with three things only an estimate can give: the rotation of
-        groups is fixed by indicators that measure them well, parameters that the data do not determine are fixed
-        at their estimates, which changes neither fit nor degrees of freedom but lets lavaan count them right, and the
-        items of a latent begin with its :attr:`leading_items`, a good marker that keeps its sign.
+        As :func:`unmeasured.graphs.formats.convert.to_lavaan`, with three things only an estimate can give: the
+        rotation of groups is fixed by indicators that measure them well, parameters that the data do not determine
+        are fixed at their estimates, which changes neither fit nor degrees of freedom but lets lavaan count them
+        right, and the items of a latent begin with its :attr:`leading_items`, a good marker that keeps its sign.
         """
         text = convert.to_lavaan(
             self.graph, member=self.member, anchors=self.anchors, fixed=self._surplus, first=self.leading_items
@@ -572,7 +572,7 @@ class Result:
         )
 
     def to_semopy(self) -> str:
-        """Text for semopy, as :func:`unmeasured.graphs.formats.convert.to_semopy`, groups rotated as in :meth:`to_lavaan`.
+        """Text for semopy (:func:`unmeasured.graphs.formats.convert.to_semopy`), rotated as in :meth:`to_lavaan`.
 
         The marker of each latent is a strong indicator, and no two latents have the same.
         """

@@ -261,10 +261,10 @@ class Budget:
     #: A difference in BIC above this is very strong evidence (Kass and Raftery 1995).
     very_strong: float = 10.0
 
-    #: Replicates of rows that tell how large Browne's chi-square of a true model is (search/close_fit/expected_misfit.py): so
-    #: many pairs of variables in all, which give its mean to 2% for 50 items, and limits to the numbers of replicates
-    #: and of rows. A model with more than so many times its degrees of freedom is rejected without: true ones of
-    #: rows of a t distribution with five degrees of freedom have 1.5 times.
+    #: Replicates of rows that tell how large Browne's chi-square of a true model is
+    #: (search/close_fit/expected_misfit.py): so many pairs of variables in all, which give its mean to 2% for 50
+    #: items, and limits to the numbers of replicates and of rows. A model with more than so many times its degrees of
+    #: freedom is rejected without: true ones of rows of a t distribution with five degrees of freedom have 1.5 times.
     pairs_in_replicates: int = 20_000
     least_row_replicates: int = 8
     most_row_replicates: int = 40
@@ -318,8 +318,8 @@ class Budget:
     #: Half of what chance leaves has to come back for a partition to be called a level at all.
     least_agreement: float = 0.5
     #: The latents of an exact model that come back this well are read first, whatever else comes back better. What is
-    #: asked of a partition in the study of bootstrap samples (``python -m benchmarks headline``); .7, .8 and no bound were
-    #: tried on stored answers and were not more stable (docs/search-notes.md).
+    #: asked of a partition in the study of bootstrap samples (``python -m benchmarks headline``); .7, .8 and no bound
+    #: were tried on stored answers and were not more stable (docs/search-notes.md).
     stable_agreement: float = 0.9
     #: Replicates: their mean has a standard error of about .02 where partitions are unstable. Fewer with many items,
     #: where a partition has more pairs to agree on and takes longer.
@@ -336,9 +336,9 @@ class Budget:
     n_shown: int = 5
 
     # Time -----------------------------------------------------------------------------------------------------
-    #: As parts of the time limit (``python -m benchmarks time-limits``), when these have to be done: a test that only says
-    #: which way to go, the moments of rows with missing values, partitions of the items that come back in replicates,
-    #: the measurement model, the latent graph. The rest is for the last fit.
+    #: As parts of the time limit (``python -m benchmarks time-limits``), when these have to be done: a test that only
+    #: says which way to go, the moments of rows with missing values, partitions of the items that come back in
+    #: replicates, the measurement model, the latent graph. The rest is for the last fit.
     tested_by: float = 0.15
     read_by: float = 0.3
     compared_by: float = 0.4

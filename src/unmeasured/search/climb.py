@@ -12,7 +12,7 @@ What is climbed over differs, the loop does not:
 models                         moves, in this order                          in
 =============================  ============================================  =========================================
 measurement models             other parents; other groups                   :mod:`unmeasured.search.measurement.refine`
-the same, many variables       other parents by EM; work on pieces           :mod:`unmeasured.search.measurement.subproblems`
+the same, many variables       other parents by EM; work on pieces           ``search/measurement/subproblems.py``
 latent graphs by fits          delete, add or reverse an edge                :mod:`unmeasured.search.latent_graph.edges`
 latent graphs in closed form   add, delete or reverse an arc; delete in the  :mod:`unmeasured.search.latent_graph.edges`
                                class

@@ -11,21 +11,21 @@
                                                                                                                       ▼
                         Discovery ◄─ are there latents at all? ◄─ last fit ◄─ knowledge: members that agree ◄─ columns
 
-Each stage is one call; what it does is in a module of its own:
+Each stage is one call; what it does is in a module of its own below ``search/``:
 
 ===========================  =================================================================================
-canonical order              :mod:`unmeasured.search.canonical`
-proposals                    :mod:`unmeasured.search.measurement.proposals`: measurement models from closed forms, no fits
-measurement model            :mod:`unmeasured.search.measurement.refine`; with many variables :mod:`unmeasured.search.measurement.subproblems`
-edges between latents        :mod:`unmeasured.search.latent_graph.edges`
-both, the best of several    :mod:`unmeasured.search.bic`
-latents above latents        :mod:`unmeasured.search.hierarchy`
-Algorithms 1 and 2           :mod:`unmeasured.search.paper`
-knowledge                    :mod:`unmeasured.search.guided`
-columns, last fit            :mod:`unmeasured.search.final_fit`
-are there latents at all?    :mod:`unmeasured.search.observed`
-misfit that is tolerated     :mod:`unmeasured.search.close_fit.tolerance`
-covariates, groups           :mod:`unmeasured.search.roles`
+canonical order              ``canonical``
+proposals                    ``measurement/proposals``: measurement models from closed forms, no fits
+measurement model            ``measurement/refine``; with many variables ``measurement/subproblems``
+edges between latents        ``latent_graph/edges``
+both, the best of several    ``bic``
+latents above latents        ``hierarchy``
+Algorithms 1 and 2           ``paper``
+knowledge                    ``guided``
+columns, last fit            ``final_fit``
+are there latents at all?    ``observed``
+misfit that is tolerated     ``close_fit/tolerance``
+covariates, groups           ``roles``
 ===========================  =================================================================================
 
 All use the one loop (:mod:`unmeasured.search.climb`), the score (:mod:`unmeasured.search.score`), limits of what is

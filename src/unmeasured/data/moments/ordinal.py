@@ -12,8 +12,8 @@ the slopes of all cells are differences of a density over the grid of thresholds
 row, is below ``(1 + r^2) / (1 - r^2)^2``, that of two continuous variables (margins known in both cases). Their ratio
 times the rows of the pair is what the pair is worth in continuous rows. Chi-square adds up variances, so the harmonic
 mean over the pairs is ``Sample.n``, once pairs of ordinal variables are worth what they are together
-(:mod:`unmeasured.data.moments.influence`). Without it a true model is rejected: of one factor and eight skewed items of five
-categories, N = 1000, chi-square averages twice its degrees of freedom, with it about once.
+(:mod:`unmeasured.data.moments.influence`). Without it a true model is rejected: of one factor and eight skewed items
+of five categories, N = 1000, chi-square averages twice its degrees of freedom, with it about once.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@
     exact model ──► its partition of the items, beside those of replicates by as many factors ──► agreement
                         │ less than .9: it is said
                         ▼
-                    rejected as well: the levels that come back (:mod:`unmeasured.search.close_fit.replicability`) beside it
+                    rejected as well: the levels that come back (:mod:`unmeasured.search.close_fit.replicability`)
+                    beside it
 
 A model may fit well and still have latents that another sample would not show: with 75 rows a search finds two to five
 latents behind the same variables. The model stays the level that is read first. Broad levels come back more often,

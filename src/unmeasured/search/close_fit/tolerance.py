@@ -10,8 +10,8 @@
                                                       N_eff; of both answers the one with the better marginal likelihood
 
 **N_eff.** A population that lies off the model by an RMSEA of e makes a sample of N worth ``N_eff = 1/(1/N + e²)`` rows
-(:mod:`unmeasured.search.close_fit.replicability`). Everything that is bought here, cross-loadings and paths between latents, is
-paid at N_eff.
+(:mod:`unmeasured.search.close_fit.replicability`). Everything that is bought here, cross-loadings and paths between
+latents, is paid at N_eff.
 
 **Marginal likelihood.** If the population covariance is itself drawn around the model with dispersion e², then with F
 the discrepancy of maximum likelihood and ``tau = 1/N + e²`` minus twice the log-likelihood is ``df log tau + F/tau`` up

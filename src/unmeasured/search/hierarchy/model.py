@@ -10,7 +10,8 @@
                   0  1  2
 
 Seen from above this is a factor model over the top nodes, whose indicators are all observed variables below them. So
-everything that searches a graph over groups (:mod:`unmeasured.search.latent_graph.edges`) searches the graph over top nodes.
+everything that searches a graph over groups (:mod:`unmeasured.search.latent_graph.edges`) searches the graph over top
+nodes.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@
 (:class:`~unmeasured.search.score.GroupBic`). Up to twelve groups the best graph is found exactly. With more, a graph is
 climbed to: the score is a sum over groups, so a move changes one term, or two where an arc is reversed. Arcs are added,
 deleted or reversed in a DAG while BIC rises. Then come detours: an arc is deleted or reversed and kept away while the
-climb goes on, for each arc of two graphs of the class (compiled: :mod:`unmeasured.kernels.arcs`). Where no arc can be added
-any more, every group is independent of those it does not cause given its parents, so nothing is missing; last come the
-deletions of Algorithm 2 over classes, which in the limit of many samples end at the true class (Chickering 2002).
+climb goes on, for each arc of two graphs of the class (compiled: :mod:`unmeasured.kernels.arcs`). Where no arc can be
+added any more, every group is independent of those it does not cause given its parents, so nothing is missing; last
+come the deletions of Algorithm 2 over classes, which in the limit of many samples end at the true class (Chickering
+2002).
 
 Latents are measured with error, so that rows say less about their covariance than if it had been observed. Closed forms
 do not see that, and find too many edges. So with more than twelve groups they take the covariance to be known from a
@@ -49,7 +50,8 @@ from unmeasured.search.paper.operators import DeleteLL, candidate_deletions
 from unmeasured.search.score import BicScore, Fitted, GroupBic, LikelihoodScore
 from unmeasured.search.trace import Recorder, Step
 
-# A graph as compiled climbs know it (:mod:`unmeasured.kernels.arcs`): arcs, gains, the largest of them, who causes whom.
+# A graph as compiled climbs know it (:mod:`unmeasured.kernels.arcs`): arcs, gains, the largest of them, who causes
+# whom.
 State = tuple[Marks, Floats, Floats, Bools]
 
 # In closed form ---------------------------------------------------------------------------------------------------

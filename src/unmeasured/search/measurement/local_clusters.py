@@ -67,7 +67,7 @@ class LocalRanks:
         return np.asarray(worth - rows * shortfalls)
 
     def _shortfalls(self, subsets: Ints, k: int) -> tuple[Floats, Ints]:
-        """(B,) log-likelihood per row that the constraint costs (:mod:`unmeasured.models.rank`); with how many others."""
+        """(B,) log-likelihood per row that the constraint costs (``models/rank.py``); with how many others."""
         n_sets, a = subsets.shape
         costs, n_others = np.zeros(n_sets), np.zeros(n_sets, dtype=np.int64)
         most = min(BUDGET.n_near, len(self._S) - a)

@@ -8,9 +8,9 @@
                 │               └ merge, split, resize, dissolve, a new latent for a pair: fitted, the best few refined
                 └ scored in closed form, the best few fitted
 
-The loop is :func:`unmeasured.search.climb.climb`, the moves are in :mod:`unmeasured.search.measurement.moves`; here is how
-candidates are chosen, fitted and put on trial. Every model that is kept is a valid factor model and agrees with what is
-known; only a trial may pass through models that are not.
+The loop is :func:`unmeasured.search.climb.climb`, the moves are in :mod:`unmeasured.search.measurement.moves`; here
+is how candidates are chosen, fitted and put on trial. Every model that is kept is a valid factor model and agrees
+with what is known; only a trial may pass through models that are not.
 """
 
 from __future__ import annotations

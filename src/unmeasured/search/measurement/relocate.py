@@ -132,7 +132,8 @@ def predict(
 def invert(A: Floats) -> None:
     """The inverse of a positive definite matrix, in place (Gauss and Jordan).
 
-    Not the one of :mod:`unmeasured.kernels.likelihood`: code compiled on disk does not see that another file has changed.
+    Not the one of :mod:`unmeasured.kernels.likelihood`: code compiled on disk does not see that another file has
+    changed.
     """
     n = A.shape[0]
     for k in range(n):

@@ -1,8 +1,8 @@
 """Moves over a measurement model, a file each.
 
 *Other parents* is made until it improves nothing; then the moves over groups are tried together, *rebuild* last. To add
-one, write a file with a ``MOVE`` (:class:`~unmeasured.search.measurement.moves.base.Move`) and name it here. A user's own moves are
-of the same kind, or functions from a model to others, given as ``um.LGES(moves=[...])``.
+one, write a file with a ``MOVE`` (:class:`~unmeasured.search.measurement.moves.base.Move`) and name it here. A user's
+own moves are of the same kind, or functions from a model to others, given as ``um.LGES(moves=[...])``.
 """
 
 from typing import Any

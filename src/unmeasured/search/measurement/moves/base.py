@@ -7,8 +7,8 @@
     a step of the climb ◄── the score rises? ◄── the best few with other parents ◄── fitted ◄┘
 
 A move proposes; it neither fits nor decides, and may propose invalid models, which are dropped
-(:mod:`unmeasured.search.measurement.refine` does the rest). A user's own move is a :class:`Move` too, or just a function from a
-model to others.
+(:mod:`unmeasured.search.measurement.refine` does the rest). A user's own move is a :class:`Move` too, or just a
+function from a model to others.
 """
 
 from __future__ import annotations

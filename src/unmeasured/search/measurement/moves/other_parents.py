@@ -1,8 +1,9 @@
 """Other parents: variables become indicators of other groups, of one more or of one less.
 
-All sets of parents are scored in closed form (:mod:`unmeasured.search.measurement.relocate`), a lower bound on the gain. What is
-sure to improve comes first; then, should that fail, what may. This move is made until it improves nothing before any
-other is tried, and within trials of other moves; its candidates carry the place where their fit begins.
+All sets of parents are scored in closed form (:mod:`unmeasured.search.measurement.relocate`), a lower bound on the
+gain. What is sure to improve comes first; then, should that fail, what may. This move is made until it improves
+nothing before any other is tried, and within trials of other moves; its candidates carry the place where their fit
+begins.
 """
 
 from __future__ import annotations
