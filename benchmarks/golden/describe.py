@@ -266,9 +266,11 @@ def _result(result: um.Result) -> Description:
         f"{a} ~~ {b}" for a, b in zip(result.local_dependence["item_1"], result.local_dependence["item_2"], strict=True)
     )
     structure["proposed names"] = [f"{old}: {new}" for old, new in result.suggested_names.items()]
-    structure["zeros that fix rotations"] = [f"{' '.join(g)}: {' '.join(x)}" for g, x in result.anchors.items()]
-    structure["items that fix signs"] = [f"{latent}: {item}" for latent, item in result.heads.items()]
-    structure["named"] = list(result.named)
+    structure["zeros that fix rotations"] = [
+        f"{' '.join(g)}: {' '.join(x)}" for g, x in result.reference_indicators.items()
+    ]
+    structure["items that fix signs"] = [f"{latent}: {item}" for latent, item in result.sign_indicators.items()]
+    structure["named"] = list(result.named_latents)
     structure["was stopped"] = bool(result.stopped)
     numbers = made.numbers
     numbers |= _estimates(result.parameters)
@@ -279,7 +281,7 @@ def _result(result: um.Result) -> Description:
     runners = {_digest(runner.graph): runner for runner in result.runners}
     numbers |= {f"runners-up: {key}": [one.difference, float(one.dimension)] for key, one in sorted(runners.items())}
     made.sentences["remarks"] = [f"({int(severity_of(remark))}) {remark}" for remark in result.remarks]
-    made.sentences["estimated in"] = [result.confirmed] if result.confirmed else []
+    made.sentences["estimated in"] = [result.estimation_note] if result.estimation_note else []
     return made
 
 

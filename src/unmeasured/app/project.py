@@ -506,7 +506,7 @@ class Project:
             other = {old: new for old, new in model.renamed if old != new}
             return found.rename(other) if other else found
         dag = self._dag(model)
-        return um.Result(dag.cpdag(), self._fit(model), method="edited by hand", named=dag.latents)
+        return um.Result(dag.cpdag(), self._fit(model), method="edited by hand", named_latents=dag.latents)
 
     @property
     def shared(self) -> Shared | None:

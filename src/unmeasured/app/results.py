@@ -164,7 +164,7 @@ def _local_fit(project: Project) -> dict[str, Any]:
         table = pd.DataFrame(largest, columns=["variable", "and", "observed less implied"])
         tables.append(_table("Correlations that the model misses by most", table))
     if len(result.graph.observed) <= _MOST_VARIABLES:
-        indices = result.what_the_model_misses()
+        indices = result.modification_indices()
         if len(indices):
             heads = {"mi": "chi-square would fall by", "epc": "estimate", "sepc.all": "standardised"}
             ends, latents = zip(indices["lhs"], indices["op"], indices["rhs"], strict=True), result.graph.latents

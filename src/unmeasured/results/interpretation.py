@@ -333,13 +333,11 @@ def _undetermined(result: Result) -> Iterator[str]:
 def _rotation(result: Result, group: tuple[str, ...]) -> str:
     k = len(group)
     start = f"{node(group)} are {k} latents with the same indicators, which are identified only up to rotation: "
-    if group not in result.anchors:
+    if group not in result.reference_indicators:
         return start + "the loadings are those of one rotation and have no standard errors."
-    anchors = ", ".join(result.anchors[group][: k - 1])
+    items = ", ".join(result.reference_indicators[group][: k - 1])
     count = "1 loading is" if k == 2 else f"{k * (k - 1) // 2} loadings are"
-    return (
-        start + f"{count} set to 0 (on {anchors}) to fix the rotation. The R2 of the indicators does not depend on it."
-    )
+    return start + f"{count} set to 0 (on {items}) to fix the rotation. The R2 of the indicators does not depend on it."
 
 
 def before_the_search(result: Result) -> Iterator[str]:
@@ -486,8 +484,8 @@ def _cautions(result: Result) -> Iterator[str]:
         )
     if n < n_free:
         yield distrust(f"{n:.0f} samples for {n_free} free parameters: the estimates are not reliable.")
-    if result.confirmed:
-        yield result.confirmed
+    if result.estimation_note:
+        yield result.estimation_note
     elif result.graph.latents and not math.isinf(result.sem.sample.n):
         yield (
             "Standard errors and p-values take the graph as given. It was chosen with the same data, so they are too "

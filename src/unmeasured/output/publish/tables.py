@@ -220,7 +220,7 @@ def _errors_in_words(result: Result) -> str:
         return ""
     robust = result.fit.robust
     corrected = f"Standard errors are robust ({robust.correction}). " if robust is not None else ""
-    if result.confirmed:
+    if result.estimation_note:
         return f"{corrected}The model was found in other rows than these estimates are from."
     return (
         f"{corrected}Standard errors, intervals and {_P} values take the model as given, but it was found in the same "

@@ -21,6 +21,7 @@ from unmeasured.errors import UnmeasuredError
 from unmeasured.files import parsed_json
 from unmeasured.graphs import CPDAG, from_json
 from unmeasured.graphs.outline import Outline, Tally, group_name
+from unmeasured.results.earlier_formats import with_present_keys
 from unmeasured.search.budget import BUDGET
 from unmeasured.validation.replicates.consensus import consensus_class
 from unmeasured.validation.replicates.records import Replicate
@@ -255,7 +256,8 @@ class Stability:
         try:
             record = parsed_json(text)
             graph, observed = from_json(json.dumps(record["graph"])), tuple(record["observed"])
-            replicates = [Replicate.from_record({**one, "observed": observed}) for one in record["replicates"]]
+            lines = with_present_keys(record["replicates"], "replicate")
+            replicates = [Replicate.from_record({**one, "observed": observed}) for one in lines]
             assert isinstance(graph, CPDAG)
             return cls(graph, observed, str(record["method"]), tuple(replicates))
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:

@@ -349,7 +349,7 @@ def test_levels_effects_and_more_are_shown_where_a_result_has_them(search):
             table = pd.DataFrame({"omega": [0.625]}, index=pd.Index(["L1"], name="latent"))
             return SimpleNamespace(table=table, sentences=["L1: reliability is low."])
 
-        def what_the_model_misses(self):
+        def modification_indices(self):
             return pd.DataFrame(
                 {"lhs": ["L1"], "op": ["=~"], "rhs": ["Speed_Letter"], "mi": [12.5], "epc": [0.1], "sepc.all": [0.1]}
             )
