@@ -381,8 +381,8 @@ def _(value: um.Invariance) -> Description:
     made = Description(
         {
             "groups": list(value.groups),
-            "supported step": value.highest,
-            "differing edges": sorted(f"{a} -> {b}" for a, b in value.differing_edges),
+            "supported step": value.supported_step,
+            "differing edges": sorted(f"{a} -> {b}" for a, b in value.noninvariant_edges),
         },
         _rows("steps of invariance", value.table, (), columns)
         | _rows("differences of groups", value.differences, keys, ("chi2", "pvalue", "change", "bic"))
@@ -455,10 +455,10 @@ def _(value: um.Check) -> Description:
             "answers": [f"{finding.topic}: {finding.ok}" for finding in value.findings],
             "unrelated": list(value.alone),
             "collinear": list(value.collinear),
-            "columns left out": len(value.faults),
+            "columns left out": len(value.column_errors),
         },
         _rows("variables", value.table, (), ("r2", "msa")),
-        {"check": [finding.text for finding in value.findings], "faults": list(value.faults)},
+        {"check": [finding.text for finding in value.findings], "faults": list(value.column_errors)},
     )
     made.numbers["indices: sampling adequacy"] = [float(value.kmo)]
     made.numbers["indices: independence"] = [value.independence_chi2, float(value.independence_df)]

@@ -82,7 +82,7 @@ class Outline:
         return np.asarray(self.measures & (self.measures.sum(axis=0) == 1))
 
     @property
-    def together(self) -> Bools:
+    def coassignment(self) -> Bools:
         """(n, n) which observed variables share a group."""
         return np.asarray((self.measures.T.astype(int) @ self.measures.astype(int)) > 0)
 

@@ -24,6 +24,7 @@ FORMAT = 2
 KEYS: Mapping[str, Mapping[str, str]] = {
     "result": {"named": "named_latents", "heads": "sign_indicators", "confirmed": "estimation_note"},
     "result.options": _OPTIONS,
+    "result.run.groups": {"highest": "supported_step"},
     "replicate.options": _OPTIONS,
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,8 +34,9 @@ def test_a_run_is_read_and_written_with_the_present_keys():
     assert result.named_latents == ("first",)
     assert result.options["residual_covariances"] is False
     assert "residual_pairs" not in result.options
-    assert search_of(run).get_params()["residual_covariances"] is False
+    assert search_of(replace(run, shared=None)).get_params()["residual_covariances"] is False
     assert [step.n_fitted for step in run.trace] == [step["n_fitted"] for step in stored["run"]["trace"]]
+    assert run.shared.supported_step == stored["run"]["groups"]["highest"]
     # The figures are those of the file, and nothing of the old spelling is written again.
     assert result.sem.chi2 == pytest.approx(stored["indices"]["chi2"], rel=1e-9)
     old = {(part, key) for part, keys in earlier_formats.KEYS.items() for key in keys}

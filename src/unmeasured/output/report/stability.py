@@ -84,7 +84,7 @@ def _percent(part: float) -> Cell:
 def _heat_map(stable: Stability) -> str:
     """How often two items share a group, the lower triangle, items in the order of the groups."""
     names = stable.item_order()
-    table = stable.together.loc[names, names].to_numpy()
+    table = stable.coassignment.loc[names, names].to_numpy()
     left = max(text_width(cut(name), _LABEL) for name in names) + 8
     width, height = left + _CELL * len(names) + 20, _CELL * len(names) + left + 4
     cells = []

@@ -145,9 +145,9 @@ class Stability:
         return _distribution([len(outline.sizes) for outline in self.outlines])
 
     @cached_property
-    def together(self) -> pd.DataFrame:
+    def coassignment(self) -> pd.DataFrame:
         """How often two observed variables are indicators of one group; no matching of latents is needed for it."""
-        table = np.mean([outline.together for outline in self.outlines], axis=0)
+        table = np.mean([outline.coassignment for outline in self.outlines], axis=0)
         frame = pd.DataFrame(table, index=list(self.observed), columns=list(self.observed))
         items = [name for name in self.observed if name in self.graph.variables.indicators]
         return frame.loc[items, items]

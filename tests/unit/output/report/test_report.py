@@ -300,7 +300,7 @@ def test_groups_of_people_have_a_section_that_is_kept():
     again = Run.from_json(run.to_json())
     assert html_page(again) == page
     record = json.loads(run.to_json())
-    record["run"]["groups"]["highest"] = "nonsense"
+    record["run"]["groups"]["supported_step"] = "nonsense"
     with pytest.raises(um.UnmeasuredError, match='"run" of this result is damaged'):
         Run.from_json(json.dumps(record))
 

@@ -73,7 +73,7 @@ def test_tables_count_what_was_found(stable: um.Stability) -> None:
     # Counted by hand, without any matching: items of a pure pair share a group as often as the table says.
     a, b = stable.observed[:2]
     by_hand = np.mean([any(row[0] and row[1] for row in outline.measures) for outline in stable.outlines])
-    assert stable.together.loc[a, b] == pytest.approx(by_hand)
+    assert stable.coassignment.loc[a, b] == pytest.approx(by_hand)
     assert (stable.items["exact"] <= stable.items["stability"]).all()
     assert (stable.groups["consistency"] <= stable.groups["item_stability"] + 1e-9).all()
     assert "replicates (bootstrap)" in stable.summary()
