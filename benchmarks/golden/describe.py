@@ -350,7 +350,7 @@ def _rows(table: str, frame: pd.DataFrame, keys: Sequence[str], columns: Sequenc
 @describe.register
 def _(value: ClassEffects) -> Description:
     table = value.table
-    pairs = [f"{pair.cause} {pair.effect}: {len(pair.values)} values, {pair.decided_by}" for pair in value.pairs]
+    pairs = [f"{pair.cause} {pair.effect}: {len(pair.values)} values, {pair.informative_edge}" for pair in value.pairs]
     return Description(
         {"pairs": pairs, "members": str(value.n_members)},
         _rows("class effects", table, ("cause", "effect"), ("smallest", "largest", "lower", "upper")),
@@ -406,7 +406,7 @@ def _(value: um.Confirmation) -> Description:
 @describe.register
 def _(value: um.Stability) -> Description:
     edges, items, groups = value.edges, value.items, value.groups
-    numbers = _rows("frequencies", edges, ("source", "target"), ("frequency", "forward", "backward", "open"))
+    numbers = _rows("frequencies", edges, ("source", "target"), ("frequency", "forward", "backward", "undirected"))
     numbers |= _rows("items", items, ("item",), ("stability", "exact"))
     numbers |= _rows("groups found", groups, ("group",), ("found", "consistency", "same_size", "item_stability"))
     numbers |= {f"number of latents: {k}": [float(x)] for k, x in value.n_latents.items()}

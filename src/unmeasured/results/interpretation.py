@@ -170,7 +170,7 @@ def direction_in_words(result: Result, source: str, target: str) -> str:
 def replicates_in_words(edges: pd.DataFrame, source: str, target: str) -> str:
     """How often replicates have an edge and which way, from a table as :attr:`unmeasured.Stability.edges`.
 
-    >>> row = {"source": "A", "target": "B", "frequency": 0.9, "forward": 0.2, "backward": 0.45, "open": 0.25}
+    >>> row = {"source": "A", "target": "B", "frequency": 0.9, "forward": 0.2, "backward": 0.45, "undirected": 0.25}
     >>> replicates_in_words(pd.DataFrame([row]), "B", "A")
     'in replicates: → 45%, ← 20%, – 25%, absent 10%'
     """
@@ -180,7 +180,7 @@ def replicates_in_words(edges: pd.DataFrame, source: str, target: str) -> str:
             if row["source"] != source:
                 there, back = back, there
             absent = 1.0 - row["frequency"]
-            parts = [("→", there), ("←", back), ("–", row["open"]), ("absent", absent)]
+            parts = [("→", there), ("←", back), ("–", row["undirected"]), ("absent", absent)]
             return "in replicates: " + ", ".join(f"{mark} {part:.0%}" for mark, part in parts if part >= 0.005)
     return ""
 

@@ -295,7 +295,7 @@ class Result:
 
     @property
     def edge_probabilities(self) -> pd.DataFrame:
-        """One row per edge of any of them: ``source target kind in_graph probability forward backward open``.
+        """One row per edge of any of them: ``source target kind in_graph probability forward backward undirected``.
 
         The sum of the weights of the classes that have the edge, groups matched by the indicators they share.
         """

@@ -398,7 +398,7 @@ def _effects(result: Result) -> Iterator[Table]:
                 _std(pair.largest),
                 _std(float(pair.values["lower"].min()) if len(pair.values) else math.nan),
                 _std(float(pair.values["upper"].max()) if len(pair.values) else math.nan),
-                pair.decided_by,
+                pair.informative_edge,
             )
         )
         for pair in over.pairs

@@ -60,7 +60,9 @@ def _part(name: str) -> str:
 
 
 def _edge_row(row: dict[Any, Any]) -> dict[str, Any]:
-    parts = [_percent(row[key]) if row["kind"] == "path" else ("", -1.0) for key in ("forward", "backward", "open")]
+    parts = [
+        _percent(row[key]) if row["kind"] == "path" else ("", -1.0) for key in ("forward", "backward", "undirected")
+    ]
     words = [row["source"], row["target"], row["kind"], "yes" if row["in_graph"] else "no"]
     return {"frequency": row["frequency"], "cells": [*((w, w) for w in words), _percent(row["frequency"]), *parts]}
 

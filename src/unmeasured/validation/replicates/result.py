@@ -83,8 +83,8 @@ class Stability:
     def edges(self) -> pd.DataFrame:
         """One row per edge ever seen between groups of the graph, or from them to observed variables.
 
-        ``source target kind in_graph frequency forward backward open``: ``frequency`` is the part of the replicates
-        with that edge, the last three how often it points from source to target, back, or neither.
+        ``source target kind in_graph frequency forward backward undirected``: ``frequency`` is the part of the
+        replicates with that edge, the last three how often it points from source to target, back, or neither.
         """
         return self.tally.edges(self.graph.groups, self.observed)
 
