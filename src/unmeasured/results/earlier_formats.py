@@ -6,6 +6,7 @@
     result.solution       what is under "solution" in it
     result.run.trace      each step under "trace" under "run"
     replicate.options     what is under "options" in a line of a file of replicates
+    benchmark.options     the options of the method in a record of the benchmarks
 
 Readers call :func:`present_result` or :func:`with_present_keys` first and then use the present keys only. Whoever
 renames a key adds a row here, and nothing else.
@@ -26,6 +27,7 @@ KEYS: Mapping[str, Mapping[str, str]] = {
     "result.options": _OPTIONS,
     "result.run.groups": {"highest": "supported_step"},
     "replicate.options": _OPTIONS,
+    "benchmark.options": {"mended": "corrected", "keep_kernels": "cache_kernels"},
 }
 
 
