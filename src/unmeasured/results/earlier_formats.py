@@ -25,6 +25,8 @@ FORMAT = 2
 KEYS: Mapping[str, Mapping[str, str]] = {
     "result": {"named": "named_latents", "heads": "sign_indicators", "confirmed": "estimation_note"},
     "result.options": _OPTIONS,
+    "result.solution": {"promised": "predicted_gain", "vanished": "zero_variance_latents"},
+    "result.run.trace": {"n_remembered": "n_cached"},
     "result.run.groups": {"highest": "supported_step"},
     "replicate.options": _OPTIONS,
     "benchmark.options": {"mended": "corrected", "keep_kernels": "cache_kernels"},

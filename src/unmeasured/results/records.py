@@ -384,11 +384,11 @@ def _solution(stored: Any, problem: Problem) -> Solution:
         discrepancy=float(stored["discrepancy"]),
         end=checked_type(int, stored["end"]),
         steps=checked_type(int, stored["steps"]),
-        promised=float(stored["promised"]),
+        predicted_gain=float(stored["predicted_gain"]),
         history=history,
         lower=lower,
         n_starts=checked_type(int, stored["n_starts"]),
-        vanished=tuple(checked_type(str, name) for name in stored["vanished"]),
+        zero_variance_latents=tuple(checked_type(str, name) for name in stored["zero_variance_latents"]),
     )
 
 

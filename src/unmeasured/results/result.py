@@ -451,7 +451,9 @@ class Result:
         if observed:
             raise GraphError(f"{listing(observed)} is observed; only latents are renamed here. Rename it in the data.")
         sem, member = self.sem, self.member.rename(names)
-        solution = replace(sem.solution, vanished=tuple(names.get(x, x) for x in sem.solution.vanished))
+        solution = replace(
+            sem.solution, zero_variance_latents=tuple(names.get(x, x) for x in sem.solution.zero_variance_latents)
+        )
         problem = Problem.of(pattern_of(member), sem.sample)
         sem = replace(sem, graph=member, problem=problem, solution=solution)
         graph = self.graph.rename(names)

@@ -35,8 +35,10 @@ def test_a_run_is_read_and_written_with_the_present_keys():
     assert result.options["residual_covariances"] is False
     assert "residual_pairs" not in result.options
     assert search_of(replace(run, shared=None)).get_params()["residual_covariances"] is False
+    assert [step.n_cached for step in run.trace] == [step["n_remembered"] for step in stored["run"]["trace"]]
     assert [step.n_fitted for step in run.trace] == [step["n_fitted"] for step in stored["run"]["trace"]]
     assert run.shared.supported_step == stored["run"]["groups"]["highest"]
+    assert result.sem.solution.predicted_gain == stored["solution"]["promised"]
     # The figures are those of the file, and nothing of the old spelling is written again.
     assert result.sem.chi2 == pytest.approx(stored["indices"]["chi2"], rel=1e-9)
     old = {(part, key) for part, keys in earlier_formats.KEYS.items() for key in keys}

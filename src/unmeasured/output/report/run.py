@@ -308,7 +308,7 @@ def _about(kept: Mapping[str, Any]) -> About:
 
 
 def _step(kept: Mapping[str, Any]) -> Step:
-    words, counts = ("phase", "what", "reason"), ("n_candidates", "n_bounded", "n_fitted", "n_remembered")
+    words, counts = ("phase", "what", "reason"), ("n_candidates", "n_bounded", "n_fitted", "n_cached")
     values: dict[str, Any] = {key: checked_type(str, kept[key]) for key in words}
     values |= {key: checked_type(int, kept[key]) for key in counts}
     values |= _numbers(kept, ("score_before", "score_after", "tolerance"))
