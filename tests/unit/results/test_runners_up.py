@@ -46,7 +46,7 @@ def test_probabilities_are_sums_of_weights(search: um.LGES) -> None:
     weights = result.runners_up["weight"]
     everyone = [result.graph, *(runner.graph for runner in result.runners)]
     # Error_Number is in all of them beside Error_Letter: no matching is needed to count that.
-    together = [Outline.of(graph, result.graph.observed).together for graph in everyone]
+    together = [Outline.of(graph, result.graph.observed).coassignment for graph in everyone]
     i, j = (result.graph.observed.index(name) for name in ("Error_Number", "Error_Letter"))
     both = sum(w for w, t in zip(weights, together, strict=True) if t[i, j])
     rows = table[table["target"].isin(["Error_Number", "Error_Letter"]) & table["in_graph"]]

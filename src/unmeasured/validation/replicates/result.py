@@ -211,7 +211,7 @@ class Stability:
             mark = "" if row["in_graph"] else "   not in the graph"
             lines.append(
                 f"  {row['source']} – {row['target']:<10} {row['frequency']:.0%} "
-                f"(→ {row['forward']:.0%}, ← {row['backward']:.0%}, – {row['open']:.0%}){mark}"
+                f"(→ {row['forward']:.0%}, ← {row['backward']:.0%}, – {row['undirected']:.0%}){mark}"
             )
         return "\n".join(lines)
 
