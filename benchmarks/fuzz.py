@@ -690,7 +690,7 @@ def fuzz_records(bench: Bench, rng: Rng) -> None:
     """Records of replicates, which are refused unchanged or read; and a stability.json."""
     if _one_in(rng, 2):
         found = Stability.from_json(_damaged_json(rng, bench.stable.to_json()))
-        found.summary(), found.to_record(), found.consensus(0.5), found.together
+        found.summary(), found.to_record(), found.consensus(0.5), found.coassignment
         found.is_of(bench.search.graph_)
         return
     if _one_in(rng, 3):

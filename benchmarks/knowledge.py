@@ -79,7 +79,7 @@ def worth_of_groups(n_samples: int = 200, n_seeds: int = 1, n_graphs: int | None
         sample = as_sample(simulated_rows(run.task, run.truth), cor="auto")
         without.append(_judged(run.truth, discover(sample, Options(max_group_size=3)).cpdag))
         known = true_groups(run.truth)
-        informed = Options(max_group_size=3, knowledge=known, price_knowledge=False)
+        informed = Options(max_group_size=3, knowledge=known, compare_without_knowledge=False)
         given.append(_judged(run.truth, discover(sample, informed).cpdag))
     return Accuracy("without knowledge", tuple(without)), Accuracy("true groups given", tuple(given))
 

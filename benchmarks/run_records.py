@@ -33,6 +33,7 @@ from typing import Any, NoReturn
 from benchmarks.state import state_of
 from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.files import write_text
+from unmeasured.results.earlier_formats import with_present_keys
 from unmeasured.simulate import Categories, Noise, Nonlinearity, Setting
 
 logger = logging.getLogger(__name__)
@@ -371,7 +372,7 @@ def _parsed(content: bytes, path: Path) -> list[Record]:
             elif "of" in told and name not in shared:
                 raise ValueError(f"no line before it tells of runs {name!r}")
             else:
-                records.append(Record.of({**shared.get(name, {}), **told}))
+                records.append(Record.of(with_present_keys({**shared.get(name, {}), **told}, "benchmark")))
         except (ValueError, RecursionError) as error:
             _refuse(path, number, "it is nested too deeply" if isinstance(error, RecursionError) else str(error))
     return records

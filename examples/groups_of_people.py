@@ -59,5 +59,5 @@ search = um.LGES().fit(rows, groups="group")
 print(search.graph_)
 for label, result in search.group_results_.items():
     print(label, result.latent_paths[["source", "target", "std"]].round(2).to_numpy().tolist())
-print("edges that differ:", search.invariance_.differing_edges)
+print("edges that differ:", search.invariance_.noninvariant_edges)
 search.invariance_.plot()

@@ -266,9 +266,11 @@ def _result(result: um.Result) -> Description:
         f"{a} ~~ {b}" for a, b in zip(result.local_dependence["item_1"], result.local_dependence["item_2"], strict=True)
     )
     structure["proposed names"] = [f"{old}: {new}" for old, new in result.suggested_names.items()]
-    structure["zeros that fix rotations"] = [f"{' '.join(g)}: {' '.join(x)}" for g, x in result.anchors.items()]
-    structure["items that fix signs"] = [f"{latent}: {item}" for latent, item in result.heads.items()]
-    structure["named"] = list(result.named)
+    structure["zeros that fix rotations"] = [
+        f"{' '.join(g)}: {' '.join(x)}" for g, x in result.reference_indicators.items()
+    ]
+    structure["items that fix signs"] = [f"{latent}: {item}" for latent, item in result.sign_indicators.items()]
+    structure["named"] = list(result.named_latents)
     structure["was stopped"] = bool(result.stopped)
     numbers = made.numbers
     numbers |= _estimates(result.parameters)
@@ -279,7 +281,7 @@ def _result(result: um.Result) -> Description:
     runners = {_digest(runner.graph): runner for runner in result.runners}
     numbers |= {f"runners-up: {key}": [one.difference, float(one.dimension)] for key, one in sorted(runners.items())}
     made.sentences["remarks"] = [f"({int(severity_of(remark))}) {remark}" for remark in result.remarks]
-    made.sentences["estimated in"] = [result.confirmed] if result.confirmed else []
+    made.sentences["estimated in"] = [result.estimation_note] if result.estimation_note else []
     return made
 
 
@@ -348,7 +350,7 @@ def _rows(table: str, frame: pd.DataFrame, keys: Sequence[str], columns: Sequenc
 @describe.register
 def _(value: ClassEffects) -> Description:
     table = value.table
-    pairs = [f"{pair.cause} {pair.effect}: {len(pair.values)} values, {pair.decided_by}" for pair in value.pairs]
+    pairs = [f"{pair.cause} {pair.effect}: {len(pair.values)} values, {pair.informative_edge}" for pair in value.pairs]
     return Description(
         {"pairs": pairs, "members": str(value.n_members)},
         _rows("class effects", table, ("cause", "effect"), ("smallest", "largest", "lower", "upper")),
@@ -379,8 +381,8 @@ def _(value: um.Invariance) -> Description:
     made = Description(
         {
             "groups": list(value.groups),
-            "supported step": value.highest,
-            "differing edges": sorted(f"{a} -> {b}" for a, b in value.differing_edges),
+            "supported step": value.supported_step,
+            "differing edges": sorted(f"{a} -> {b}" for a, b in value.noninvariant_edges),
         },
         _rows("steps of invariance", value.table, (), columns)
         | _rows("differences of groups", value.differences, keys, ("chi2", "pvalue", "change", "bic"))
@@ -404,7 +406,7 @@ def _(value: um.Confirmation) -> Description:
 @describe.register
 def _(value: um.Stability) -> Description:
     edges, items, groups = value.edges, value.items, value.groups
-    numbers = _rows("frequencies", edges, ("source", "target"), ("frequency", "forward", "backward", "open"))
+    numbers = _rows("frequencies", edges, ("source", "target"), ("frequency", "forward", "backward", "undirected"))
     numbers |= _rows("items", items, ("item",), ("stability", "exact"))
     numbers |= _rows("groups found", groups, ("group",), ("found", "consistency", "same_size", "item_stability"))
     numbers |= {f"number of latents: {k}": [float(x)] for k, x in value.n_latents.items()}
@@ -453,10 +455,10 @@ def _(value: um.Check) -> Description:
             "answers": [f"{finding.topic}: {finding.ok}" for finding in value.findings],
             "unrelated": list(value.alone),
             "collinear": list(value.collinear),
-            "columns left out": len(value.faults),
+            "columns left out": len(value.column_errors),
         },
         _rows("variables", value.table, (), ("r2", "msa")),
-        {"check": [finding.text for finding in value.findings], "faults": list(value.faults)},
+        {"check": [finding.text for finding in value.findings], "faults": list(value.column_errors)},
     )
     made.numbers["indices: sampling adequacy"] = [float(value.kmo)]
     made.numbers["indices: independence"] = [value.independence_chi2, float(value.independence_df)]

@@ -102,6 +102,14 @@ def brute_force(values: list[float], graphs: list[str]) -> float:
     return math.sqrt(n_graphs / (n_graphs - 1) * total) / n
 
 
+def test_records_with_earlier_names_of_options_are_of_the_same_tasks():
+    options = {method.label: dict(method.options) for method in experiment.load("no-latents").methods}
+    assert options["GIN (released)"] == {"corrected": False, "cache_kernels": True}
+    tasks = [record.task for record in read_records(RECORDS / "no-latents.jsonl")]
+    assert all(task.options == options[task.method] for task in tasks if task.constructor == "GIN")
+    assert {"GIN (released)", "GIN (mended)"} <= {task.method for task in tasks}
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_standard_errors_are_clustered_by_graph(seed):
     sm = pytest.importorskip("statsmodels.api")

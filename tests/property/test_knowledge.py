@@ -20,7 +20,7 @@ from unmeasured.search.options import Options
 from unmeasured.search.pipeline import discover
 
 # More, for once: UNMEASURED_EXAMPLES=200 pytest tests/property/test_knowledge.py
-ASKED = Options(max_group_size=3, price_knowledge=False)
+ASKED = Options(max_group_size=3, compare_without_knowledge=False)
 EXAMPLES = int(os.environ.get("UNMEASURED_EXAMPLES", "20"))
 COUNTS = st.sampled_from([None, None, None, 1, 2, 3, "at most 1", "at most 2", "at least 2", "at least 3"])
 

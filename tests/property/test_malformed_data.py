@@ -230,7 +230,7 @@ def test_the_check_always_has_a_text(X: pd.DataFrame, cor: Any) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             check = um.check(sample)
-            assert check.explain() == str(check)
+            assert check.summary() == str(check)
             assert len(check.table) == len(sample.names)
 
 

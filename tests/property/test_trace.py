@@ -18,9 +18,9 @@ from unmeasured.search.trace import Recorder
 
 def assert_is_sound(trace):
     for step in trace:
-        assert min(step.n_bounded, step.n_fitted, step.n_remembered) >= 0
+        assert min(step.n_bounded, step.n_fitted, step.n_cached) >= 0
         # Zero where a batch of fits led to several steps: the first has them.
-        assert step.n_candidates == step.n_bounded + step.n_fitted + step.n_remembered
+        assert step.n_candidates == step.n_bounded + step.n_fitted + step.n_cached
         assert all(math.isfinite(x) for x in (step.score_before, step.score_after, step.tolerance))
         assert any(character.isdigit() for character in step.reason)
         assert "inf" not in step.reason
@@ -111,11 +111,11 @@ def test_covariates_and_groups_of_people(seed):
 
 def test_a_recorder_counts_from_where_it_begins():
     class Score:
-        n_fitted, n_remembered = 7, 2
+        n_fitted, n_cached = 7, 2
 
     steps, score = [], Score()
     recorder = Recorder(steps, score)
     score.n_fitted += 3
     recorder.write("phase", "a move", 1.0, 2.0, "rises by 1", tolerance=0.01)
     recorder.write("phase", "another", 2.0, 3.0, "rises by 1", tolerance=0.01, n_bounded=4)
-    assert [(step.n_candidates, step.n_fitted, step.n_remembered) for step in steps] == [(3, 3, 0), (4, 0, 0)]
+    assert [(step.n_candidates, step.n_fitted, step.n_cached) for step in steps] == [(3, 3, 0), (4, 0, 0)]

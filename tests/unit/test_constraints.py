@@ -28,8 +28,8 @@ RIGHT = {
 }
 # Options that may be left out by None.
 NONE = {
-    "delta", "max_group_size", "knowledge", "n_latents", "price_knowledge", "time_limit", "n_factors", "records",
-    "(stability) n_jobs", "(LGES) random_state",
+    "delta", "max_group_size", "knowledge", "n_latents", "compare_without_knowledge", "time_limit", "n_factors",
+    "records", "(stability) n_jobs", "(LGES) random_state",
 }  # fmt: skip
 ESTIMATORS = [
     getattr(um, name)
@@ -40,7 +40,7 @@ CORR = 0.5 * np.eye(6) + 0.5
 
 
 def is_flag(name, default):
-    return isinstance(default, bool) or name == "price_knowledge"
+    return isinstance(default, bool) or name == "compare_without_knowledge"
 
 
 def is_right(name, value, default, where):
@@ -136,7 +136,7 @@ def test_wrong_penalties_are_refused(penalties, search):
         ({"criterion": "delta", "penalty": 5}, r'penalty=5 is for criterion="bic"; the paper\'s rule has delta'),
         ({"criterion": "delta", "tolerance": 0.05}, r'tolerance=0\.05 is for criterion="bic"'),
         ({"criterion": "delta", "moves": [len]}, 'moves are for criterion="bic"'),
-        ({"price_knowledge": True}, "price_knowledge=True is about knowledge, and none is given"),
+        ({"compare_without_knowledge": True}, "compare_without_knowledge=True is about knowledge, and none is given"),
     ],
 )
 def test_options_that_mean_nothing_together_are_refused(options, words):
@@ -147,7 +147,7 @@ def test_options_that_mean_nothing_together_are_refused(options, words):
 def test_options_that_mean_something_together_are_taken():
     assert um.LGES(criterion="delta", delta=0.1, tolerance=0).fit_cov(CORR, 200).tolerance_ == 0.0
     assert um.LGES(delta=1e-6).fit_cov(CORR, math.inf).graph_.latents  # a population is searched by the paper's rule
-    assert um.LGES(n_latents=1, price_knowledge=False).fit_cov(CORR, 200).graph_.latents
+    assert um.LGES(n_latents=1, compare_without_knowledge=False).fit_cov(CORR, 200).graph_.latents
 
 
 def test_wrong_options_are_refused_before_the_rows_are_read():

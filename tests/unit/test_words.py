@@ -44,8 +44,8 @@ RETIRED = {
 # Phrases that readers had to read twice, in the pages of the documentation.
 ON_PAGES = {r"(comes?|came|coming) back": "is found again", r"opinion": "result", r"pays? (for|off)": "improves"}
 PATTERN = re.compile("|".join(rf"\b{word}\b" for word in RETIRED), re.IGNORECASE)
-# Names that stay: an option of a peer, which tables of benchmarks call by it, and an option of the search.
-NAMES = re.compile(r"GIN \(mended\)|`*mended=(True|False)`*|^ *mended : |^mended is |`*price_knowledge`*", re.MULTILINE)
+# A name that stays: a method in the tables and the records of benchmarks.
+NAMES = re.compile(r"GIN \(mended\)")
 # For those who work on the package, and not in its wheel.
 WITHIN = ("benchmark", "benchmarks/commands.py", "benchmarks/study_commands.py")
 

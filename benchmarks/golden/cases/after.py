@@ -111,7 +111,7 @@ def _() -> Any:
     result = um.LGES().fit(inputs.bundled("big_five")).result_
     return {
         "reliability": result.reliability(),
-        "modification": describe.modification_indices(result.what_the_model_misses()),
+        "modification": describe.modification_indices(result.modification_indices()),
     }
 
 

@@ -37,7 +37,7 @@ for _label, _name, _options in (
     ("one latent a group", "holzinger_swineford", {"max_group_size": 1, "tolerance": 0}),
     ("any size of groups", "political_democracy", {"max_group_size": None}),
     ("no levels above", "big_five", {"hierarchy": False}),
-    ("no residual pairs", "big_five", {"residual_pairs": False}),
+    ("no residual pairs", "big_five", {"residual_covariances": False}),
     ("misfit of .08", "big_five", {"tolerance": 0.08}),
     ("four latents", "political_democracy", {"n_latents": 4}),
     ("nothing bounded", "multitasking", {"prune": False}),
@@ -188,7 +188,7 @@ def _() -> Any:
 
 
 def _with_knowledge(known: dict[str, Any]) -> um.LGES:
-    search = um.LGES(knowledge=um.Knowledge(**known), price_knowledge=True)
+    search = um.LGES(knowledge=um.Knowledge(**known), compare_without_knowledge=True)
     return search.fit(inputs.bundled("holzinger_swineford"))
 
 
@@ -213,7 +213,7 @@ for _label, _known in _KINDS:
 @TABLE.case("knowledge/of a partial model")
 def _() -> Any:
     known = um.Knowledge.from_lavaan("visual =~ x1 + x2 + x3; speed =~ x7 + x8; speed ~ visual")
-    return um.LGES(knowledge=known, price_knowledge=False).fit(inputs.bundled("holzinger_swineford"))
+    return um.LGES(knowledge=known, compare_without_knowledge=False).fit(inputs.bundled("holzinger_swineford"))
 
 
 @TABLE.case("knowledge/roles")
@@ -222,7 +222,7 @@ def _() -> Any:
         groups={"mood": ["a1", "a2"]}, covariates=["age"], outcomes=["income"], forbidden=["age -> income"]
     )
     rows = inputs.people().drop(columns="country")
-    return um.LGES(knowledge=known, price_knowledge=False).fit(rows)
+    return um.LGES(knowledge=known, compare_without_knowledge=False).fit(rows)
 
 
 # Covariates, outcomes, groups of people ---------------------------------------------------------------------

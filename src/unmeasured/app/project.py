@@ -394,23 +394,33 @@ class Project:
         try:
             sample = self.sample()
         except um.DataError as error:
-            return {"findings": [], "remarks": [], "faults": [*map(in_the_page, self._faults(str(error)))], "kinds": {}}
+            return {
+                "findings": [],
+                "remarks": [],
+                "column_errors": [*map(in_the_page, self._column_errors(str(error)))],
+                "kinds": {},
+            }
         found = [*um.check(sample).findings, *self._group_findings(sample)]
         findings = [{"topic": f.topic, "ok": f.ok, "text": in_the_page(f.text)} for f in found]
         kinds = dict(zip(sample.names, sample.kinds, strict=False))
-        return {"findings": findings, "remarks": [in_the_page(r) for r in sample.remarks], "faults": [], "kinds": kinds}
+        return {
+            "findings": findings,
+            "remarks": [in_the_page(r) for r in sample.remarks],
+            "column_errors": [],
+            "kinds": kinds,
+        }
 
-    def _faults(self, first: str) -> list[str]:
+    def _column_errors(self, first: str) -> list[str]:
         """Everything that keeps the data from being analysed, not the first of it alone."""
         if self.frame is None or len(self.used) < 2:
             return [first]
         given: dict[str, Any] = {"covariates": self.named("covariate"), "outcomes": self.named("outcome")}
         given |= {key: self.options[key] for key in ("cor", "missing")}
         try:
-            faults = list(um.check(self.rows()[0], **given).faults)
+            column_errors = list(um.check(self.rows()[0], **given).column_errors)
         except um.DataError as error:
-            faults = str(error).split("\n")
-        return faults or [first]
+            column_errors = str(error).split("\n")
+        return column_errors or [first]
 
     def _group_findings(self, sample: um.Sample) -> list[Finding]:
         """Whether groups of people are large enough: fewer rows than variables have no covariance matrix."""
@@ -506,7 +516,7 @@ class Project:
             other = {old: new for old, new in model.renamed if old != new}
             return found.rename(other) if other else found
         dag = self._dag(model)
-        return um.Result(dag.cpdag(), self._fit(model), method="edited by hand", named=dag.latents)
+        return um.Result(dag.cpdag(), self._fit(model), method="edited by hand", named_latents=dag.latents)
 
     @property
     def shared(self) -> Shared | None:

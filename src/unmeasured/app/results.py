@@ -164,7 +164,7 @@ def _local_fit(project: Project) -> dict[str, Any]:
         table = pd.DataFrame(largest, columns=["variable", "and", "observed less implied"])
         tables.append(_table("Correlations that the model misses by most", table))
     if len(result.graph.observed) <= _MOST_VARIABLES:
-        indices = result.what_the_model_misses()
+        indices = result.modification_indices()
         if len(indices):
             heads = {"mi": "chi-square would fall by", "epc": "estimate", "sepc.all": "standardised"}
             ends, latents = zip(indices["lhs"], indices["op"], indices["rhs"], strict=True), result.graph.latents
@@ -264,7 +264,9 @@ def _stability(project: Project) -> dict[str, Any]:
         return {"sentences": [left] if left else []}
     groups = stable.groups.rename(columns={"group": "latent", "consistency": "exactly these items"})
     groups = groups.rename(columns={"same_size": "as many latents", "item_stability": "mean of its items"})
-    edges = stable.edges.rename(columns={"source": "from", "target": "to", "in_graph": "in the model", "open": "–"})
+    edges = stable.edges.rename(
+        columns={"source": "from", "target": "to", "in_graph": "in the model", "undirected": "–"}
+    )
     edges = edges.rename(columns={"forward": "→", "backward": "←"})
     edges["in the model"] = ["yes" if is_in else "no" for is_in in edges["in the model"]]
     items = stable.items.rename(columns={"groups": "latent", "stability": "on its latent", "exact": "and on no other"})

@@ -155,7 +155,7 @@ def diagnose(
     import pandas as pd
 
     found = cli._run(result).result
-    missed = found.what_the_model_misses(most)
+    missed = found.modification_indices(most)
     # In a population nothing varies: there is no error to divide a residual by, as there is no modification index.
     is_sample = math.isfinite(found.fit.sample.n)
     residuals = _largest(found.fit.residuals("standardised"), most) if is_sample else pd.DataFrame()

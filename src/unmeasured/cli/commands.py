@@ -906,7 +906,7 @@ def check_file(
     checked = replace(checked, sample=replace(checked.sample, remarks=(*made.notes, *checked.sample.remarks)))
     if as_json:
         findings = [{"topic": f.topic, "ok": f.ok, "text": f.text} for f in checked.findings]
-        record = {"ok": checked.ok, "faults": list(checked.faults), "findings": findings}
+        record = {"ok": checked.ok, "column_errors": list(checked.column_errors), "findings": findings}
         typer.echo(_as_json({**record, "remarks": list(checked.sample.remarks)}))
     else:
         _say(in_options(str(checked)), quiet)

@@ -88,7 +88,7 @@ def invariance(
 
 
 def _as_json(found: um.Invariance, tables: dict[str, pd.DataFrame]) -> str:
-    record: dict[str, Any] = {"groups": found.groups, "holds_up_to": found.highest}
+    record: dict[str, Any] = {"groups": found.groups, "holds_up_to": found.supported_step}
     record |= {name: json.loads(table.to_json(orient="records")) for name, table in tables.items()}
     record["status"] = {step: fit.status for step, fit in found.fits.items()}
     return json.dumps(record, ensure_ascii=False, indent=1)

@@ -73,7 +73,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     stopped_: str = ""  # why the search did not come to its end, where it did not
-    _named: tuple[str, ...] = ()  # latents whose names were given
+    _named_latents: tuple[str, ...] = ()  # latents whose names were given
     _levels: tuple[Level, ...] = ()  # where a search measured them
     _headline: int = 0
     _began: float | None = None  # when the present fit began: time limits count from there
@@ -250,7 +250,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             "remarks": self.remarks_,
             "method": method,
             "options": self._options(),
-            "named": self._named,
+            "named_latents": self._named_latents,
             "runners": tuple(self.runners_up_),
             "stopped": self.stopped_,
             "reading": self._levels,

@@ -79,7 +79,7 @@ class LGES(Search):
         Misfit to tolerate, as an RMSEA. 0: the exact criterion. "auto": the exact criterion if a factor model fits; if
         every factor model is rejected, .05, and the latents that are found again in replicates of the data are reported
         first (``docs/questionnaires.md``). With ``knowledge`` or ``moves``, "auto" is the exact criterion.
-    residual_pairs : bool
+    residual_covariances : bool
         Whether a model that is rejected may get residual covariances of items with similar wording or method, if they
         improve an extended criterion (``result_.local_dependence``). There are none with ``tolerance=0``.
     max_group_size : int, optional
@@ -98,7 +98,7 @@ class LGES(Search):
     n_latents : int, optional
         The number of latents, if it is known: short for ``knowledge=Knowledge(n_latents=...)``. It is combined with
         other knowledge.
-    price_knowledge : bool, optional
+    compare_without_knowledge : bool, optional
         Whether to search a second time without knowledge, to report how much it changes BIC; None: if that is fast.
     prune : bool
         Whether to reject candidates by a closed-form bound without fitting them; the result is the same.
@@ -171,14 +171,14 @@ class LGES(Search):
         "delta": positive("Leave it out to use 0.25·log(n)/n.").or_none(),
         "penalty": positive("1 is BIC's."),
         "tolerance": TOLERANCE,
-        "residual_pairs": FLAG,
+        "residual_covariances": FLAG,
         "max_group_size": whole(1).or_none(),
         "hierarchy": FLAG,
         "covariates": NAMES,
         "outcomes": NAMES,
         "knowledge": KNOWLEDGE,
         "n_latents": whole(1).or_none(),
-        "price_knowledge": FLAG.or_none(),
+        "compare_without_knowledge": FLAG.or_none(),
         "prune": FLAG,
         "cor": one_of(*get_args(Cor)),
         "missing": one_of(*get_args(Missing)),
@@ -196,14 +196,14 @@ class LGES(Search):
         delta: float | None = None,
         penalty: float = 1.0,
         tolerance: float | Literal["auto"] = "auto",
-        residual_pairs: bool = True,
+        residual_covariances: bool = True,
         max_group_size: int | None = 3,
         hierarchy: bool = True,
         covariates: Sequence[str] = (),
         outcomes: Sequence[str] = (),
         knowledge: Knowledge | None = None,
         n_latents: int | None = None,
-        price_knowledge: bool | None = None,
+        compare_without_knowledge: bool | None = None,
         prune: bool = True,
         cor: Cor = "auto",
         missing: Missing = "ml",
@@ -217,14 +217,14 @@ class LGES(Search):
         self.delta = delta
         self.penalty = penalty
         self.tolerance = tolerance
-        self.residual_pairs = residual_pairs
+        self.residual_covariances = residual_covariances
         self.max_group_size = max_group_size
         self.hierarchy = hierarchy
         self.covariates = covariates
         self.outcomes = outcomes
         self.knowledge = knowledge
         self.n_latents = n_latents
-        self.price_knowledge = price_knowledge
+        self.compare_without_knowledge = compare_without_knowledge
         self.prune = prune
         self.cor = cor
         self.missing = missing
@@ -289,9 +289,18 @@ class LGES(Search):
         A latent has the same sign in all of them: its strongest own item in all rows has a positive loading.
         """
         fits, known = self._fits_of_groups(), self.result_
-        heads = known.leading_items
+        sign_indicators = known.leading_items
         return {
-            label: replace(known, sem=fit, heads=heads, findings=(), runners=(), of_groups={}, robust=None, acov=None)
+            label: replace(
+                known,
+                sem=fit,
+                sign_indicators=sign_indicators,
+                findings=(),
+                runners=(),
+                of_groups={},
+                robust=None,
+                acov=None,
+            )
             for label, fit in fits.items()
         }
 
@@ -321,7 +330,7 @@ class LGES(Search):
     def _search(self, sample: Sample) -> None:
         found = self.discover(sample, n_runners=BUDGET.n_runners)
         self.graph_, self.sem_, self.runners_up_ = found.cpdag, found.fit, list(found.runners_up)
-        self.trace_, self.remarks_, self._named = found.trace, found.remarks, found.named
+        self.trace_, self.remarks_, self._named_latents = found.trace, found.remarks, found.named_latents
         self.stopped_, self.tolerance_ = found.stopped, found.tolerance
         self._levels, self._headline = found.levels, found.headline
         self._by_group = dict(found.by_group)
@@ -344,12 +353,14 @@ class LGES(Search):
             delta=default_delta(sample.n) if self.delta is None else float(self.delta),
             penalty=float(self.penalty),
             tolerance=None if isinstance(self.tolerance, str) else float(self.tolerance),
-            residual_pairs=bool(self.residual_pairs),
+            residual_covariances=bool(self.residual_covariances),
             max_group_size=None if self.max_group_size is None else int(self.max_group_size),
             hierarchy=bool(self.hierarchy),
             roles=checked_roles(sample, self.covariates, self.outcomes, known),
             knowledge=known,
-            price_knowledge=None if self.price_knowledge is None else bool(self.price_knowledge),
+            compare_without_knowledge=None
+            if self.compare_without_knowledge is None
+            else bool(self.compare_without_knowledge),
             prune=bool(self.prune),
             missing=self.missing,
             n_threads=self._n_threads,
@@ -380,10 +391,10 @@ class LGES(Search):
                 f'delta={self.delta!r} is for criterion="delta"; BIC has penalty. Leave delta out, or add '
                 'criterion="delta".'
             )
-        if self.price_knowledge is not None and known is None:
+        if self.compare_without_knowledge is not None and known is None:
             raise UnmeasuredError(
-                f"price_knowledge={self.price_knowledge!r} is about knowledge, and none is given. Leave it out, or "
-                "give knowledge or n_latents."
+                f"compare_without_knowledge={self.compare_without_knowledge!r} is about knowledge, and none is given. "
+                "Leave it out, or give knowledge or n_latents."
             )
 
     def _clock(self) -> Clock:

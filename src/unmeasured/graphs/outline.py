@@ -82,7 +82,7 @@ class Outline:
         return np.asarray(self.measures & (self.measures.sum(axis=0) == 1))
 
     @property
-    def together(self) -> Bools:
+    def coassignment(self) -> Bools:
         """(n, n) which observed variables share a group."""
         return np.asarray((self.measures.T.astype(int) @ self.measures.astype(int)) > 0)
 
@@ -174,7 +174,7 @@ class Tally:
 
     @cached_property
     def undirected(self) -> Floats:
-        """(G, G) how often g – h, its direction open."""
+        """(G, G) how often g – h, the edge undirected."""
         return self._mean((outline.between & outline.between.T) for outline in self.classes)
 
     @property
@@ -185,14 +185,14 @@ class Tally:
     def edges(self, groups: Sequence[tuple[str, ...]], observed: Sequence[str]) -> pd.DataFrame:
         """One row per edge that was ever seen, the edges of the reference first.
 
-        ``source target kind in_graph frequency forward backward open``: the last three say how often it points from
-        source to target, the other way, or neither. Groups of several latents are written ``{L1, L2}``. A direct effect
-        of a covariate on an indicator has the kind "direct".
+        ``source target kind in_graph frequency forward backward undirected``: the last three say how often it points
+        from source to target, the other way, or neither. Groups of several latents are written ``{L1, L2}``. A direct
+        effect of a covariate on an indicator has the kind "direct".
         """
         names = [group_name(group) for group in groups]
         nodes = [*names, *self.reference.others]
         rows = [*self._loading_rows(names, observed), *self._path_rows(nodes), *self._direct_rows(observed)]
-        columns = ["source", "target", "kind", "in_graph", "frequency", "forward", "backward", "open"]
+        columns = ["source", "target", "kind", "in_graph", "frequency", "forward", "backward", "undirected"]
         table = pd.DataFrame(rows, columns=columns)
         return table.sort_values(["in_graph", "frequency"], ascending=False, kind="stable", ignore_index=True)
 

@@ -21,7 +21,7 @@ _FAR, _FLAT = 1e-2, 1e-10
 def refined(problem: Problem, solution: Solution) -> Floats:
     """(p,) the solution after Fisher steps without a line search, as long as each lessens the slope."""
     x = solution.x
-    if not len(x) or not solution.converged or solution.at_bound.any() or solution.vanished:
+    if not len(x) or not solution.converged or solution.at_bound.any() or solution.zero_variance_latents:
         return x
     if len(x) > LARGE:  # such fits follow the slope to the end, and each of these steps takes seconds
         return x

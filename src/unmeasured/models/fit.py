@@ -377,8 +377,8 @@ class Fit(Measures):
         names = problem.pattern.names
         at_bound = [names[i] for i in problem.pattern.ends[self.solution.at_bound, 0]]
         reasons = []
-        if at_bound or self.solution.vanished:
-            which = [*at_bound, *self.solution.vanished]
+        if at_bound or self.solution.zero_variance_latents:
+            which = [*at_bound, *self.solution.zero_variance_latents]
             reasons.append(f"the residual variance of {listing(which)} ran to zero (Heywood case)")
         elif not self._is_definite:
             reasons.append("the estimated covariance of latents or residuals is not positive definite")
@@ -395,11 +395,11 @@ class Fit(Measures):
     @cached_property
     def status(self) -> str:
         """How the fit went, as a sentence."""
-        s = self.solution
+        s, gain = self.solution, f"{self.solution.predicted_gain:.1e} per sample"
         went = {
             kernels.CONVERGED: f"converged in {s.steps} steps",
-            kernels.STEP_LIMIT: f"stopped after {s.steps} steps; one more would gain {s.promised:.1e} per sample",
-            kernels.STALLED: f"no step improves after {s.steps} steps, yet {s.promised:.1e} per sample is predicted",
+            kernels.STEP_LIMIT: f"stopped after {s.steps} steps; one more would gain {gain}",
+            kernels.STALLED: f"no step improves after {s.steps} steps, yet {gain} is predicted",
             kernels.BAD_START: "the covariance implied by the starting values is not positive definite",
         }[s.end]
         if s.end == kernels.STEP_LIMIT and not s.steps:

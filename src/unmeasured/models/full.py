@@ -112,7 +112,7 @@ def with_full_information(fit: Fit, check: Callable[[], None] | None = None) -> 
         discrepancy=chi2 / n,
         end=kernels.CONVERGED if found.converged else kernels.STEP_LIMIT,
         steps=fit.solution.steps + found.steps,
-        promised=found.predicted,
+        predicted_gain=found.predicted,
         history=np.array([chi2 / n]),
         lower=found.lower[:p] / unit,
     )

@@ -51,7 +51,7 @@ def solve_large(problem: Problem, start: Floats | None, n_restarts: int = 0, che
     rng = np.random.default_rng(problem.pattern.n_free)
     for _ in range(n_restarts if start is None else 0):
         # A fit that creeps is next to its optimum, and would creep there from elsewhere too.
-        if found.converged or _in_total(problem) * found.promised < _NEAR or is_over(check):
+        if found.converged or _in_total(problem) * found.predicted_gain < _NEAR or is_over(check):
             break
         other = _solve(problem, problem.other_start(rng), check)
         found = other if other.discrepancy < found.discrepancy else found

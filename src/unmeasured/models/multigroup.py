@@ -1010,7 +1010,7 @@ def _fits_at(
                     solution.predicted,
                     np.array([solution.value]),
                     solution.lower[at] / unit,
-                    vanished=_vanished(structure, solution.theta[at]),
+                    zero_variance_latents=_zero_variance_latents(structure, solution.theta[at]),
                 ),
                 count,
                 estimated.robust if len(labels) == 1 else None,
@@ -1043,7 +1043,7 @@ def _signs(table: Table, joint: Joint, theta: Floats, reverse_keyed: Sequence[st
     return slot_signs(entries, signs, table.size)
 
 
-def _vanished(structure: Structure, x: Floats) -> tuple[str, ...]:
+def _zero_variance_latents(structure: Structure, x: Floats) -> tuple[str, ...]:
     """Latents whose residual variance is fixed and next to nothing beside what their causes explain."""
     pattern = structure.pattern
     F, Omega = pattern.matrices(np.append(x, 0.0))

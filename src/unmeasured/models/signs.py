@@ -84,18 +84,18 @@ class Loadings:
         """The items that decide about the sign of each latent: its own, or all if it has none."""
         return {a: items or self.items[a] for a, items in self.own.items()}
 
-    def signs(self, tied: Collection[str] = (), heads: Mapping[str, str] | None = None) -> Floats:
+    def signs(self, tied: Collection[str] = (), sign_indicators: Mapping[str, str] | None = None) -> Floats:
         """Return (groups, d) signs, 1 or -1; those of observed variables and of ``tied`` latents are 1.
 
-        ``heads`` names for some latents an item whose loading is positive, whatever the others are: for estimates that
-        are to be compared with others.
+        ``sign_indicators`` names for some latents an item whose loading is positive, whatever the others are: for
+        estimates that are to be compared with others.
         """
         sign = np.ones((len(self.values), len(self.names)))
         for latent in _upwards(self.items):
             if latent in tied:
                 continue
             chosen = self.deciding[latent]
-            head = (heads or {}).get(latent)
+            head = (sign_indicators or {}).get(latent)
             if head in self.items[latent]:
                 chosen = (head,)
             row, columns = self._place[latent], [self._place[x] for x in chosen]
@@ -131,11 +131,11 @@ def standardised(F: Floats, Omega: Floats) -> Floats:
         return np.asarray(np.nan_to_num(F * sd[:, None] / sd[None, :], nan=0.0, posinf=0.0, neginf=0.0))
 
 
-def with_signs(fit: Fit, heads: Mapping[str, str] | None = None) -> Fit:
-    """Return the same fit with the signs of the rule; see :meth:`Loadings.signs` for ``heads``."""
+def with_signs(fit: Fit, sign_indicators: Mapping[str, str] | None = None) -> Fit:
+    """Return the same fit with the signs of the rule; see :meth:`Loadings.signs` for ``sign_indicators``."""
     pattern = fit.problem.pattern
     tied = [pattern.names[k] for k in np.flatnonzero(_tied(pattern))]
-    return pointed(fit, loadings_of(fit).signs(tied, heads)[0] < 0)
+    return pointed(fit, loadings_of(fit).signs(tied, sign_indicators)[0] < 0)
 
 
 def pointed(fit: Fit, flipped: Bools) -> Fit:

@@ -60,11 +60,11 @@ class Solution:
     discrepancy: float  # log det Sigma + tr(Sigma^-1 S) - log det S - n: zero for a perfect fit
     end: int
     steps: int
-    promised: float  # by how much the last step was to lower the objective
+    predicted_gain: float  # by how much the last step was to lower the objective
     history: Floats
     lower: Floats  # (p,) bounds
     n_starts: int = 1
-    vanished: tuple[str, ...] = ()  # latents whose residual variance ran to zero
+    zero_variance_latents: tuple[str, ...] = ()  # latents whose residual variance ran to zero
     pace: tuple[float, float, float] = (0.0, 0.0, 0.0)  # damping, its growth and the stretch where this ended
 
     @property
@@ -171,7 +171,7 @@ def solve_with_restarts(
     suspects = [
         b
         for b, (problem, s) in enumerate(zip(problems, solutions, strict=True))
-        if not s.converged or s.vanished or s.at_bound.any() or problem.misfits(s)
+        if not s.converged or s.zero_variance_latents or s.at_bound.any() or problem.misfits(s)
     ]
     if suspects and n_restarts and _goes_on(check, partial=True):
         # The seed is fixed and the draws are one problem's own: a fit does not depend on its batch.
@@ -237,8 +237,8 @@ def solve(
                 lower=solutions[b].lower,
                 steps=solutions[b].steps + solution.steps,
                 history=np.concatenate([solutions[b].history, solution.history[1:]]),
-                vanished=rescaled.vanished(solution),
-                end=kernels.CONVERGED if solution.promised * problems[b].sample.n < 2.0 * _GAIN else solution.end,
+                zero_variance_latents=rescaled.zero_variance_latents(solution),
+                end=kernels.CONVERGED if solution.predicted_gain * problems[b].sample.n < 2.0 * _GAIN else solution.end,
             )
     return solutions
 
@@ -305,7 +305,7 @@ class Rescaled:
         out[original.slot2[free]] = x[original.slot2[free]] * unit[i] * unit[j]
         return out
 
-    def vanished(self, solution: Solution) -> tuple[str, ...]:
+    def zero_variance_latents(self, solution: Solution) -> tuple[str, ...]:
         """Latents whose residual variance ran to its bound."""
         slot2, at_bound = self.problem.pattern.slot2, solution.at_bound
         return tuple(self.original.names[latent] for latent, _, q in self.swapped if at_bound[slot2[q]])
@@ -426,7 +426,7 @@ def _solve_chunk(
     sample, patterns = problems[0].sample, [problem.pattern for problem in problems]
     size = len(problems)
     x = np.concatenate([s.x if isinstance(s, Solution) else s for s in starts])
-    paces = np.array([(s.promised, *s.pace) if isinstance(s, Solution) else _FIRST_PACE for s in starts])
+    paces = np.array([(s.predicted_gain, *s.pace) if isinstance(s, Solution) else _FIRST_PACE for s in starts])
     lower = np.full(len(x), np.nan)
     if any(problem.lower is not None for problem in problems):
         lower = np.concatenate([problem.unknown if problem.lower is None else problem.lower for problem in problems])

@@ -6,7 +6,7 @@ uncorrelated with Z is independent of it; causal-learn tests that combination ag
 **The column it looks at.** As released (up to 0.1.4.8 at least) it runs over ``range(len(Z))`` and takes *that* column
 of the data, not the member of Z: of variables 0 to 14 with Y = {0, 1}, it tests columns 0 to 12 where it should test 2
 to 14. The combination contains Y itself, so dependence is found where there is none, and some members of Z are never
-looked at. ``mended=True`` runs the same code and hands it the column it means; nothing else differs. Tables name the
+looked at. ``corrected=True`` runs the same code and hands it the column it means; nothing else differs. Tables name the
 two rows.
 """
 
@@ -39,13 +39,13 @@ class GIN(Peer):
 
     Parameters
     ----------
-    mended : bool
+    corrected : bool
         Test the columns that are meant; False is causal-learn as released. See the top of this module.
     test : "kci" or "hsic"
         causal-learn's test of independence.
     alpha : float
         Significance level.
-    keep_kernels : bool
+    cache_kernels : bool
         Keep what "kci" works out of each column, N² numbers for every variable, instead of working it out for each of
         thousands of pairs: the same answers many times faster. causal-learn does not.
 
@@ -59,19 +59,19 @@ class GIN(Peer):
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "mended": FLAG,
+        "corrected": FLAG,
         "test": one_of(*get_args(Independence)),
         "alpha": ALPHA,
-        "keep_kernels": FLAG,
+        "cache_kernels": FLAG,
     }
 
     def __init__(
-        self, *, mended: bool = True, test: Independence = "kci", alpha: float = 0.05, keep_kernels: bool = False
+        self, *, corrected: bool = True, test: Independence = "kci", alpha: float = 0.05, cache_kernels: bool = False
     ) -> None:
-        self.mended = mended
+        self.corrected = corrected
         self.test = test
         self.alpha = alpha
-        self.keep_kernels = keep_kernels
+        self.cache_kernels = cache_kernels
 
     def __sklearn_tags__(self) -> Any:
         """Rows have to be complete."""
@@ -84,10 +84,10 @@ class GIN(Peer):
         rows = complete_rows(sample, "GIN", "a covariance does not tell noise that is not Gaussian")
         library = imported("causallearn.search.HiddenCausal.GIN.GIN", "causal-learn", "GIN")
         standard = (rows - rows.mean(axis=0)) / rows.std(axis=0)
-        with quiet(), _kernels_kept(library, rows.shape[1], self.keep_kernels):
+        with quiet(), _kernels_kept(library, rows.shape[1], self.cache_kernels):
             graph, _ = (
-                _run_mended(library, standard, self.test, alpha)
-                if self.mended
+                _run_corrected(library, standard, self.test, alpha)
+                if self.corrected
                 else library.GIN(standard, self.test, alpha)
             )
         found, remarks = class_of_marks(_marks(graph, len(sample.names)), sample.names, "causal-learn's GIN")
@@ -164,7 +164,7 @@ class _Meant(np.ndarray):
         return rows[key]
 
 
-def _run_mended(library: Any, rows: Floats, test: Independence, alpha: float) -> Any:
+def _run_corrected(library: Any, rows: Floats, test: Independence, alpha: float) -> Any:
     meant = rows.view(_Meant)
     released = library.cal_e_with_gin
 

@@ -133,13 +133,13 @@ def compare_models(
         # What one model is conditioned on is a variable of another: the likelihood of all variables compares them.
         fits = {name: _of_all_variables(fit) for name, fit in fits.items()}
     came = {name: model for name, model in read.items() if isinstance(model, Fit)}
-    anew = tuple(name for name, model in came.items() if not _is_of(model, sample))
+    refitted = tuple(name for name, model in came.items() if not _is_of(model, sample))
     same = {name for name, model in came.items() if _is_kept(model, has_means)}
-    recounted = tuple(name for name in came if name not in anew and name not in same)
+    recounted = tuple(name for name in came if name not in refitted and name not in same)
     judged = held_out(fits, sample, folds, rng) if folds else None
     if not _is_about_the_same(fits):
-        return ModelComparison(fits, anew, judged, recounted)
-    return ModelComparison(dict(sorted(fits.items(), key=lambda item: item[1].bic)), anew, judged, recounted)
+        return ModelComparison(fits, refitted, judged, recounted)
+    return ModelComparison(dict(sorted(fits.items(), key=lambda item: item[1].bic)), refitted, judged, recounted)
 
 
 def _is_about_the_same(fits: Mapping[str, Fit]) -> bool:
@@ -149,14 +149,14 @@ def _is_about_the_same(fits: Mapping[str, Fit]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
-    """Fits of several models to the same data, best BIC first; ``anew`` names those that came with a fit to others.
+    """Fits of several models to the same data, best BIC first; ``refitted`` names those that came with a fit to others.
 
     ``recounted`` names those that came with a fit of another kind: without means, where another model has them.
     ``held_out``, where folds were asked for, has ``loglik se difference difference_se`` of rows left out, per row.
     """
 
     fits: Mapping[str, Fit]
-    anew: tuple[str, ...] = ()
+    refitted: tuple[str, ...] = ()
     held_out: pd.DataFrame | None = None
     recounted: tuple[str, ...] = ()
 
@@ -205,9 +205,9 @@ class ModelComparison:
         return tuple(self._notes())
 
     def _notes(self) -> Iterator[str]:
-        if self.anew:
+        if self.refitted:
             yield (
-                f"Fitted anew, as the data given are not those they came from: {', '.join(self.anew)}. (Other "
+                f"Refitted, as the data given are not those they came from: {', '.join(self.refitted)}. (Other "
                 "correlations of the same rows are other data; leave the data out to keep those of the first.)"
             )
         for name, fit in self.fits.items():
@@ -218,7 +218,7 @@ class ModelComparison:
                 yield from (f"{name}: {note}" for note in fit.notes)
         if self.recounted:
             yield (
-                f"Fitted anew with means, as others among the models have them: {', '.join(self.recounted)}. AIC, BIC "
+                f"Refitted with means, as others among the models have them: {', '.join(self.recounted)}. AIC, BIC "
                 "and SRMR of all models count means."
             )
         if not _is_about_the_same(self.fits):

@@ -65,7 +65,7 @@ class ClassEffect:
         One row for each possible value: ``std se lower upper members parents``, the smallest first. ``members`` is the
         share of the members that have it (missing where they are too many to count), ``parents`` those of the cause
         there.
-    decided_by : str
+    informative_edge : str
         The open edge whose direction would tell, or tell most; empty where there is one value.
     reason : str
         Why there is no answer; empty where there is one.
@@ -74,7 +74,7 @@ class ClassEffect:
     cause: str
     effect: str
     values: pd.DataFrame
-    decided_by: str = ""
+    informative_edge: str = ""
     decides_all: bool = False
     reason: str = ""
 
@@ -105,7 +105,7 @@ class ClassEffect:
             return f"The effect of {a} on {b} is {_interval(self.values.iloc[0])} in every member of the class."
         shown = "; ".join(_interval(row) for _, row in self.values.iterrows())
         how = "decides it" if self.decides_all else "would tell most"
-        decided = f" The direction of {self.decided_by} {how}." if self.decided_by else ""
+        decided = f" The direction of {self.informative_edge} {how}." if self.informative_edge else ""
         return f"The effect of {a} on {b} depends on directions that are not identified: {shown}.{decided}"
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ class ClassEffects:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row per pair: ``cause effect smallest largest lower upper values decided_by sentence``.
+        """One row per pair: ``cause effect smallest largest lower upper values informative_edge sentence``.
 
         ``lower`` and ``upper`` are the outer ends of the intervals of all possible values.
         """
@@ -142,12 +142,22 @@ class ClassEffects:
                     "lower": float(pair.values["lower"].min()) if len(pair.values) else math.nan,
                     "upper": float(pair.values["upper"].max()) if len(pair.values) else math.nan,
                     "values": len(pair.values),
-                    "decided_by": pair.decided_by,
+                    "informative_edge": pair.informative_edge,
                     "sentence": pair.sentence,
                 }
                 for pair in self.pairs
             ],
-            columns=["cause", "effect", "smallest", "largest", "lower", "upper", "values", "decided_by", "sentence"],
+            columns=[
+                "cause",
+                "effect",
+                "smallest",
+                "largest",
+                "lower",
+                "upper",
+                "values",
+                "informative_edge",
+                "sentence",
+            ],
         )
 
     @cached_property
@@ -361,10 +371,10 @@ def _class_effect(members: Members, implied: _Implied, cause: str, effect: str, 
         )
         return ClassEffect(cause, effect, _values_table([]), reason=reason)
     rows = _distinct(members, implied.root, by_parents, level)
-    decided_by, decides_all = _deciding_edge(members, here, {p: v for p, (_, v, _) in by_parents.items()})
+    informative_edge, decides_all = _deciding_edge(members, here, {p: v for p, (_, v, _) in by_parents.items()})
     if len(rows) == 1:
-        decided_by, decides_all = "", False
-    return ClassEffect(cause, effect, _values_table(rows), decided_by, decides_all)
+        informative_edge, decides_all = "", False
+    return ClassEffect(cause, effect, _values_table(rows), informative_edge, decides_all)
 
 
 def _value(

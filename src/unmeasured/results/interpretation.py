@@ -170,7 +170,7 @@ def direction_in_words(result: Result, source: str, target: str) -> str:
 def replicates_in_words(edges: pd.DataFrame, source: str, target: str) -> str:
     """How often replicates have an edge and which way, from a table as :attr:`unmeasured.Stability.edges`.
 
-    >>> row = {"source": "A", "target": "B", "frequency": 0.9, "forward": 0.2, "backward": 0.45, "open": 0.25}
+    >>> row = {"source": "A", "target": "B", "frequency": 0.9, "forward": 0.2, "backward": 0.45, "undirected": 0.25}
     >>> replicates_in_words(pd.DataFrame([row]), "B", "A")
     'in replicates: → 45%, ← 20%, – 25%, absent 10%'
     """
@@ -180,7 +180,7 @@ def replicates_in_words(edges: pd.DataFrame, source: str, target: str) -> str:
             if row["source"] != source:
                 there, back = back, there
             absent = 1.0 - row["frequency"]
-            parts = [("→", there), ("←", back), ("–", row["open"]), ("absent", absent)]
+            parts = [("→", there), ("←", back), ("–", row["undirected"]), ("absent", absent)]
             return "in replicates: " + ", ".join(f"{mark} {part:.0%}" for mark, part in parts if part >= 0.005)
     return ""
 
@@ -333,13 +333,11 @@ def _undetermined(result: Result) -> Iterator[str]:
 def _rotation(result: Result, group: tuple[str, ...]) -> str:
     k = len(group)
     start = f"{node(group)} are {k} latents with the same indicators, which are identified only up to rotation: "
-    if group not in result.anchors:
+    if group not in result.reference_indicators:
         return start + "the loadings are those of one rotation and have no standard errors."
-    anchors = ", ".join(result.anchors[group][: k - 1])
+    items = ", ".join(result.reference_indicators[group][: k - 1])
     count = "1 loading is" if k == 2 else f"{k * (k - 1) // 2} loadings are"
-    return (
-        start + f"{count} set to 0 (on {anchors}) to fix the rotation. The R2 of the indicators does not depend on it."
-    )
+    return start + f"{count} set to 0 (on {items}) to fix the rotation. The R2 of the indicators does not depend on it."
 
 
 def before_the_search(result: Result) -> Iterator[str]:
@@ -485,8 +483,8 @@ def _cautions(result: Result) -> Iterator[str]:
         )
     if n < n_free:
         yield distrust(f"{n:.0f} samples for {n_free} free parameters: the estimates are not reliable.")
-    if result.confirmed:
-        yield result.confirmed
+    if result.estimation_note:
+        yield result.estimation_note
     elif result.graph.latents and not math.isinf(result.sem.sample.n):
         yield (
             "Standard errors and p-values take the graph as given. It was chosen with the same data, so they are too "

@@ -96,7 +96,7 @@ class Invariance:
         return frame.rename_axis("step")
 
     @property
-    def differing_edges(self) -> tuple[tuple[str, str], ...]:
+    def noninvariant_edges(self) -> tuple[tuple[str, str], ...]:
         """Loadings and paths that differ between groups by BIC, as ``(cause, effect)``, the clearest first."""
         rows = self.differences
         rows = rows[rows["differs"] & rows["op"].isin(["=~", "~"])]
@@ -117,10 +117,10 @@ class Invariance:
             raise ModelError(
                 "A diagram is of the answer of a search: give a fitted search or its Result to invariance."
             )
-        return self.result.plot(view, marked=self.differing_edges, **options)
+        return self.result.plot(view, marked=self.noninvariant_edges, **options)
 
     @property
-    def highest(self) -> str:
+    def supported_step(self) -> str:
         """The last step up to which all hold, by the changes of CFI and RMSEA."""
         found = "configural"
         for step in list(self.fits)[1:]:
@@ -213,10 +213,10 @@ class Invariance:
             "intercepts": "the groups share loadings and intercepts: latent means can be compared",
             "residuals": "the groups share loadings, intercepts and residual variances: sums of items can be compared",
         }
-        highest = self.highest
-        lines = [f"By the changes of CFI and RMSEA (no more than .010 and .015), {meaning[highest]}."]
+        supported_step = self.supported_step
+        lines = [f"By the changes of CFI and RMSEA (no more than .010 and .015), {meaning[supported_step]}."]
         bic = self.table["bic"].idxmin()
-        if bic != highest:
+        if bic != supported_step:
             lines.append(f"BIC prefers the step {bic!r}.")
         for kind in self.differences["kind"].unique():
             found = self.differences[(self.differences["kind"] == kind) & self.differences["differs"]]
@@ -226,7 +226,9 @@ class Invariance:
                 lines.append(f"Different by BIC, {kind}: {listing(named)}{more}.")
         if "intercepts" in self.fits and len(self.latent_means):
             caution = (
-                "" if highest in ("intercepts", "residuals") else " (equal intercepts do not hold: do not rely on them)"
+                ""
+                if supported_step in ("intercepts", "residuals")
+                else " (equal intercepts do not hold: do not rely on them)"
             )
             means = [
                 f"{row.latent} {row.mean:+.2f} (s.e. {row.se:.2f}) in {row.group}"
@@ -241,7 +243,7 @@ class Invariance:
         return lines
 
     def __repr__(self) -> str:
-        return f"<Invariance: {len(self.groups)} groups; holds up to {self.highest!r}>"
+        return f"<Invariance: {len(self.groups)} groups; holds up to {self.supported_step!r}>"
 
 
 _RULES = {
@@ -294,7 +296,7 @@ def invariance(
     >>> rows["country"] = np.repeat(["x", "y"], 200)
     >>> rows.loc[rows["country"] == "y", "d"] += 1.0  # one item is easier in y, whatever the latent
     >>> found = um.invariance("f =~ a + b + c + d", rows, groups="country")
-    >>> found.highest, bool(found.table.loc["intercepts", "holds"])
+    >>> found.supported_step, bool(found.table.loc["intercepts", "holds"])
     ('loadings', False)
     >>> found.differences.iloc[0][["kind", "lhs", "op", "group"]].tolist()
     ['intercepts', 'd', '~1', 'y']

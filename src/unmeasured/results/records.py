@@ -31,6 +31,7 @@ from unmeasured.models.measures import Misfit, Robust, ScaledTest
 from unmeasured.models.parameters import pattern_of
 from unmeasured.models.solve import Problem, Solution
 from unmeasured.remarks import Remark, Severity, severity_of
+from unmeasured.results.earlier_formats import FORMAT, present_result
 from unmeasured.results.rotation import rotated
 from unmeasured.search.data_check import Finding
 from unmeasured.search.discovery import RunnerUp
@@ -39,12 +40,11 @@ from unmeasured.search.item_partitions import Level
 if TYPE_CHECKING:
     from unmeasured.results.result import Result
 
-FORMAT = 1
 _DAMAGED = "This result in JSON is damaged"
 _ENDS = (kernels.CONVERGED, kernels.STEP_LIMIT, kernels.STALLED, kernels.BAD_START)
 _LARGEST = 1e50  # estimates of variables of unit variance
 T = TypeVar("T")
-_NEEDED = ("graph", "member", "sample", "solution", "remarks", "method", "options", "named", "count")
+_NEEDED = ("graph", "member", "sample", "solution", "remarks", "method", "options", "named_latents", "count")
 _ARRAYS = ("x", "history", "lower")
 _ROBUST_INDICES = ("chi2_scaled", "pvalue_scaled", "rmsea_robust", "cfi_robust", "tli_robust")
 _ROBUST_NUMBERS = ("test", "baseline", "misfit", "baseline_misfit")
@@ -65,15 +65,15 @@ def to_json(result: Result) -> str:
         "version": __version__,
         "method": result.method,
         "options": {key: _option(value) for key, value in result.options.items()},
-        "named": result.named,
-        "heads": dict(result.heads),
+        "named_latents": result.named_latents,
+        "sign_indicators": dict(result.sign_indicators),
         "of_groups": dict(result.of_groups),
         "levels": [
             {"latents": level.latents, "agreement": _or_none(level.agreement), "error": _or_none(level.error)}
             for level in result.reading
         ],
         "headline": result.headline,
-        "confirmed": result.confirmed,
+        "estimation_note": result.estimation_note,
         "graph": json.loads(result.graph.to_json()),
         "member": json.loads(result.member.to_json()),
         "sample": {
@@ -114,12 +114,12 @@ def from_json(text: str) -> dict[str, Any]:
             "options": _options(record["options"]),
             "findings": tuple(_finding(entry) for entry in record.get("check", ())),  # likewise
             "remarks": _remarks(record),
-            "named": tuple(checked_type(str, name) for name in record["named"]),
+            "named_latents": tuple(checked_type(str, name) for name in record["named_latents"]),
             "stopped": checked_type(str, record.get("stopped", "")),  # likewise
-            "heads": _heads(record.get("heads", {}), graph),  # likewise
+            "sign_indicators": _sign_indicators(record.get("sign_indicators", {}), graph),  # likewise
             "of_groups": _of_groups(record.get("of_groups", {})),  # likewise
             **_reading(record, graph),  # likewise
-            "confirmed": checked_type(str, record.get("confirmed", "")),  # likewise
+            "estimation_note": checked_type(str, record.get("estimation_note", "")),  # likewise
             "robust": _robust(record, graph, sem),  # likewise
             "acov": _acov_of_rows(record.get("full_information")),  # likewise
         }
@@ -184,11 +184,11 @@ def _reading(record: dict[str, Any], graph: CPDAG) -> dict[str, Any]:
     return {"reading": tuple(levels), "headline": headline}
 
 
-def _heads(stored: Any, graph: CPDAG) -> dict[str, str]:
-    heads = {name: checked_type(str, item) for name, item in checked_type(dict, stored).items()}
-    if not set(heads) <= set(graph.latents) or not set(heads.values()) <= set(graph.names):
-        raise ValueError('"heads" is not of latents and variables of the graph')
-    return heads
+def _sign_indicators(stored: Any, graph: CPDAG) -> dict[str, str]:
+    sign_indicators = {name: checked_type(str, item) for name, item in checked_type(dict, stored).items()}
+    if not set(sign_indicators) <= set(graph.latents) or not set(sign_indicators.values()) <= set(graph.names):
+        raise ValueError('"sign_indicators" is not of latents and variables of the graph')
+    return sign_indicators
 
 
 def _of_groups(stored: Any) -> dict[str, float]:
@@ -384,11 +384,11 @@ def _solution(stored: Any, problem: Problem) -> Solution:
         discrepancy=float(stored["discrepancy"]),
         end=checked_type(int, stored["end"]),
         steps=checked_type(int, stored["steps"]),
-        promised=float(stored["promised"]),
+        predicted_gain=float(stored["predicted_gain"]),
         history=history,
         lower=lower,
         n_starts=checked_type(int, stored["n_starts"]),
-        vanished=tuple(checked_type(str, name) for name in stored["vanished"]),
+        zero_variance_latents=tuple(checked_type(str, name) for name in stored["zero_variance_latents"]),
     )
 
 
@@ -400,11 +400,12 @@ def _checked(text: str) -> dict[str, Any]:
     kind = record.get("kind") if isinstance(record, dict) else None
     if kind != "result":
         raise UnmeasuredError(f'A result in JSON has "kind": "result"; got {kind!r}. A graph is read by from_json.')
-    if record.get("format") != FORMAT:
+    if record.get("format") not in (1, FORMAT):
         raise UnmeasuredError(
-            f"This package reads results of format {FORMAT}; got {record.get('format')!r}, written by version "
+            f"This package reads results up to format {FORMAT}; got {record.get('format')!r}, written by version "
             f"{record.get('version')!r}. Read it with that version."
         )
+    record = present_result(record)
     missing = [key for key in _NEEDED if key not in record]
     if missing:
         raise UnmeasuredError(f"A result in JSON needs the keys {listing(_NEEDED)}; missing: {listing(missing)}.")

@@ -46,7 +46,7 @@ from unmeasured.results import records
 from unmeasured.results.drawing import picture_of
 from unmeasured.results.effects import ClassEffect, ClassEffects, class_effects
 from unmeasured.results.naming import suggest_names
-from unmeasured.results.rotation import Anchors, member_of, rotated, zero_loadings
+from unmeasured.results.rotation import ReferenceIndicators, member_of, rotated, zero_loadings
 from unmeasured.results.runners import edge_probabilities, runners_table
 from unmeasured.results.standard import standardised_errors
 from unmeasured.results.summary import html_summary, text_summary
@@ -77,16 +77,16 @@ class Result:
         The options of that search.
     runners : tuple of RunnerUp
         Classes that came close, best first; read them in :attr:`runners_up`.
-    named : tuple of str
+    named_latents : tuple of str
         Latents that got their name from :meth:`rename` or were given by name; the summary proposes names for others.
     reading : tuple of Level
         Which latent each item belongs to at each level, most latents first; read them in :attr:`levels`.
     headline : int
         The level that summary, diagram and report lead with: the one whose latents are those of ``graph``.
-    heads : mapping of str to str
+    sign_indicators : mapping of str to str
         For latents of estimates in other rows an item whose loading is positive, as it was where the graph was found.
         The signs of others follow the rule of :mod:`unmeasured.models.signs`.
-    confirmed : str
+    estimation_note : str
         Where estimates are of other rows than the graph was found in, a sentence that says so.
     findings : tuple of Finding
         What :attr:`check` said when the rows were at hand; empty: it looks now.
@@ -110,14 +110,14 @@ class Result:
     remarks: tuple[str, ...] = ()
     method: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
-    named: tuple[str, ...] = ()
+    named_latents: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     runners: tuple[RunnerUp, ...] = ()
     stopped: str = ""
     reading: tuple[Level, ...] = ()
     headline: int = 0
-    heads: Mapping[str, str] = field(default_factory=dict)
-    confirmed: str = ""
+    sign_indicators: Mapping[str, str] = field(default_factory=dict)
+    estimation_note: str = ""
     of_groups: Mapping[str, float] = field(default_factory=dict)
     # Of a result read from a file, whose rows are not at hand: robust statistics, and where values were missing the
     # covariance of estimates.
@@ -166,11 +166,11 @@ class Result:
     # Estimates --------------------------------------------------------------------------------------------
 
     @cached_property
-    def _held(self) -> tuple[Fit, Anchors]:
-        fit, anchors = rotated(self.sem, self.graph.groups, self.heads)
+    def _held(self) -> tuple[Fit, ReferenceIndicators]:
+        fit, reference_indicators = rotated(self.sem, self.graph.groups, self.sign_indicators)
         if fit.full is not None and self.acov is not None:
             fit = replace(fit, full=replace(fit.full, acov=self.acov))
-        return replace(fit, robust=self.robust) if self.robust is not None else reported(fit), anchors
+        return replace(fit, robust=self.robust) if self.robust is not None else reported(fit), reference_indicators
 
     @property
     def reported(self) -> Fit:
@@ -183,7 +183,7 @@ class Result:
         return self._held[0]
 
     @property
-    def anchors(self) -> Anchors:
+    def reference_indicators(self) -> ReferenceIndicators:
         """For each group of several latents the pure indicators whose zero loadings fix its rotation."""
         return self._held[1]
 
@@ -207,7 +207,7 @@ class Result:
         ``fixed`` marks the zeros that hold a group in place; they are a choice, not a finding.
         """
         rows = self.parameters[self.parameters["op"] == "=~"].reset_index(drop=True)
-        zeros = zero_loadings(self.anchors)
+        zeros = zero_loadings(self.reference_indicators)
         fixed = np.array([pair in zeros for pair in zip(rows["lhs"], rows["rhs"])], dtype=bool)
         return rows.drop(columns="op").rename(columns={"lhs": "latent", "rhs": "indicator"}).assign(fixed=fixed)
 
@@ -295,7 +295,7 @@ class Result:
 
     @property
     def edge_probabilities(self) -> pd.DataFrame:
-        """One row per edge of any of them: ``source target kind in_graph probability forward backward open``.
+        """One row per edge of any of them: ``source target kind in_graph probability forward backward undirected``.
 
         The sum of the weights of the classes that have the edge, groups matched by the indicators they share.
         """
@@ -361,7 +361,7 @@ class Result:
         """
         return Reliability(self.fit, tuple(group[0] for group in self.graph.groups if len(group) == 1))
 
-    def what_the_model_misses(self, most: int = 10) -> pd.DataFrame:
+    def modification_indices(self, most: int = 10) -> pd.DataFrame:
         """The largest modification indices: ``lhs op rhs mi epc sepc.all``, which loading, covariance or path would
         help.
 
@@ -419,7 +419,7 @@ class Result:
         main = dict(zip(lowest.items, lowest.latents, strict=True))
         own = {g: [x for x in items if main.get(x) == g[0]] for g, items in self.indicators.items()}
         shown = {g: own[g] or list(items) for g, items in self.indicators.items()}
-        taken, names = {*self.graph.observed, *self.named}, {name: name for name in self.named}
+        taken, names = {*self.graph.observed, *self.named_latents}, {name: name for name in self.named_latents}
         for height in sorted(set(self.graph.levels.values())):
             # A latent above latents goes by the names of those that measure it, the strongest first.
             here = {
@@ -446,26 +446,28 @@ class Result:
             For a name that is no latent of the graph, or a new one that is taken.
         """
         if names is None:
-            names = {old: new for old, new in self.suggested_names.items() if old not in self.named}
+            names = {old: new for old, new in self.suggested_names.items() if old not in self.named_latents}
         observed = [name for name in names if name in self.graph.observed]
         if observed:
             raise GraphError(f"{listing(observed)} is observed; only latents are renamed here. Rename it in the data.")
         sem, member = self.sem, self.member.rename(names)
-        solution = replace(sem.solution, vanished=tuple(names.get(x, x) for x in sem.solution.vanished))
+        solution = replace(
+            sem.solution, zero_variance_latents=tuple(names.get(x, x) for x in sem.solution.zero_variance_latents)
+        )
         problem = Problem.of(pattern_of(member), sem.sample)
         sem = replace(sem, graph=member, problem=problem, solution=solution)
         graph = self.graph.rename(names)
-        chosen = {*names.values(), *(names.get(name, name) for name in self.named)}
-        heads = {names.get(latent, latent): item for latent, item in self.heads.items()}
+        chosen = {*names.values(), *(names.get(name, name) for name in self.named_latents)}
+        sign_indicators = {names.get(latent, latent): item for latent, item in self.sign_indicators.items()}
         named = tuple(name for name in graph.latents if name in chosen)
         remarks = tuple(_with_names(remark, names) for remark in self.remarks)
         return replace(
             self,
             graph=graph,
             sem=sem,
-            named=named,
+            named_latents=named,
             remarks=remarks,
-            heads=heads,
+            sign_indicators=sign_indicators,
             reading=tuple(level.renamed(names) for level in self.reading),
         )
 
@@ -561,7 +563,11 @@ class Result:
         right, and the items of a latent begin with its :attr:`leading_items`, a good marker that keeps its sign.
         """
         text = convert.to_lavaan(
-            self.graph, member=self.member, anchors=self.anchors, fixed=self._surplus, first=self.leading_items
+            self.graph,
+            member=self.member,
+            reference_indicators=self.reference_indicators,
+            fixed=self._surplus,
+            first=self.leading_items,
         )
         if self.sem.admissible:
             return text
@@ -576,7 +582,9 @@ class Result:
 
         The marker of each latent is a strong indicator, and no two latents have the same.
         """
-        return convert.to_semopy(self.graph, member=self.member, anchors=self.anchors, markers=self._markers)
+        return convert.to_semopy(
+            self.graph, member=self.member, reference_indicators=self.reference_indicators, markers=self._markers
+        )
 
     @cached_property
     def _markers(self) -> dict[str, str]:
@@ -584,7 +592,7 @@ class Result:
         alone = [group[0] for group in self.graph.groups if len(group) == 1]
         table = self.loadings[self.loadings["latent"].isin(alone)]
         table = table[table["indicator"].isin(self.graph.observed)]
-        taken = {x for chosen in self.anchors.values() for x in chosen}
+        taken = {x for chosen in self.reference_indicators.values() for x in chosen}
         strength = table.pivot(index="latent", columns="indicator", values="std").abs()
         strength = strength.drop(columns=[x for x in strength.columns if x in taken])
         # An indicator of several latents is taken only where there is no other: its loading may be far from its

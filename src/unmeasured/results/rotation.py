@@ -1,9 +1,10 @@
 """From a fit whose groups may rotate to the same fit with the rotation of every group fixed.
 
 The latents of a group of k are known only up to a rotation: its indicators absorb any change of basis. A program
-that wants standard errors needs one basis. We take the one in which k pure indicators, the *anchors*, form a triangle::
+that wants standard errors needs one basis. We take the one in which k pure indicators, the *reference indicators*,
+form a triangle::
 
-                 anchor 1   anchor 2   anchor 3   others
+                item 1     item 2     item 3     others
         L1          *          *          *         *
         L2          0          *          *         *          zeros: k(k-1)/2, as many as a rotation has angles
         L3          0          0          *         *
@@ -30,53 +31,60 @@ from unmeasured.models.parameters import Model, Pattern, model_of
 from unmeasured.models.signs import with_signs
 from unmeasured.models.solve import Problem
 
-Anchors = Mapping[tuple[str, ...], tuple[str, ...]]
+ReferenceIndicators = Mapping[tuple[str, ...], tuple[str, ...]]
 
 
-def rotated(fit: Fit, groups: Groups, heads: Mapping[str, str] | None = None) -> tuple[Fit, Anchors]:
-    """The fit of a graph in the basis of its anchors, and the anchors of each group of several latents.
+def rotated(
+    fit: Fit, groups: Groups, sign_indicators: Mapping[str, str] | None = None
+) -> tuple[Fit, ReferenceIndicators]:
+    """The fit of a graph in the basis of its reference indicators, and those of each group of several latents.
 
-    ``heads`` names for some latents an indicator whose loading is positive.
+    ``sign_indicators`` names for some latents an indicator whose loading is positive.
     """
     dag = member_of(fit)
-    anchors = choose_anchors(fit, groups)
-    zeros = zero_loadings(anchors)
+    reference_indicators = choose_reference_indicators(fit, groups)
+    zeros = zero_loadings(reference_indicators)
     model = model_of(dag)
     rows = tuple(replace(p, fixed=0.0) if (p.source, p.target) in zeros else p for p in model.parameters)
     held = Model(model.names, model.latents, rows, covariates=model.covariates)
     problem = Problem.of(held.pattern, fit.sample)
-    F, Omega = _in_order(fit, _rotation(fit, anchors), problem.pattern)
+    F, Omega = _in_order(fit, _rotation(fit, reference_indicators), problem.pattern)
     x = read_parameters(problem.pattern, F, Omega) / problem.pattern.unit(problem.scale)
     # Free entries of Omega come last and are the same ones in both; only they have bounds.
     n_paths = int(problem.pattern.is_path.sum())
     lower = np.concatenate([np.full(n_paths, -np.inf), fit.solution.lower[n_paths - len(x) :]])
     turned = replace(fit, graph=held, problem=problem, solution=replace(fit.solution, x=x, lower=lower))
-    return with_signs(turned, heads), anchors
+    return with_signs(turned, sign_indicators), reference_indicators
 
 
-def choose_anchors(fit: Fit, groups: Groups) -> Anchors:
+def choose_reference_indicators(fit: Fit, groups: Groups) -> ReferenceIndicators:
     """For each group of k > 1 latents k pure indicators whose loadings are large and point in different directions.
 
     A group with fewer pure indicators gets none: its rotation stays open.
     """
     pure = LatentGroups(member_of(fit), groups)
-    anchors = {}
+    reference_indicators = {}
     for group in groups:
         children = pure.pure_children(group)
         if 1 < len(group) <= len(children):
             block = _block(fit, group, children) / [fit.sample.sd[fit.sample.names.index(x)] for x in children]
             order = qr(block, mode="r", pivoting=True)[1]
-            anchors[group] = tuple(children[i] for i in order[: len(group)])
-    return anchors
+            reference_indicators[group] = tuple(children[i] for i in order[: len(group)])
+    return reference_indicators
 
 
-def zero_loadings(anchors: Anchors) -> set[tuple[str, str]]:
-    """The triangle of zeros: the j-th latent of a group has none of the first j anchors (from 0).
+def zero_loadings(reference_indicators: ReferenceIndicators) -> set[tuple[str, str]]:
+    """The triangle of zeros: the j-th latent of a group has none of the first j reference indicators (from 0).
 
     >>> sorted(zero_loadings({("A", "B"): ("x", "y")}))
     [('B', 'x')]
     """
-    return {(latent, x) for group, chosen in anchors.items() for j, latent in enumerate(group) for x in chosen[:j]}
+    return {
+        (latent, x)
+        for group, chosen in reference_indicators.items()
+        for j, latent in enumerate(group)
+        for x in chosen[:j]
+    }
 
 
 def member_of(fit: Fit) -> DAG:
@@ -92,11 +100,11 @@ def _block(fit: Fit, group: tuple[str, ...], children: tuple[str, ...]) -> Float
     return fit.F[np.ix_([place[g] for g in group], [place[x] for x in children])]
 
 
-def _rotation(fit: Fit, anchors: Anchors) -> Floats:
+def _rotation(fit: Fit, reference_indicators: ReferenceIndicators) -> Floats:
     """(d, d) orthogonal: new latents are Q times the old ones, observed variables stay."""
     place = {name: i for i, name in enumerate(fit.causal_order)}
     Q = np.eye(len(place))
-    for group, chosen in anchors.items():
+    for group, chosen in reference_indicators.items():
         index = [place[name] for name in group]
         Q[np.ix_(index, index)] = np.linalg.qr(_block(fit, group, chosen))[0].T
     return Q

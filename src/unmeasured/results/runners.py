@@ -28,10 +28,11 @@ def weights(runners: Sequence[RunnerUp]) -> Floats:
 
 
 def runners_table(graph: CPDAG, dimension: int, runners: Sequence[RunnerUp]) -> pd.DataFrame:
-    """One row per class, the best first: ``bic_difference weight dimension latents groups edges shared only_here``.
+    """One row per class, the best first.
 
-    ``shared``: how many edges between groups, and from groups to observed variables, it has in common with the best;
-    ``only_here``: how many it has that the best has not.
+    ``bic_difference weight dimension latents groups edges n_shared_edges n_unique_edges``. ``n_shared_edges`` is the
+    number of edges between groups, and from groups to observed variables, that it has in common with the best;
+    ``n_unique_edges`` the number of those that the best does not have.
     """
     best = Outline.of(graph, graph.observed)
     rows = []
@@ -43,7 +44,16 @@ def runners_table(graph: CPDAG, dimension: int, runners: Sequence[RunnerUp]) -> 
         n_edges = int(outline.measures.sum() + _skeleton(outline).sum() // 2)
         counts = (size, sum(outline.sizes), len(outline.sizes), n_edges, shared, n_edges - shared)
         rows.append((2.0 * difference, float(weight), *counts))
-    columns = ["bic_difference", "weight", "dimension", "latents", "groups", "edges", "shared", "only_here"]
+    columns = [
+        "bic_difference",
+        "weight",
+        "dimension",
+        "latents",
+        "groups",
+        "edges",
+        "n_shared_edges",
+        "n_unique_edges",
+    ]
     return pd.DataFrame(rows, columns=columns)
 
 

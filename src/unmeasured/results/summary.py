@@ -140,7 +140,7 @@ def _alone(result: Result) -> str:
 
 
 def _heading(result: Result, group: tuple[str, ...]) -> str:
-    hint = [result.suggested_names[name] for name in group if name not in result.named]
+    hint = [result.suggested_names[name] for name in group if name not in result.named_latents]
     proposed = f" (suggested name: {', '.join(hint)})" if hint else ""
     # The R2 of a latent in a group of several depends on the rotation, so it says nothing.
     explained = f"; R2 {result.r2[group[0]]:.2f}" if len(group) == 1 and group[0] in result.r2 else ""

@@ -156,8 +156,8 @@ class Clock:
         """Raise Stopped where the time for the search is over and only the last fit is left to do."""
         self._check(BUDGET.connected_by)
 
-    def check_reading(self) -> None:
-        """Raise Stopped where no time is left to compare ways to read an answer; the answer is complete without."""
+    def check_partition_time(self) -> None:
+        """Raise Stopped if no time is left to compare item partitions; the answer is complete without."""
         self._check_quietly(BUDGET.connected_by)
 
     def check_last_fit(self) -> None:

@@ -76,7 +76,7 @@ def check(
     taken as ordinal. Covariates and outcomes are no indicators, and only these are looked at.
 
     Every fault of a data frame is reported, not the first alone: columns that cannot be analysed are listed in
-    ``faults`` and left out, and the check goes on with the others.
+    ``column_errors`` and left out, and the check goes on with the others.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def check(
       ok    collinearity  No variable is nearly a sum of others (largest squared multiple correlation
                           0.63).
     """
-    faults: list[str] = []
+    column_errors: list[str] = []
     while True:
         try:
             sample = as_sample(
@@ -115,14 +115,14 @@ def check(
                     "All variables are covariates or outcomes, so none is left to look at. A latent needs at least two "
                     "indicators: name fewer of them."
                 )
-            return Check.of(sample, faults=tuple(faults))
+            return Check.of(sample, column_errors=tuple(column_errors))
         except DataError as error:
-            faults.append(str(error))
+            column_errors.append(str(error))
             rest = _without(X if cov is None else cov, error.columns, is_matrix=cov is not None)
             if rest is None or names is not None or sd is not None:
-                if len(faults) == 1:
+                if len(column_errors) == 1:
                     raise
-                raise DataError("\n".join(faults)) from None
+                raise DataError("\n".join(column_errors)) from None
             X, cov = (rest, None) if cov is None else (None, rest)
             covariates, outcomes = ([x for x in role if x not in error.columns] for role in (covariates, outcomes))
 
@@ -148,37 +148,39 @@ class Check:
     ----------
     sample : Sample
         The data as a search would use them.
-    answered : tuple of Finding
+    stored_findings : tuple of Finding
         Answers given earlier, for a sample whose rows are not at hand any more; empty: they are found now.
-    faults : tuple of str
+    column_errors : tuple of str
         Why columns were left out that a search would refuse.
     """
 
     sample: Sample
-    answered: tuple[Finding, ...] = ()
-    faults: tuple[str, ...] = ()
+    stored_findings: tuple[Finding, ...] = ()
+    column_errors: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, sample: Sample, answered: tuple[Finding, ...] = (), faults: tuple[str, ...] = ()) -> Check:
+    def of(
+        cls, sample: Sample, stored_findings: tuple[Finding, ...] = (), column_errors: tuple[str, ...] = ()
+    ) -> Check:
         """Look at the indicators of a sample: covariates and outcomes are left out."""
-        return cls(sample.select(sample.indicators), answered, faults)
+        return cls(sample.select(sample.indicators), stored_findings, column_errors)
 
     def __str__(self) -> str:
-        return self.explain()
+        return self.summary()
 
     def __repr__(self) -> str:
         against = [finding.topic for finding in self.findings if not finding.ok]
         return f"<Check: {len(self.sample.names)} variables, n = {self.sample.n:g}; against a search: {against}>"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.explain())}</pre>"
+        return f"<pre>{escape(self.summary())}</pre>"
 
     # Samples and indicators -------------------------------------------------------------------------------
 
     @property
     def ok(self) -> bool:
         """Whether the data are suitable for a search: no fault, no finding and no problem with the data."""
-        return not self.faults and not self._problems and all(finding.ok for finding in self.findings)
+        return not self.column_errors and not self._problems and all(finding.ok for finding in self.findings)
 
     @property
     def _remarks(self) -> tuple[Remark, ...]:
@@ -350,8 +352,8 @@ class Check:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """The answers, one per question."""
-        if self.answered:
-            return self.answered
+        if self.stored_findings:
+            return self.stored_findings
         found = (
             self._samples(),
             self._indicators(),
@@ -363,7 +365,7 @@ class Check:
         )
         return tuple(finding for finding in found if finding is not None)
 
-    def explain(self) -> str:
+    def summary(self) -> str:
         """All of it as text: one sentence per question, then what was done to the data."""
         n, sample = len(self.sample.names), self.sample
         is_ok = not self._problems and all(finding.ok for finding in self.findings)
@@ -371,8 +373,8 @@ class Check:
         size = "a population" if math.isinf(sample.n) else f"{sample.n:g} samples"
         size = f"{sample.n_rows} rows" if sample.has_rows else size
         lines = []
-        for fault in self.faults:
-            lines += _wrapped(f"  {'!!':<4}  {'fault':<12}  ", fault)
+        for error in self.column_errors:
+            lines += _wrapped(f"  {'!!':<4}  {'fault':<12}  ", error)
         if lines:
             lines = [
                 "A search would refuse these data for the following reasons:",

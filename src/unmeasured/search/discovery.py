@@ -42,7 +42,7 @@ class Discovery:
     trace: Trace
     remarks: tuple[str, ...] = ()
     runners_up: tuple[RunnerUp, ...] = ()
-    named: tuple[str, ...] = ()  # latents whose names were given
+    named_latents: tuple[str, ...] = ()  # latents whose names were given
     stopped: str = ""  # why the search did not come to its end, where it did not
     interrupted: bool = False  # by Ctrl-C: the best so far
     levels: tuple[Level, ...] = ()  # ways to read it, the most latents first

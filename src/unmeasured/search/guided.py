@@ -22,7 +22,7 @@ from unmeasured.search.budget import BUDGET
 from unmeasured.search.measurement.proposals import Clustering, RankGains, assemble, find_clusters, proposals
 from unmeasured.search.model import FactorModel, latent_names, model_of_class
 
-NOT_COMPARED = "What the knowledge costs was not computed; price_knowledge=True searches a second time to tell."
+NOT_COMPARED = "The BIC difference was not computed; compare_without_knowledge=True does so by a second search."
 
 
 # Models --------------------------------------------------------------------------------------------------

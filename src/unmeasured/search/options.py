@@ -28,12 +28,12 @@ class Options:
     delta: float | None = None
     penalty: float = 1.0
     tolerance: float | None = 0.0  # in units of RMSEA; None: "auto"
-    residual_pairs: bool = True
+    residual_covariances: bool = True
     max_group_size: int | None = None
     hierarchy: bool = True
     roles: Roles = field(default_factory=Roles)  # covariates and outcomes
     knowledge: Knowledge | None = None
-    price_knowledge: bool | None = None
+    compare_without_knowledge: bool | None = None
     prune: bool = True
     missing: Missing = "ml"
     n_threads: int | None = None

@@ -79,7 +79,7 @@ def discover(sample: Sample, options: Options, clock: Clock | None = None) -> Di
     if not options.roles and not sample.groups:
         return discover_items(sample, options, clock)
     # Levels above and residual pairs are looked for among items alone; runners-up are graphs over all nodes.
-    about_items = replace(options, hierarchy=False, residual_pairs=False, n_runners=0)
+    about_items = replace(options, hierarchy=False, residual_covariances=False, n_runners=0)
 
     def search(data: Sample, known: Knowledge | None, near: Sequence[CPDAG] = ()) -> Discovery:
         asked = replace(about_items, knowledge=known)
@@ -97,7 +97,7 @@ def discover_items(sample: Sample, options: Options, clock: Clock) -> Discovery:
         return exactly(sample)
     tolerance = BUDGET.close_rmsea if options.tolerance is None else options.tolerance
     within = Tolerant(
-        sample, tolerance, options.penalty, clock, options.n_threads, options.verbose, options.residual_pairs,
+        sample, tolerance, options.penalty, clock, options.n_threads, options.verbose, options.residual_covariances,
         options.hierarchy,
     )  # fmt: skip
     if options.knowledge or options.moves:
@@ -137,7 +137,9 @@ def discover_exactly(sample: Sample, options: Options, clock: Clock, measured: M
     if options.is_paper_for(sample):
         return found.remarking(told)
     is_cheap = options.time_limit is None and len(sample.names) <= BUDGET.many_variables
-    if found.stopped or not (is_cheap if options.price_knowledge is None else options.price_knowledge):
+    if found.stopped or not (
+        is_cheap if options.compare_without_knowledge is None else options.compare_without_knowledge
+    ):
         return found.remarking(told, NOT_COMPARED)
     try:
         free = by_criterion(sample, replace(options, knowledge=None), clock)
@@ -150,7 +152,7 @@ def discover_exactly(sample: Sample, options: Options, clock: Clock, measured: M
     if free.fit.bic < found.fit.bic - BUDGET.same_bic and (better := agreeing(free.cpdag, known, rules)) is not None:
         cpdag, named = better
         (fit,) = fit_many([cpdag], sample, n_threads=options.n_threads)
-        found = replace(free, cpdag=cpdag, fit=fit, named=named)
+        found = replace(free, cpdag=cpdag, fit=fit, named_latents=named)
     return found.remarking(told, cost_in_words(known, found.fit.bic, free.fit.bic, free.cpdag))
 
 

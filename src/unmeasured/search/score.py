@@ -108,7 +108,7 @@ def latent_cov_of(effects: Floats) -> Floats:
 class LikelihoodScore:
     """Maximum log-likelihood per sample, less that of the saturated model: at most zero, larger is better.
 
-    Scores are remembered by class; ``n_fitted`` and ``n_remembered`` count for the trace.
+    Scores are remembered by class; ``n_fitted`` and ``n_cached`` count for the trace.
     """
 
     def __init__(
@@ -120,14 +120,14 @@ class LikelihoodScore:
         self.n_threads = n_threads
         self.near = near
         self.n_fitted = 0
-        self.n_remembered = 0
+        self.n_cached = 0
         self.visited: dict[Scorable, float] = {}  # all classes fitted so far, and their scores
 
     def __call__(self, models: Sequence[Scorable]) -> Floats:
         """Scores (B,) of many classes, fitted in one batch; those visited before are remembered."""
         new = list(dict.fromkeys(model for model in models if model not in self.visited))
         self.n_fitted += len(new)
-        self.n_remembered += len(models) - len(new)
+        self.n_cached += len(models) - len(new)
         problems, starts = self._problems(new)
         if math.isinf(self.sample.n):
             solutions = self._insist(problems, solve(problems, starts, n_threads=self.n_threads, check=self.check))
@@ -182,7 +182,7 @@ class BicScore:
         self.dimension_penalty = 0.5 * penalty * math.log(sample.n)
         self.n_threads = n_threads
         self.n_fitted = 0
-        self.n_remembered = 0
+        self.n_cached = 0
         self._memory: dict[Hashable, Fitted] = {}
         self._open: dict[Hashable, tuple[FactorModel, Solution]] = {}  # fits remembered that have not come to their end
         self._from_data: set[Hashable] = set()  # models that had a start from the data
@@ -198,7 +198,7 @@ class BicScore:
         asked = {m.key: (m, x) for m, x in zip(models, starts or [None] * len(models), strict=True)}
         new = [ask for key, ask in asked.items() if self._is_new(key, ask[1])]
         self.n_fitted += len(new)
-        self.n_remembered += len(models) - len(new)
+        self.n_cached += len(models) - len(new)
         self._fit(new)
         # A few steps tell which models are in the running; only those are fitted to the end.
         ranked = sorted(asked, key=lambda key: -self._memory[key].value)
@@ -276,7 +276,7 @@ class BicScore:
         n = len(model.observed)
         effects = np.zeros(model.mask.shape)
         effects[model.mask] = solution.x[:-n]
-        predicted = 0.5 * self.sample.n * solution.promised
+        predicted = 0.5 * self.sample.n * solution.predicted_gain
         score, arcs, Phi = self._score_of(model, effects, solution.discrepancy)
         fitted = Fitted(model, score, effects, solution.x[-n:], finished, predicted, arcs)
         fitted.__dict__["latent_cov"] = Phi  # what the cached property would compute again

@@ -31,7 +31,7 @@ class Step:
     n_candidates: int  # models looked at since the last step of this phase: the sum of the next three
     n_bounded: int  # refused by a closed form, without a fit
     n_fitted: int
-    n_remembered: int  # scored before, in this run
+    n_cached: int  # scored before, in this run
     score_before: float
     score_after: float
     tolerance: float  # by how much the score may drop (criterion "delta"), or has to rise (criterion "bic")
@@ -43,7 +43,7 @@ class Step:
         return (
             f"{self.phase}: {self.what}; {kept}: {self.reason} "
             f"({self.n_candidates} candidates: {self.n_bounded} bounded, {self.n_fitted} fitted, "
-            f"{self.n_remembered} remembered)"
+            f"{self.n_cached} cached)"
         )
 
 
@@ -51,7 +51,7 @@ class Counting(Protocol):
     """What counts fits."""
 
     n_fitted: int
-    n_remembered: int
+    n_cached: int
 
 
 class Recorder:
@@ -59,7 +59,7 @@ class Recorder:
 
     def __init__(self, steps: list[Step], score: Counting) -> None:
         self._steps, self.score = steps, score
-        self._fitted, self._remembered = score.n_fitted, score.n_remembered
+        self._fitted, self._cached = score.n_fitted, score.n_cached
 
     def write(
         self,
@@ -74,11 +74,11 @@ class Recorder:
         n_bounded: int = 0,
     ) -> None:
         """Write a step."""
-        fitted, remembered = self.score.n_fitted - self._fitted, self.score.n_remembered - self._remembered
-        self._fitted, self._remembered = self.score.n_fitted, self.score.n_remembered
-        n_candidates = n_bounded + fitted + remembered
+        fitted, cached = self.score.n_fitted - self._fitted, self.score.n_cached - self._cached
+        self._fitted, self._cached = self.score.n_fitted, self.score.n_cached
+        n_candidates = n_bounded + fitted + cached
         self._steps.append(
-            Step(phase, what, n_candidates, n_bounded, fitted, remembered, before, after, tolerance, accepted, reason)
+            Step(phase, what, n_candidates, n_bounded, fitted, cached, before, after, tolerance, accepted, reason)
         )
 
 

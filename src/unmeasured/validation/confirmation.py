@@ -229,7 +229,7 @@ def confirm(
     >>> rows = um.simulate.sample(um.simulate.random_gnfm(n_latents=3, n_observed=9, rng=0), 1000, rng=1)
     >>> first, second = um.split_rows(rows)
     >>> confirmed = um.confirm(um.LGES().fit(first), second)
-    >>> confirmed.result.confirmed
+    >>> confirmed.result.estimation_note
     'The graph was found in other data (N = 500). Estimates, standard errors, p-values and fit are from new data
     (N = 500), so that the search does not bias them.'
     """
@@ -258,10 +258,10 @@ def confirm(
         result,
         sem=fit,
         remarks=remarks,
-        confirmed=note,
+        estimation_note=note,
         findings=(),
         runners=(),
-        heads=result.leading_items,
+        sign_indicators=result.leading_items,
         robust=None,
         acov=None,
     )

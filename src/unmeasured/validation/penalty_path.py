@@ -133,9 +133,10 @@ class PenaltyPath:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row per step: ``penalty as_if_n latents groups loadings paths dimension chi2 df rmsea cfi tli srmr bic``.
+        """One row per step, with the size of its graph and its fit.
 
-        ``as_if_n``: the number of samples at which BIC itself would charge so much for each unit of misfit.
+        ``penalty equivalent_n latents groups loadings paths dimension chi2 df rmsea cfi tli srmr bic``.
+        ``equivalent_n``: the number of samples at which BIC itself would charge so much for each unit of misfit.
         """
         return pd.DataFrame([self._row(step) for step in self.steps])
 
@@ -144,7 +145,7 @@ class PenaltyPath:
         indices = {name: getattr(fit, name) for name in ("chi2", "df", "rmsea", "cfi", "tli", "srmr", "bic")}
         return {
             "penalty": step.penalty,
-            "as_if_n": _as_if(step.penalty, fit.sample.n),
+            "equivalent_n": _equivalent_n(step.penalty, fit.sample.n),
             "latents": sum(outline.sizes),
             "groups": len(outline.sizes),
             "loadings": int(outline.measures.sum()),
@@ -196,9 +197,10 @@ class PenaltyPath:
 
     @cached_property
     def edges(self) -> pd.DataFrame:
-        """Edges by how long they last, seen from the suggested step: ``source target kind in_graph life until``.
+        """Edges of all steps, those that remain longest first, relative to the suggested step.
 
-        ``life``: the part of the steps that have the edge; ``until``: the largest penalty that leaves it in.
+        ``source target kind in_graph share_of_steps max_penalty``: the share of the steps that have the edge, and the
+        largest penalty at which it remains.
         """
         reference = Outline.of(self.graph, self.observed)
         outlines = [Outline.of(step.graph, self.observed) for step in self.steps]
@@ -212,9 +214,11 @@ class PenaltyPath:
                         (row["source"], row["target"]): step.penalty,
                         (row["target"], row["source"]): step.penalty,
                     }
-        table["until"] = [lasts.get(pair, math.nan) for pair in zip(table["source"], table["target"])]
-        table = table.rename(columns={"frequency": "life"}).drop(columns=["forward", "backward", "open"])
-        return table.sort_values(["life", "until"], ascending=False, kind="stable", ignore_index=True)
+        table["max_penalty"] = [lasts.get(pair, math.nan) for pair in zip(table["source"], table["target"])]
+        table = table.rename(columns={"frequency": "share_of_steps"}).drop(
+            columns=["forward", "backward", "undirected"]
+        )
+        return table.sort_values(["share_of_steps", "max_penalty"], ascending=False, kind="stable", ignore_index=True)
 
     def plot(self) -> Figure:
         """Latents, dimension and fit along the path, as a matplotlib figure."""
@@ -244,8 +248,19 @@ class PenaltyPath:
         return f"<PenaltyPath: {len(self.steps)} steps, suggested {self.steps[self.suggested].penalty:.3g}>"
 
     def __str__(self) -> str:
-        columns = ["penalty", "as_if_n", "latents", "groups", "loadings", "paths", "dimension", "rmsea", "cfi", "bic"]
-        formats = {"penalty": "{:.3g}", "as_if_n": "{:.0f}", "rmsea": "{:.3f}", "cfi": "{:.3f}", "bic": "{:.1f}"}
+        columns = [
+            "penalty",
+            "equivalent_n",
+            "latents",
+            "groups",
+            "loadings",
+            "paths",
+            "dimension",
+            "rmsea",
+            "cfi",
+            "bic",
+        ]
+        formats = {"penalty": "{:.3g}", "equivalent_n": "{:.0f}", "rmsea": "{:.3f}", "cfi": "{:.3f}", "bic": "{:.1f}"}
         shown = self.table[columns].astype(object)
         for name, form in formats.items():
             shown[name] = [form.format(value) for value in self.table[name]]
@@ -302,7 +317,7 @@ def _prior(graph: CPDAG) -> float:
     return prior(outline.measures.sum(axis=0).tolist(), len(outline.sizes))
 
 
-def _as_if(penalty: float, n: float) -> float:
+def _equivalent_n(penalty: float, n: float) -> float:
     """The m with log(m) / m = penalty log(n) / n; below e there is none smaller, and e it is."""
     wanted = penalty * math.log(n) / n
     low, high = math.e, max(n, math.e) * max(1.0, 1.0 / penalty) ** 2 + 10.0

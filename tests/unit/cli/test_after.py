@@ -91,7 +91,7 @@ def test_discover_confirms_in_other_rows(folder):
     assert "the loss is" in done.stdout
     result = um.Result.from_json((folder / "half" / "result.json").read_text())
     assert result.sem.sample.n == 200
-    assert "found in other data (N = 200)" in result.confirmed
+    assert "found in other data (N = 200)" in result.estimation_note
     again = run("discover", "rows.csv", "--columns", "a*,b*", "--confirm", "0.5", "--seed", "3", cwd=folder)
     assert again.stdout.split("Fit")[0].split(";")[0] == done.stdout.split("Fit")[0].split(";")[0]
 

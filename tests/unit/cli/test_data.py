@@ -108,7 +108,7 @@ def test_the_same_options_in_every_command(folder):
     assert "c(9, 99)" in script
     assert 'rows[["a2"]] <- 6 - rows[["a2"]]' in script
     checked = json.loads(run("check", "coded.csv", *OPTIONS, "--json", cwd=folder, ok=False).stdout)
-    assert checked["faults"] == []
+    assert checked["column_errors"] == []
     fits = {
         cor: json.loads(
             run("fit", "two.lav", "coded.csv", *OPTIONS[4:], "--cor", cor, "--json", cwd=folder, ok=False).stdout
@@ -144,7 +144,7 @@ def test_check_reports_all_faults_at_once(folder):
     for fault in ("'name' hold text", "'empty' hold no value", "'one'. Leave them out", "'a1' and 'again'", "'total'"):
         assert fault in text, said.stdout
     checked = um.check(rows, cor="pearson")
-    assert len(checked.faults) == 5
+    assert len(checked.column_errors) == 5
     assert not checked.ok
     assert set(checked.sample.names) >= {"a4", "b1", "b4"}
 

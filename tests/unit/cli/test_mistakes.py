@@ -166,7 +166,7 @@ DAMAGE = {
     "end": _set(["solution", "end"], 17),
     "count": _set(["count"], "x"),
     "options": _set(["options"], 5),
-    "named": _set(["named"], [1]),
+    "named_latents": _set(["named_latents"], [1]),
     "runners": _set(["runners"], 5),
     "run": _set(["run"], 5),
     "about": _set(["run", "about"], {}),

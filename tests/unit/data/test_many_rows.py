@@ -158,7 +158,7 @@ def test_faults_are_found_as_in_rows(folder, monkeypatch):
     assert any("'number': every value is a different whole number" in remark for remark in numbered)
     assert any("The value 9 looks like a code" in remark for remark in expected)
     assert um.as_sample(rows.fillna(9.0), cor="auto").remarks == expected
-    assert um.check(um.read(path)).faults == ()
+    assert um.check(um.read(path)).column_errors == ()
     rows.rename(columns={"q1": "other"}).to_parquet(path / "z.parquet")
     with pytest.raises(um.DataError, match=r"'z.parquet' has other columns than 'a.parquet': 'other', 'q1'"):
         um.read(path)

@@ -308,7 +308,7 @@ def test_closed_forms_propose_the_clusters_of_a_clean_sample():
         ({"max_group_size": 1.5}, "max_group_size must be a whole number from 1 or None; got 1.5"),
         ({"max_group_size": 0}, "max_group_size must be a whole number from 1 or None; got 0"),
         ({"knowledge": "a"}, "knowledge must be a um.Knowledge or None; got 'a'"),
-        ({"price_knowledge": "x"}, "price_knowledge must be True or False or None; got 'x'"),
+        ({"compare_without_knowledge": "x"}, "compare_without_knowledge must be True or False or None; got 'x'"),
         ({"prune": "x"}, "prune must be True or False; got 'x'"),
         ({"cor": 5}, "cor must be one of"),
         ({"missing": None}, "missing must be one of"),

@@ -94,7 +94,7 @@ def test_new_rows_confirm_by_full_information() -> None:
     expected = um.fit(confirmed.result.member, second, missing="fiml")
     assert confirmed.table.loc["new rows", "chi2"] == pytest.approx(expected.chi2, rel=1e-6)
     assert confirmed.table.loc["new rows", "n"] == 400
-    assert "(N = 400)" in confirmed.result.confirmed
+    assert "(N = 400)" in confirmed.result.estimation_note
 
 
 def test_without_time_for_the_rows_the_answer_says_which_statistics_it_has(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_gin_as_released_looks_at_the_first_columns_and_mended_at_those_it_means
 
     monkeypatch.setattr(library, "hsic_test_gamma", spy)
     first_pairs = list(combinations(range(9), 2))[:5]
-    um.GIN(test="hsic", mended=False).fit(uniform_rows)
+    um.GIN(test="hsic", corrected=False).fit(uniform_rows)
     assert looked[: 5 * 7] == [*range(7)] * 5
     looked.clear()
     um.GIN(test="hsic").fit(uniform_rows)
@@ -93,9 +93,9 @@ def test_kernels_that_are_kept_change_no_p_value_and_no_graph(uniform_rows):
     for i, j in [(0, 1), (1, 0), (0, 4), (5, 1), (2, 2), (0, 1)]:
         expected = released().compute_pvalue(rows[:, [i]], rows[:, [j]])
         np.testing.assert_allclose(kept.compute_pvalue(rows[:, [i]], rows[:, [j]]), expected, rtol=1e-9, atol=1e-12)
-    for mended in (True, False):
-        slow = um.GIN(mended=mended).fit(uniform_rows.iloc[:150])
-        fast = um.GIN(mended=mended, keep_kernels=True).fit(uniform_rows.iloc[:150])
+    for corrected in (True, False):
+        slow = um.GIN(corrected=corrected).fit(uniform_rows.iloc[:150])
+        fast = um.GIN(corrected=corrected, cache_kernels=True).fit(uniform_rows.iloc[:150])
         assert fast.graph_ == slow.graph_
 
 
@@ -229,7 +229,7 @@ def test_latents_that_share_all_their_edges_are_a_group():
     [
         (um.GIN(alpha=1.0), "alpha must be a significance level between 0 and 1; got 1.0"),
         (um.GIN(test="pearson"), "test must be one of 'kci', 'hsic'; got 'pearson'"),
-        (um.GIN(mended="no"), "mended must be True or False; got 'no'"),
+        (um.GIN(corrected="no"), "corrected must be True or False; got 'no'"),
         (um.RLCD(alpha=-1), "alpha must be a significance level between 0 and 1; got -1"),
         (um.RLCD(max_rank=2.5), "max_rank must be a whole number from 1; got 2.5"),
         (um.RLCD(observed_are_leaves=None), "observed_are_leaves must be True or False; got None"),

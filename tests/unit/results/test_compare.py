@@ -143,7 +143,7 @@ def test_other_data_mean_another_fit(rows: pd.DataFrame) -> None:
     half = rows.iloc[:200]
     compared = um.compare_models({"old": um.fit(latent_chain, rows), "new": um.fit(one, half)}, half)
     assert compared.fits["old"].chi2 == um.fit(latent_chain, half).chi2
-    assert compared.notes[0].startswith("Fitted anew, as the data given are not those they came from: old.")
+    assert compared.notes[0].startswith("Refitted, as the data given are not those they came from: old.")
 
 
 def test_ordinal_rows_are_compared_on_the_correlations_asked_for(rows: pd.DataFrame) -> None:
@@ -152,7 +152,7 @@ def test_ordinal_rows_are_compared_on_the_correlations_asked_for(rows: pd.DataFr
     models = {"chain": ordinal, "one": one}
     assert um.compare_models(models).fits["chain"] is ordinal
     assert um.compare_models(models, items).fits["chain"] is ordinal
-    assert um.compare_models(models, items, cor="pearson").anew == ("chain",)
+    assert um.compare_models(models, items, cor="pearson").refitted == ("chain",)
     assert um.compare_models({"chain": latent_chain}, items).fits["chain"].chi2 == um.fit(latent_chain, items).chi2
 
 
@@ -232,7 +232,7 @@ def test_a_constraint_costs_what_its_chi_square_says() -> None:
     assert free.bic - equal.bic == pytest.approx(gain)
     assert list(compared.tests[["smaller", "larger", "df"]].iloc[0]) == ["equal", "free", 1]
     fitted = um.compare_models({"free": um.fit(TWO, COMPLETE), "equal": um.fit(EQUAL, COMPLETE)})
-    assert fitted.anew == fitted.recounted == ()
+    assert fitted.refitted == fitted.recounted == ()
     pd.testing.assert_frame_equal(fitted.table, compared.table)
 
 
@@ -258,7 +258,7 @@ def test_whatever_the_fits_were_made_from_the_comparison_has_one_footing(rows: p
     assert equal.loglik + equal.chi2 / 2 == pytest.approx(free.loglik + free.chi2 / 2, rel=1e-8)
     assert free.n_counted - equal.n_counted == 1
     for name, fit in fits.items():
-        assert (compared.fits[name] is fit) == (name not in (*compared.anew, *compared.recounted))
+        assert (compared.fits[name] is fit) == (name not in (*compared.refitted, *compared.recounted))
 
 
 def test_means_of_one_model_count_in_all() -> None:
@@ -271,7 +271,7 @@ def test_means_of_one_model_count_in_all() -> None:
     assert compared.table.loc["free", "bic"] == pytest.approx(
         alone.bic - (alone.chi2 - um.fit(TWO, COMPLETE).chi2) + math.log(len(COMPLETE))
     )
-    assert any(note.startswith("Fitted anew with means") for note in compared.notes)
+    assert any(note.startswith("Refitted with means") for note in compared.notes)
 
 
 def test_labels_nest_as_they_should() -> None:

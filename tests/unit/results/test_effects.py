@@ -64,7 +64,7 @@ def test_a_chain_has_three_members_and_says_which_edge_decides(chain: um.Result)
     assert chain.effects().n_members == 3
     assert list(found.values["members"]) == pytest.approx([2 / 3, 1 / 3] if found.largest > 0 else [1 / 3, 2 / 3])
     assert 0.0 in (found.smallest, found.largest)
-    assert (found.decided_by, found.decides_all) == ("L1 – L2", True)
+    assert (found.informative_edge, found.decides_all) == ("L1 – L2", True)
     assert "The direction of L1 – L2 decides it." in found.sentence
     matrix = chain.effects().matrix
     assert list(matrix.index) == list(matrix.columns) == ["L1", "L2", "L3"]

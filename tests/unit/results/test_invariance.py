@@ -43,7 +43,7 @@ def found() -> um.Invariance:
 
 def test_what_differs_is_found(found: um.Invariance) -> None:
     assert not found.table.loc["loadings", "holds"]
-    assert found.highest == "configural"
+    assert found.supported_step == "configural"
     first = found.differences.groupby("kind").first()
     assert tuple(first.loc["loadings", ["lhs", "rhs", "group"]]) == ("f", "y3", "b")
     assert tuple(first.loc["intercepts", ["lhs", "group"]]) == ("y5", "c")

@@ -37,7 +37,7 @@ def test_the_table_starts_with_the_best_and_weights_are_those_of_bic(search: um.
     assert table["weight"].sum() == pytest.approx(1.0)
     ratio = table["weight"][1] / table["weight"][0]
     assert ratio == pytest.approx(math.exp(-table["bic_difference"][1] / 2.0))
-    assert table["shared"][0] == table["edges"][0] == len(search.result_.edges)
+    assert table["n_shared_edges"][0] == table["edges"][0] == len(search.result_.edges)
 
 
 def test_probabilities_are_sums_of_weights(search: um.LGES) -> None:
@@ -46,12 +46,12 @@ def test_probabilities_are_sums_of_weights(search: um.LGES) -> None:
     weights = result.runners_up["weight"]
     everyone = [result.graph, *(runner.graph for runner in result.runners)]
     # Error_Number is in all of them beside Error_Letter: no matching is needed to count that.
-    together = [Outline.of(graph, result.graph.observed).together for graph in everyone]
+    together = [Outline.of(graph, result.graph.observed).coassignment for graph in everyone]
     i, j = (result.graph.observed.index(name) for name in ("Error_Number", "Error_Letter"))
     both = sum(w for w, t in zip(weights, together, strict=True) if t[i, j])
     rows = table[table["target"].isin(["Error_Number", "Error_Letter"]) & table["in_graph"]]
     assert rows["probability"].to_numpy() == pytest.approx(both, abs=0.05)
-    parts = table[["forward", "backward", "open"]].sum(axis=1)
+    parts = table[["forward", "backward", "undirected"]].sum(axis=1)
     assert parts.to_numpy() == pytest.approx(table["probability"].to_numpy())
 
 

@@ -23,7 +23,7 @@ class At:
 
 
 class Counts:
-    n_fitted, n_remembered = 0, 0
+    n_fitted, n_cached = 0, 0
 
 
 def by(step, tried=None):

@@ -82,7 +82,7 @@ def test_a_population_is_judged_without_chance() -> None:
 def test_few_variables(p: int) -> None:
     check = um.check(factor_rows()[range(p)])
     assert not finding(check, "indicators").ok
-    assert "too few" in check.explain()
+    assert "too few" in check.summary()
     assert check.most_latents == 0
 
 
@@ -159,7 +159,7 @@ def test_kmo_by_its_definition() -> None:
 
 def test_what_was_done_to_the_data_is_told() -> None:
     rows = factor_rows().mask(np.random.default_rng(0).uniform(size=(600, 8)) < 0.1)
-    text = um.check(rows).explain()
+    text = um.check(rows).summary()
     assert "% of the values are missing" in text
     assert max(map(len, text.splitlines())) <= 100
 

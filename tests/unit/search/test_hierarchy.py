@@ -165,7 +165,7 @@ def test_a_known_latent_above_others_is_there() -> None:
 
 def test_levels_can_be_limited(traits: um.simulate.Parameters) -> None:
     rows = um.simulate.sample(traits, 1000, rng=78)
-    assert not um.LGES(knowledge=um.Knowledge(max_levels=1), price_knowledge=False).fit(rows).graph_.facets
+    assert not um.LGES(knowledge=um.Knowledge(max_levels=1), compare_without_knowledge=False).fit(rows).graph_.facets
 
 
 @pytest.mark.parametrize(

@@ -113,12 +113,12 @@ def test_one_machine_or_another_gives_the_same_and_scikit_learn_copies_it():
 
 def test_a_time_limit_keeps_to_knowledge_and_says_that_no_price_was_computed():
     known = um.Knowledge(groups={"odd": ["x1", "x4"]})
-    for options in ({"time_limit": 1e-6}, {"price_knowledge": False}):
+    for options in ({"time_limit": 1e-6}, {"compare_without_knowledge": False}):
         search = found(known, **options)
         assert agrees(known, search.graph_)
-        assert any("was not computed; price_knowledge=True" in remark for remark in search.remarks_[:3])
+        assert any("was not computed; compare_without_knowledge=True" in remark for remark in search.remarks_[:3])
         assert bool(search.stopped_) == ("time_limit" in options)
-    search = found(known, time_limit=60.0, price_knowledge=True)
+    search = found(known, time_limit=60.0, compare_without_knowledge=True)
     assert agrees(known, search.graph_)
     assert price(search) > 10
 

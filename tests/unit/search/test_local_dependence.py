@@ -131,7 +131,7 @@ def test_pairs_are_found_where_they_are():
     assert any("Similar wording" in remark for remark in found.remarks_)
     table = found.result_.local_dependence
     assert set(table["std"].round(1)) == {0.5}
-    without = um.LGES(tolerance=0.05, residual_pairs=False).fit(rows)
+    without = um.LGES(tolerance=0.05, residual_covariances=False).fit(rows)
     assert without.graph_.pairs == ()
     assert without.sem_.chi2 > found.sem_.chi2 + 200
 
@@ -227,7 +227,7 @@ def test_a_model_that_pairs_make_acceptable_is_not_distrusted():
     rows.columns = [f"x{j}" for j in rows]
     rows += 0.15 * rng.standard_normal((len(rows), 6)) @ rng.standard_normal((6, 12))
     sample = um.as_sample(rows)
-    without = um.LGES(tolerance=0.05, residual_pairs=False).fit(sample)
+    without = um.LGES(tolerance=0.05, residual_covariances=False).fit(sample)
     found = um.LGES(tolerance=0.05).fit(sample)
     assert without.sem_.rmsea > 0.1 > found.sem_.rmsea
     assert remarks_on_fit(found.sem_)

@@ -62,7 +62,7 @@ def test_what_differs_is_told_and_marked(search: um.LGES) -> None:
     found = search.invariance_
     assert found is search.invariance_
     assert found.groups == ("north", "south", "west")
-    edges = {frozenset(edge) for edge in found.differing_edges}
+    edges = {frozenset(edge) for edge in found.noninvariant_edges}
     assert frozenset(("L1", "L2")) in edges
     assert frozenset(("L1", "a3")) in edges
     assert frozenset(("L2", "b1")) not in edges

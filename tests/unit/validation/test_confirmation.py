@@ -51,7 +51,7 @@ def test_estimates_and_fit_are_of_the_new_rows(rows: pd.DataFrame) -> None:
     assert "they are too small" not in " ".join(text.split())
     assert "the loss is small" in confirmed.sentences[0]
     kept = um.Result.from_json(confirmed.result.to_json())
-    assert kept.confirmed == confirmed.result.confirmed
+    assert kept.estimation_note == confirmed.result.estimation_note
     assert str(confirmed).count("\n") >= 3
 
 

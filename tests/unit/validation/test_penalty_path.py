@@ -21,8 +21,8 @@ def test_there_are_twelve_steps_from_bic_to_that_of_fifty_samples(path: um.Penal
     table = path.table
     assert len(table) == 12
     assert table["penalty"][0] == 1.0
-    assert table["as_if_n"][0] == pytest.approx(301, rel=1e-6)
-    assert table["as_if_n"].iloc[-1] == pytest.approx(50, rel=1e-6)
+    assert table["equivalent_n"][0] == pytest.approx(301, rel=1e-6)
+    assert table["equivalent_n"].iloc[-1] == pytest.approx(50, rel=1e-6)
     assert table["penalty"].iloc[-1] == pytest.approx(math.log(50) / 50 * 301 / math.log(301))
 
 
@@ -52,10 +52,10 @@ def test_a_step_is_suggested_with_a_reason_and_edges_have_a_life(path: um.Penalt
     assert f"{step.penalty:.3g} is the sparsest that fits acceptably (RMSEA {step.fit.rmsea:.3f}" in path.reason
     shapes = path.table[["latents", "groups"]].apply(tuple, axis=1)
     assert (shapes == shapes[path.suggested]).sum() >= max(shapes.value_counts()) - 1
-    assert path.edges["life"].is_monotonic_decreasing
-    assert path.edges["life"].between(0, 1).all()
-    whole = path.edges[path.edges["life"] == 1.0]
-    assert (whole["until"] == path.steps[-1].penalty).all()
+    assert path.edges["share_of_steps"].is_monotonic_decreasing
+    assert path.edges["share_of_steps"].between(0, 1).all()
+    whole = path.edges[path.edges["share_of_steps"] == 1.0]
+    assert (whole["max_penalty"] == path.steps[-1].penalty).all()
     path.write(tmp_path)
     assert len(pd.read_csv(tmp_path / "path.csv")) == 12
     assert len(list(tmp_path.glob("step-*.json"))) == 12

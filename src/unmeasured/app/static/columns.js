@@ -118,7 +118,7 @@ const check = () => {
     };
     try {
       const found = await ask("check");
-      found.faults.forEach((text) => add(text, "bad"));
+      found.column_errors.forEach((text) => add(text, "bad"));
       found.findings.filter((f) => !f.ok).forEach((f) => add(`${f.topic}: ${f.text}`, "bad"));
       found.remarks.forEach((remark) => add(remark, "note"));
       found.findings.filter((f) => f.ok).forEach((f) => add(`${f.topic}: ${f.text}`, "good"));

@@ -20,7 +20,7 @@ def to_lavaan(
     graph: Writable,
     *,
     member: Directed | None = None,
-    anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
+    reference_indicators: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
     fixed: Mapping[tuple[str, str], float] | None = None,
     first: Mapping[str, str] | None = None,
 ) -> str:
@@ -49,7 +49,7 @@ def to_lavaan(
         What to write.
     member : DAG, optional
         Of a CPDAG, the member to write instead of ``member()``.
-    anchors : mapping, optional
+    reference_indicators : mapping, optional
         For groups of k latents, the k pure children whose zero loadings fix the rotation; else its first ones.
     fixed : mapping, optional
         Edges ``(cause, effect)`` whose weight is not estimated but set to this number; a comment lists them.
@@ -77,7 +77,7 @@ def to_lavaan(
     adapted = _Adapted.of(graph, _member(graph, member))
     graph, dag = adapted.graph, adapted.member
     leading = {adapted.names[latent]: adapted.names[x] for latent, x in (first or {}).items()}
-    model = _LavaanModel(dag, adapted.groups(anchors), adapted.edges(fixed), first=leading)
+    model = _LavaanModel(dag, adapted.groups(reference_indicators), adapted.edges(fixed), first=leading)
     undirected = list(_undirected_remarks(graph, dag))
     sections = [
         [
@@ -98,19 +98,19 @@ def to_semopy(
     graph: Writable,
     *,
     member: Directed | None = None,
-    anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
+    reference_indicators: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
     markers: Mapping[str, str] | None = None,
 ) -> str:
     """Text for semopy's ``Model``; ``i =~ j`` and ``j ~ i`` read i → j.
 
     The same model as :func:`to_lavaan` writes, in the scale semopy uses: one loading of each latent is 1 and its
-    variance free. In a group of several latents that loading is the one on its own anchor, next to the zeros that fix
-    the rotation: a triangle with ones on its diagonal and free variances spans the same covariances as one with free
-    diagonal and unit variances. Parameters as in :func:`to_lavaan`, names too.
+    variance free. In a group of several latents that loading is the one on its own reference indicator, next to the
+    zeros that fix the rotation: a triangle with ones on its diagonal and free variances spans the same covariances as
+    one with free diagonal and unit variances. Parameters as in :func:`to_lavaan`, names too.
 
     Parameters
     ----------
-    graph, member, anchors
+    graph, member, reference_indicators
         As in :func:`to_lavaan`.
     markers : mapping, optional
         For latents that are a group of their own, the indicator whose loading is 1; else the first that is the
@@ -139,7 +139,7 @@ def to_semopy(
     adapted = _Adapted.of(graph, _member(graph, member))
     graph, dag = adapted.graph, adapted.member
     chosen = {adapted.names[latent]: adapted.names[x] for latent, x in (markers or {}).items()}
-    model = _LavaanModel(dag, adapted.groups(anchors), markers=chosen)
+    model = _LavaanModel(dag, adapted.groups(reference_indicators), markers=chosen)
     hidden = [
         name
         for name, items in model.indicators.items()
@@ -174,7 +174,7 @@ class _LavaanModel:
     """A DAG seen as lavaan sees it: which edges are loadings, which are paths, what would be added."""
 
     dag: Directed
-    anchors: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    reference_indicators: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
     fixed: Mapping[tuple[str, str], float] = field(default_factory=dict)
     markers: Mapping[str, str] = field(default_factory=dict)
     first: Mapping[str, str] = field(default_factory=dict)
@@ -231,20 +231,20 @@ class _LavaanModel:
         }
 
     @cached_property
-    def anchored(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+    def fixing(self) -> dict[tuple[str, ...], tuple[str, ...]]:
         """For each group whose rotation can be fixed, as many pure children as it has latents."""
         return {
-            group: self.anchors.get(group, pure[: len(group)])
+            group: self.reference_indicators.get(group, pure[: len(group)])
             for group, pure in self.rotating.items()
             if len(pure) >= len(group)
         }
 
     @cached_property
     def zero_loadings(self) -> set[tuple[str, str]]:
-        """A triangle of zeros: the j-th latent of a group has none of the first j anchors (from 0)."""
+        """A triangle of zeros: the j-th latent of a group has none of the first j reference indicators (from 0)."""
         return {
             (latent, child)
-            for group, chosen in self.anchored.items()
+            for group, chosen in self.fixing.items()
             for j, latent in enumerate(group)
             for child in chosen[:j]
         }
@@ -313,11 +313,9 @@ class _LavaanModel:
     def marker_of(self) -> dict[str, str]:
         """For each latent the indicator that gives it its scale, no two the same where that is possible.
 
-        In a group its anchor; else the one asked for, or the first that no other latent has.
+        In a group its reference indicator; else the one asked for, or the first that no other latent has.
         """
-        chosen = {
-            latent: x for group, anchors in self.anchored.items() for latent, x in zip(group, anchors, strict=True)
-        }
+        chosen = {latent: x for group, chosen in self.fixing.items() for latent, x in zip(group, chosen, strict=True)}
         chosen |= {latent: x for latent, x in self.markers.items() if latent not in chosen}
         for latent, children in self.indicators.items():
             if latent not in chosen:
@@ -414,12 +412,12 @@ class _Adapted:
         return cls(graph.rename(changed), member.rename(changed), names)
 
     def groups(
-        self, anchors: Mapping[tuple[str, ...], tuple[str, ...]] | None
+        self, reference_indicators: Mapping[tuple[str, ...], tuple[str, ...]] | None
     ) -> dict[tuple[str, ...], tuple[str, ...]]:
-        """Anchors by their new names."""
+        """Reference indicators by their new names."""
         return {
             tuple(self.names[name] for name in group): tuple(self.names[x] for x in chosen)
-            for group, chosen in (anchors or {}).items()
+            for group, chosen in (reference_indicators or {}).items()
         }
 
     def edges(self, fixed: Mapping[tuple[str, str], float] | None) -> dict[tuple[str, str], float]:

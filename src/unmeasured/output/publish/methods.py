@@ -246,7 +246,7 @@ def _limitations(run: Run, stability: Stability | None) -> Iterator[str]:
         yield "The search was ended before it was complete; a longer one may find another model."
     if not (result.sem.converged and result.sem.admissible):
         yield f"The solution is not a proper one ({result.sem.status}); its estimates must not be interpreted."
-    if result.confirmed:
+    if result.estimation_note:
         yield "The model was found in one part of the data and estimated in another."
     elif not math.isinf(result.sem.sample.n):
         yield (

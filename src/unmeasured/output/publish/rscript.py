@@ -101,7 +101,7 @@ def _from_rows(run: Run) -> bool:
         and not _has_groups(run)
         and set(sample.kinds) == {"continuous"}
         and (by_rows or abs(sample.n - rows) < 0.5)
-        and not run.result.confirmed
+        and not run.result.estimation_note
     )
 
 
@@ -201,7 +201,7 @@ def _why_moments(run: Run) -> str:
         return f"{what}; unmeasured's figures are those of full information, which a matrix does not give exactly."
     if run.about.rows is None:
         return f"{what}."
-    if run.result.confirmed:
+    if run.result.estimation_note:
         return f"{what}: that of the rows in which the model was confirmed."
     if _has_groups(run):
         return f"{what}: that within groups of people, the mean of theirs, weighted by their rows."
@@ -243,7 +243,7 @@ def _model(run: Run) -> Iterator[str]:
     yield 'if (!lavInspect(fit, "converged")) stop("lavaan did not converge")'
     if _has_groups(run):
         yield from _groups(run, options)
-    elif run.about.rows is not None and not rows and not result.confirmed:
+    elif run.about.rows is not None and not rows and not result.estimation_note:
         ordinal = set(sample.kinds) == {"ordinal"}
         how = 'ordered = TRUE, estimator = "WLSMV"' if ordinal else 'missing = "fiml"'
         yield ""

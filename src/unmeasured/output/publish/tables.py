@@ -220,7 +220,7 @@ def _errors_in_words(result: Result) -> str:
         return ""
     robust = result.fit.robust
     corrected = f"Standard errors are robust ({robust.correction}). " if robust is not None else ""
-    if result.confirmed:
+    if result.estimation_note:
         return f"{corrected}The model was found in other rows than these estimates are from."
     return (
         f"{corrected}Standard errors, intervals and {_P} values take the model as given, but it was found in the same "
@@ -398,7 +398,7 @@ def _effects(result: Result) -> Iterator[Table]:
                 _std(pair.largest),
                 _std(float(pair.values["lower"].min()) if len(pair.values) else math.nan),
                 _std(float(pair.values["upper"].max()) if len(pair.values) else math.nan),
-                pair.decided_by,
+                pair.informative_edge,
             )
         )
         for pair in over.pairs

@@ -49,7 +49,7 @@ class Shared:
     """What a report keeps of a comparison of groups of people."""
 
     sizes: Mapping[str, float]  # of each group
-    highest: str  # the last step that holds
+    supported_step: str  # the last step that holds
     steps: tuple[Mapping[Any, Any], ...]  # fit and change of each
     differences: tuple[Mapping[Any, Any], ...]  # parameters that differ by BIC, with the estimate in every group
     means: tuple[Mapping[Any, Any], ...]  # of latents, in all groups but the first
@@ -79,11 +79,11 @@ class Shared:
         means = found.latent_means if "intercepts" in found.fits else pd.DataFrame()
         return cls(
             {group: float(fit.n_samples) for group, fit in configural.fits.items()},
-            found.highest,
+            found.supported_step,
             _records(table.reset_index()),
             tuple(rows),
             _records(means),
-            found.differing_edges,
+            found.noninvariant_edges,
         )
 
     def record(self) -> dict[str, Any]:
@@ -99,12 +99,12 @@ class Shared:
             for row in kept["differences"]
         ]
         means = [{**row, **{key: float(row[key]) for key in ("mean", "se", "z", "pvalue")}} for row in kept["means"]]
-        highest = checked_type(str, kept["highest"])
+        supported_step = checked_type(str, kept["supported_step"])
         sizes = {checked_type(str, group): float(n) for group, n in kept["sizes"].items()}
         marked = tuple((checked_type(str, a), checked_type(str, b)) for a, b in kept["marked"])
-        if highest not in _VERDICTS:
-            raise ValueError(f"no step of invariance: {highest!r}")
-        return cls(sizes, highest, tuple(rows), tuple(differences), tuple(means), marked)
+        if supported_step not in _VERDICTS:
+            raise ValueError(f"no step of invariance: {supported_step!r}")
+        return cls(sizes, supported_step, tuple(rows), tuple(differences), tuple(means), marked)
 
     def renamed(self, names: Mapping[str, str]) -> Shared:
         """The same with other names for latents."""
@@ -124,7 +124,7 @@ class Shared:
         """
         *first, last = self.sizes
         named = f"the groups {', '.join(first)} and {last}" if len(self.sizes) <= 4 else f"the {len(self.sizes)} groups"
-        return f"{named} {_VERDICTS[self.highest]}"
+        return f"{named} {_VERDICTS[self.supported_step]}"
 
 
 def _records(table: pd.DataFrame) -> tuple[Mapping[str, Any], ...]:
@@ -171,7 +171,7 @@ def groups_section(shared: Shared) -> dict[str, Any]:
     ]
     caution = (
         ""
-        if shared.highest in ("intercepts", "residuals")
+        if shared.supported_step in ("intercepts", "residuals")
         else "; equal intercepts do not hold, so do not rely on them"
     )
     return {

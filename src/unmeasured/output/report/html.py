@@ -317,7 +317,7 @@ def _changes(result: Result) -> dict[str, Any] | None:
     """The largest modification indices, in words."""
     if len(result.graph.observed) > _MOST_VARIABLES:
         return None
-    found = result.what_the_model_misses().head(_MOST_CHANGES)
+    found = result.modification_indices().head(_MOST_CHANGES)
     if not len(found):
         return None
     latents = result.graph.latents

@@ -91,7 +91,7 @@ def _called(result: Result, groups: Sequence[tuple[str, ...]]) -> list[str]:
                 f"{node(group)} ({'' if said else 'seen most clearly '}in “{cut(label.rstrip('. '), _LONGEST_LABEL)}”)"
             )
             said = True
-        elif any(name in result.named for name in group):
+        elif any(name in result.named_latents for name in group):
             names.append(node(group))
         else:
             names.append(f"{node(group)} ({', '.join(result.indicators[group][:2])})")

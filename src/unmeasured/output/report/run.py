@@ -27,6 +27,7 @@ from unmeasured.files import parsed_json
 from unmeasured.graphs.outline import Outline
 from unmeasured.output.report.groups import Shared
 from unmeasured.results.compare import ModelComparison, compare_models
+from unmeasured.results.earlier_formats import present_result
 from unmeasured.results.records import checked_type, fault_in_words
 from unmeasured.results.result import Result
 from unmeasured.search.roles.multigroup import within_groups
@@ -112,7 +113,7 @@ class Run:
     def from_json(cls, text: str) -> Run:
         """The run behind JSON text; that of a bare result is a run of which nothing else is known."""
         result = Result.from_json(text)
-        kept = parsed_json(text).get("run")
+        kept = present_result(parsed_json(text)).get("run")
         if kept is None:
             return cls(result, About(versions=versions()))
         try:
@@ -307,7 +308,7 @@ def _about(kept: Mapping[str, Any]) -> About:
 
 
 def _step(kept: Mapping[str, Any]) -> Step:
-    words, counts = ("phase", "what", "reason"), ("n_candidates", "n_bounded", "n_fitted", "n_remembered")
+    words, counts = ("phase", "what", "reason"), ("n_candidates", "n_bounded", "n_fitted", "n_cached")
     values: dict[str, Any] = {key: checked_type(str, kept[key]) for key in words}
     values |= {key: checked_type(int, kept[key]) for key in counts}
     values |= _numbers(kept, ("score_before", "score_after", "tolerance"))

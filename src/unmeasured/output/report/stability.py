@@ -60,7 +60,9 @@ def _part(name: str) -> str:
 
 
 def _edge_row(row: dict[Any, Any]) -> dict[str, Any]:
-    parts = [_percent(row[key]) if row["kind"] == "path" else ("", -1.0) for key in ("forward", "backward", "open")]
+    parts = [
+        _percent(row[key]) if row["kind"] == "path" else ("", -1.0) for key in ("forward", "backward", "undirected")
+    ]
     words = [row["source"], row["target"], row["kind"], "yes" if row["in_graph"] else "no"]
     return {"frequency": row["frequency"], "cells": [*((w, w) for w in words), _percent(row["frequency"]), *parts]}
 
@@ -84,7 +86,7 @@ def _percent(part: float) -> Cell:
 def _heat_map(stable: Stability) -> str:
     """How often two items share a group, the lower triangle, items in the order of the groups."""
     names = stable.item_order()
-    table = stable.together.loc[names, names].to_numpy()
+    table = stable.coassignment.loc[names, names].to_numpy()
     left = max(text_width(cut(name), _LABEL) for name in names) + 8
     width, height = left + _CELL * len(names) + 20, _CELL * len(names) + left + 4
     cells = []

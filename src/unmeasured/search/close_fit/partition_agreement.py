@@ -59,7 +59,7 @@ def _read(found: Discovery, data: Sample, n_effective: float, clock: Clock, alwa
         return found
     own, *above = model_levels(graph, found.fit)
     most = BUDGET.n_replicates if always else BUDGET.least_replicates
-    replicates = Replicates(data.corr, n_effective, check=clock.check_reading, most=most)
+    replicates = Replicates(data.corr, n_effective, check=clock.check_partition_time, most=most)
     if is_measured:
         own = _measured(own, data, replicates, n_latents)
     is_unstable = own.agreement < BUDGET.stable_agreement  # not where it was not measured

@@ -153,7 +153,7 @@ class Tolerant:
     clock: Clock
     n_threads: int | None = None
     verbose: bool = False
-    residual_pairs: bool = True
+    residual_covariances: bool = True
     hierarchy: bool = True
 
     @property
@@ -260,7 +260,7 @@ class Tolerant:
         p = len(data.names)
         edge = (1.0 + math.sqrt(p / data.n)) ** 2
         m = int((np.linalg.eigvalsh(data.corr) > edge).sum())
-        if not self.residual_pairs or not any(pure <= 2 * size for pure, size in n_pure):
+        if not self.residual_covariances or not any(pure <= 2 * size for pure, size in n_pure):
             return None
         if not 1 <= m < sum(size for _, size in n_pure) or degrees_of_freedom(p, m) <= 0:
             return None
@@ -337,7 +337,7 @@ class Tolerant:
 
     def with_pairs(self, found: Discovery, *, always: bool = False) -> Discovery:
         """The same with residual pairs, where they pay and its model is rejected, or always."""
-        if not self.residual_pairs or found.stopped or not found.cpdag.groups:
+        if not self.residual_covariances or found.stopped or not found.cpdag.groups:
             return found
         if found.cpdag.pairs or not (always or self.test.of_fit(found.fit).is_rejected):
             return found
@@ -399,7 +399,9 @@ class Tolerant:
         pieces = Pieces(score, Guidance(1), steps, clock)
         with clock.ending_a_stage():
             steps.say("Second latents for items")
-            pair_cost = cost_of_a_pair(len(sample.names), sample.n, self.penalty) if self.residual_pairs else math.inf
+            pair_cost = (
+                cost_of_a_pair(len(sample.names), sample.n, self.penalty) if self.residual_covariances else math.inf
+            )
             with_cross_loadings(pieces, pieces.fitted(model), pair_cost)
         near = in_order(pieces.best or pieces.fitted(model))
         graph = near.model

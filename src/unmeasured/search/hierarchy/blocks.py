@@ -78,7 +78,7 @@ class LatentScore:
         self.sd = sd
         self.sizes = tuple(sizes)
         self.n_samples, self.dimension_penalty, self.penalty = n_samples, dimension_penalty, penalty
-        self.n_fitted = self.n_remembered = 0
+        self.n_fitted = self.n_cached = 0
         ends = np.cumsum([0, *sizes]).tolist()
         self.at = [list(range(a, b)) for a, b in pairwise(ends)]
         self._memory: dict[Blocks, Predicted] = {}

@@ -182,7 +182,7 @@ def _fitted(near: Fitted, predicted: Predicted, latents: LatentScore, score: Bic
     value = -0.5 * score.sample.n * max(solution.discrepancy, 0.0)
     value -= score.dimension_penalty * score.dimension(model) + score.prior(model)
     none = np.zeros((0, 0), np.uint8)
-    raised = raised_fit(model, effects, solution.x[-n:], value, 0.5 * score.sample.n * solution.promised, none)
+    raised = raised_fit(model, effects, solution.x[-n:], value, 0.5 * score.sample.n * solution.predicted_gain, none)
     arcs, saved = GroupBic(raised.latent_cov, model.sizes, score.sample.n, score.dimension_penalty).predicted()
     return raised_fit(model, effects, solution.x[-n:], value + saved, raised.predicted, arcs)
 

@@ -54,7 +54,7 @@ class LatentLikelihood:
         """``near``: the measurement model, fitted with all groups connected; ``fit_gain``: where fits stop."""
         self.sample, self.near, self.check, self._fit_gain = sample, near, check, fit_gain
         self.n_fitted = 0
-        self.n_remembered = 0
+        self.n_cached = 0
         self.visited: dict[Scorable, float] = {}  # all classes fitted so far, and their scores
         loadings = near.loadings[: near.model.n_measured]
         weights = loadings / near.noise
@@ -72,7 +72,7 @@ class LatentLikelihood:
     def __call__(self, models: Sequence[Scorable]) -> Floats:
         """Scores (B,) of many classes; those visited before are remembered."""
         new = list(dict.fromkeys(model for model in models if model not in self.visited))
-        self.n_remembered += len(models) - len(new)
+        self.n_cached += len(models) - len(new)
         least = self.sample.log_det_corr + len(self.sample.names)
         for model in new:
             self.check()

@@ -69,7 +69,7 @@ class Pieces:
     n_rounds: int = 0
     n_pieces: int = 0
     n_fitted: int = 0  # by EM, for the trace
-    n_remembered: int = 0
+    n_cached: int = 0
     done: set[object] = field(default_factory=set)
     is_credited: bool = False  # whether the score of the whole is credited with what the latent graph will save
 

@@ -91,7 +91,7 @@ class Counter:
     """Counts fits, for the trace."""
 
     n_fitted: int = 0
-    n_remembered: int = 0
+    n_cached: int = 0
 
 
 def checked_roles(sample: Sample, covariates: Sequence[str], outcomes: Sequence[str], known: Knowledge | None) -> Roles:

@@ -102,14 +102,14 @@ class JointScore:
         self.n = sum(sample.n for sample in samples)
         self.path_penalty = 0.5 * penalty * math.log(self.n) * len(samples)
         self._counted = BicScore(samples[0], penalty=penalty)
-        self.n_fitted = self.n_remembered = 0
+        self.n_fitted = self.n_cached = 0
         self._memory: dict[Hashable, JointFit] = {}
 
     def __call__(self, models: Sequence[FactorModel]) -> list[JointFit]:
         """Fit many models; those visited before are remembered."""
         new = {model.key: model for model in models if model.key not in self._memory}
         self.n_fitted += len(new)
-        self.n_remembered += len(models) - len(new)
+        self.n_cached += len(models) - len(new)
         fitted: dict[Hashable, list[StructuralFit]] = {key: [] for key in new}
         for sample in self.samples:
             self.check()

@@ -263,7 +263,7 @@ class SummedLikelihood(LikelihoodScore):
         """Scores (B,) of many classes."""
         shares = [score.sample.n / self.sample.n for score in self._scores]
         values = np.sum([w * score(models) for w, score in zip(shares, self._scores, strict=True)], axis=0)
-        self.n_fitted, self.n_remembered = self._scores[0].n_fitted, self._scores[0].n_remembered
+        self.n_fitted, self.n_cached = self._scores[0].n_fitted, self._scores[0].n_cached
         self.visited |= zip(models, values.tolist(), strict=True)
         return np.asarray(values)
 

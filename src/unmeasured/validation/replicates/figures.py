@@ -16,7 +16,7 @@ def heat_map(stable: Stability) -> Figure:
     size = max(3.5, 0.24 * len(order) + 1.6)
     figure = Figure(figsize=(size + 0.9, size), layout="constrained")
     axes = figure.subplots()
-    image = axes.imshow(stable.together.loc[order, order], vmin=0, vmax=1, cmap="Blues")
+    image = axes.imshow(stable.coassignment.loc[order, order], vmin=0, vmax=1, cmap="Blues")
     axes.set_xticks(range(len(order)), order, rotation=90, fontsize=8)
     axes.set_yticks(range(len(order)), order, fontsize=8)
     axes.set_title(f"Part of {len(stable.outlines)} replicates in which two items share a group", fontsize=9)

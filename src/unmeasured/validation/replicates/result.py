@@ -21,6 +21,7 @@ from unmeasured.errors import UnmeasuredError
 from unmeasured.files import parsed_json
 from unmeasured.graphs import CPDAG, from_json
 from unmeasured.graphs.outline import Outline, Tally, group_name
+from unmeasured.results.earlier_formats import with_present_keys
 from unmeasured.search.budget import BUDGET
 from unmeasured.validation.replicates.consensus import consensus_class
 from unmeasured.validation.replicates.records import Replicate
@@ -82,8 +83,8 @@ class Stability:
     def edges(self) -> pd.DataFrame:
         """One row per edge ever seen between groups of the graph, or from them to observed variables.
 
-        ``source target kind in_graph frequency forward backward open``: ``frequency`` is the part of the replicates
-        with that edge, the last three how often it points from source to target, back, or neither.
+        ``source target kind in_graph frequency forward backward undirected``: ``frequency`` is the part of the
+        replicates with that edge, the last three how often it points from source to target, back, or neither.
         """
         return self.tally.edges(self.graph.groups, self.observed)
 
@@ -144,9 +145,9 @@ class Stability:
         return _distribution([len(outline.sizes) for outline in self.outlines])
 
     @cached_property
-    def together(self) -> pd.DataFrame:
+    def coassignment(self) -> pd.DataFrame:
         """How often two observed variables are indicators of one group; no matching of latents is needed for it."""
-        table = np.mean([outline.together for outline in self.outlines], axis=0)
+        table = np.mean([outline.coassignment for outline in self.outlines], axis=0)
         frame = pd.DataFrame(table, index=list(self.observed), columns=list(self.observed))
         items = [name for name in self.observed if name in self.graph.variables.indicators]
         return frame.loc[items, items]
@@ -210,7 +211,7 @@ class Stability:
             mark = "" if row["in_graph"] else "   not in the graph"
             lines.append(
                 f"  {row['source']} – {row['target']:<10} {row['frequency']:.0%} "
-                f"(→ {row['forward']:.0%}, ← {row['backward']:.0%}, – {row['open']:.0%}){mark}"
+                f"(→ {row['forward']:.0%}, ← {row['backward']:.0%}, – {row['undirected']:.0%}){mark}"
             )
         return "\n".join(lines)
 
@@ -255,7 +256,8 @@ class Stability:
         try:
             record = parsed_json(text)
             graph, observed = from_json(json.dumps(record["graph"])), tuple(record["observed"])
-            replicates = [Replicate.from_record({**one, "observed": observed}) for one in record["replicates"]]
+            lines = with_present_keys(record["replicates"], "replicate")
+            replicates = [Replicate.from_record({**one, "observed": observed}) for one in lines]
             assert isinstance(graph, CPDAG)
             return cls(graph, observed, str(record["method"]), tuple(replicates))
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:

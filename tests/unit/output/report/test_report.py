@@ -300,7 +300,7 @@ def test_groups_of_people_have_a_section_that_is_kept():
     again = Run.from_json(run.to_json())
     assert html_page(again) == page
     record = json.loads(run.to_json())
-    record["run"]["groups"]["highest"] = "nonsense"
+    record["run"]["groups"]["supported_step"] = "nonsense"
     with pytest.raises(um.UnmeasuredError, match='"run" of this result is damaged'):
         Run.from_json(json.dumps(record))
 
@@ -349,7 +349,7 @@ def test_levels_effects_and_more_are_shown_where_a_result_has_them(search):
             table = pd.DataFrame({"omega": [0.625]}, index=pd.Index(["L1"], name="latent"))
             return SimpleNamespace(table=table, sentences=["L1: reliability is low."])
 
-        def what_the_model_misses(self):
+        def modification_indices(self):
             return pd.DataFrame(
                 {"lhs": ["L1"], "op": ["=~"], "rhs": ["Speed_Letter"], "mi": [12.5], "epc": [0.1], "sepc.all": [0.1]}
             )

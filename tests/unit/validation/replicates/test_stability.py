@@ -68,12 +68,12 @@ def test_records_of_something_else_are_refused(search: um.LGES, rows: pd.DataFra
 
 def test_tables_count_what_was_found(stable: um.Stability) -> None:
     edges = stable.edges
-    assert ((edges["forward"] + edges["backward"] + edges["open"]) - edges["frequency"]).abs().max() < 1e-9
+    assert ((edges["forward"] + edges["backward"] + edges["undirected"]) - edges["frequency"]).abs().max() < 1e-9
     assert stable.n_latents.sum() == pytest.approx(1.0)
     # Counted by hand, without any matching: items of a pure pair share a group as often as the table says.
     a, b = stable.observed[:2]
     by_hand = np.mean([any(row[0] and row[1] for row in outline.measures) for outline in stable.outlines])
-    assert stable.together.loc[a, b] == pytest.approx(by_hand)
+    assert stable.coassignment.loc[a, b] == pytest.approx(by_hand)
     assert (stable.items["exact"] <= stable.items["stability"]).all()
     assert (stable.groups["consistency"] <= stable.groups["item_stability"] + 1e-9).all()
     assert "replicates (bootstrap)" in stable.summary()
