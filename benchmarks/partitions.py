@@ -96,7 +96,7 @@ def levels_of(search: Any) -> tuple[list[Partition], int]:
 
 def strongest_groups(search: Any) -> Partition:
     """Each item with the latent group of its largest standardised loading."""
-    group_of = {latent: i for i, group in enumerate(search.graph_.groups) for latent in group}
+    group_of = {latent: i for i, group in enumerate(search.graph_.latent_groups) for latent in group}
     table = search.sem_.parameters
     loadings = table[(table["op"] == "=~") & table["lhs"].isin(list(group_of))]
     best: dict[str, Any] = dict.fromkeys(search.graph_.observed)

@@ -156,7 +156,7 @@ def _(value: um.DAG | um.CPDAG) -> Description:
         {
             "graph": _lines(value),
             "observed": list(value.observed),
-            "latent groups": [" ".join(group) for group in value.groups],
+            "latent groups": [" ".join(group) for group in value.latent_groups],
         }
     )
 
@@ -179,7 +179,7 @@ def _digest(graph: um.CPDAG) -> str:
     """
     known: dict[str, str] = {name: name for name in graph.observed}
     for _ in range(len(graph.latents) + 1):
-        for group in graph.groups:
+        for group in graph.latent_groups:
             children = {b for a, b in graph.directed_edges if a == group[0]}
             items = sorted(known[x] for x in children if x in known and x not in graph.latents)
             below = sorted(known[x] for x in children if x in known and x in graph.latents)
@@ -403,7 +403,7 @@ def _(value: um.Confirmation) -> Description:
 
 @describe.register
 def _(value: um.Stability) -> Description:
-    edges, items, groups = value.edges, value.items, value.groups
+    edges, items, groups = value.edges, value.items, value.latent_groups
     numbers = _rows("frequencies", edges, ("source", "target"), ("frequency", "forward", "backward", "open"))
     numbers |= _rows("items", items, ("item",), ("stability", "exact"))
     numbers |= _rows("groups found", groups, ("group",), ("found", "consistency", "same_size", "item_stability"))

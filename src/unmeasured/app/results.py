@@ -125,7 +125,7 @@ def _effects(project: Project) -> dict[str, Any]:
         tables.append(_table("Direct effects of covariates on items", table, words))
     elif result.graph.variables.covariates and result.graph.latents:
         sentences.append("No covariate acts on an item directly.")
-    if 1 < len(result.graph.groups) <= _MOST_GROUPS:
+    if 1 < len(result.graph.latent_groups) <= _MOST_GROUPS:
         try:
             matrix = effects_in_print(result)
         except um.UnmeasuredError as error:
@@ -136,7 +136,7 @@ def _effects(project: Project) -> dict[str, Any]:
                 "as well, where directions are not identified."
             )
             tables.append(_table("Total effects between latents", matrix.reset_index(), words))
-    elif len(result.graph.groups) > _MOST_GROUPS:
+    elif len(result.graph.latent_groups) > _MOST_GROUPS:
         sentences.append(
             f"Total effects of more than {_MOST_GROUPS} latents are not computed here: unmeasured effects."
         )
@@ -262,7 +262,7 @@ def _stability(project: Project) -> dict[str, Any]:
     if stable is None:
         left = "Replicates are of the model found. Undo the edits to see them." if project.stability else ""
         return {"sentences": [left] if left else []}
-    groups = stable.groups.rename(columns={"group": "latent", "consistency": "exactly these items"})
+    groups = stable.latent_groups.rename(columns={"group": "latent", "consistency": "exactly these items"})
     groups = groups.rename(columns={"same_size": "as many latents", "item_stability": "mean of its items"})
     edges = stable.edges.rename(columns={"source": "from", "target": "to", "in_graph": "in the model", "open": "–"})
     edges = edges.rename(columns={"forward": "→", "backward": "←"})

@@ -160,7 +160,7 @@ def diagnose(
     is_sample = math.isfinite(found.fit.sample.n)
     residuals = _largest(found.fit.residuals("standardised"), most) if is_sample else pd.DataFrame()
     # Loadings of the latents of a group of several depend on the rotation: they have no reliability of their own.
-    has_own = any(len(group) == 1 and found.indicators[group] for group in found.graph.groups)
+    has_own = any(len(group) == 1 and found.indicators[group] for group in found.graph.latent_groups)
     table = found.reliability().table.reset_index() if has_own else pd.DataFrame()
     sentences = list(found.reliability().sentences) if has_own else []
     if as_json:

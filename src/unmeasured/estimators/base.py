@@ -64,7 +64,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     _rules: ClassVar[Mapping[str, Rule]] = {}  # of all options
 
     graph_: CPDAG
-    groups_: tuple[tuple[str, ...], ...]
+    latent_groups_: tuple[tuple[str, ...], ...]
     sem_: Fit
     sample_: Sample
     trace_: tuple[Any, ...]
@@ -239,7 +239,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         self.sem_ = with_signs(self.sem_)
         variables = self.graph_.variables
         self.sample_ = replace(sample, covariates=variables.covariates, outcomes=variables.outcomes)
-        self.groups_ = self.graph_.groups
+        self.latent_groups_ = self.graph_.latent_groups
         self.n_features_in_ = len(sample.names)
         self._keep_feature_names(source)
         # scikit-learn writes an estimator with the options that are not at their default.

@@ -129,7 +129,7 @@ class LGES(Search):
     ----------
     graph_ : CPDAG
         The class of graphs that fit equally well, over groups of latents.
-    groups_ : tuple of tuples of str
+    latent_groups_ : tuple of tuples of str
         The groups of latents.
     sem_ : Fit
         The fit of one member of the class.
@@ -265,7 +265,7 @@ class LGES(Search):
         >>> items = np.repeat(f, 3, axis=1) + rng.normal(size=(600, 6))
         >>> rows = pd.DataFrame(items, columns=["a1", "a2", "a3", "b1", "b2", "b3"])
         >>> search = um.LGES().fit(rows.assign(country=np.repeat(["x", "y"], 300)), groups="country")
-        >>> search.groups_, list(search.group_results_)
+        >>> search.latent_groups_, list(search.group_results_)
         ((('L1',), ('L2',)), ['x', 'y'])
         """
         if groups is None:

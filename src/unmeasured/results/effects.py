@@ -191,7 +191,7 @@ class Members:
     def of(cls, result: Result) -> Members:
         """Those of the class of a result."""
         graph = result.graph
-        nodes = (*graph.groups, *((name,) for name in graph.observed))
+        nodes = (*graph.latent_groups, *((name,) for name in graph.observed))
         index = [graph.variables.index(node[0]) for node in nodes]
         return cls(nodes, graph.adjacency[np.ix_(index, index)])
 
@@ -333,7 +333,7 @@ def class_effects(
     if cause is not None and cause == effect:
         raise UnmeasuredError(f"{cause!r} has no effect on itself: the graphs have no cycles. Name two variables.")
     members, implied = Members.of(result), _Implied(result.fit)
-    single = [group[0] for group in graph.groups if len(group) == 1]
+    single = [group[0] for group in graph.latent_groups if len(group) == 1]
     causes = [cause] if cause is not None else single
     effects = [effect] if effect is not None else single
     pairs = [_class_effect(members, implied, a, b, level) for a in causes for b in effects if a != b]

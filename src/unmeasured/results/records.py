@@ -283,7 +283,7 @@ def _robust(result: dict[str, Any], graph: CPDAG, sem: Fit) -> Robust | None:
     if result.get("robust") is None:  # not needed, or unknown to earlier versions
         return None
     record = checked_type(dict, result["robust"])
-    n_free = rotated(sem, graph.groups)[0].problem.pattern.n_free
+    n_free = rotated(sem, graph.latent_groups)[0].problem.pattern.n_free
     acov = _unpacked(record["acov"], n_free)
     if acov.shape != (n_free, n_free) or not np.isfinite(acov).all():
         raise ValueError(f'"acov" under "robust" is no matrix of numbers for {n_free} parameters')

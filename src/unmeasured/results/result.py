@@ -167,7 +167,7 @@ class Result:
 
     @cached_property
     def _held(self) -> tuple[Fit, Anchors]:
-        fit, anchors = rotated(self.sem, self.graph.groups, self.heads)
+        fit, anchors = rotated(self.sem, self.graph.latent_groups, self.heads)
         if fit.full is not None and self.acov is not None:
             fit = replace(fit, full=replace(fit.full, acov=self.acov))
         return replace(fit, robust=self.robust) if self.robust is not None else reported(fit), anchors
@@ -359,7 +359,7 @@ class Result:
 
         Without the latents of groups of several, whose loadings depend on the rotation.
         """
-        return Reliability(self.fit, tuple(group[0] for group in self.graph.groups if len(group) == 1))
+        return Reliability(self.fit, tuple(group[0] for group in self.graph.latent_groups if len(group) == 1))
 
     def what_the_model_misses(self, most: int = 10) -> pd.DataFrame:
         """The largest modification indices: ``lhs op rhs mi epc sepc.all``, which loading, covariance or path would
@@ -379,11 +379,11 @@ class Result:
 
         The indicators of a latent above latents are the latents that measure it.
         """
-        pure = LatentGroups(self.graph, self.graph.groups)
+        pure = LatentGroups(self.graph, self.graph.latent_groups)
         r2, shares = self.sem.r2, loading_shares(self.graph, self.sem)
         edges = set(self.graph.directed_edges)
         result = {}
-        for group in self.graph.groups:
+        for group in self.graph.latent_groups:
             own = set(pure.pure_children(group))
             items = self.graph.variables.indicators
             children = [x for x in items if (group[0], x) in edges]
@@ -581,7 +581,7 @@ class Result:
     @cached_property
     def _markers(self) -> dict[str, str]:
         """For each latent that is a group of its own a strong indicator, different for each where that is possible."""
-        alone = [group[0] for group in self.graph.groups if len(group) == 1]
+        alone = [group[0] for group in self.graph.latent_groups if len(group) == 1]
         table = self.loadings[self.loadings["latent"].isin(alone)]
         table = table[table["indicator"].isin(self.graph.observed)]
         taken = {x for chosen in self.anchors.values() for x in chosen}

@@ -129,7 +129,7 @@ def with_isolated(cpdag: CPDAG, observed: Sequence[str]) -> CPDAG:
     A = np.zeros((len(names), len(names)), dtype=np.uint8)
     position = [names.index(name) for name in cpdag.names]
     A[np.ix_(position, position)] = cpdag.adjacency
-    return CPDAG(whole.variables, A, cpdag.groups)
+    return CPDAG(whole.variables, A, cpdag.latent_groups)
 
 
 def remarks_on(cpdag: CPDAG, is_stopped: bool = False) -> list[str]:

@@ -64,7 +64,7 @@ def loading_shares(graph: CPDAG, fit: Fit) -> dict[str, dict[str, float]]:
     """
     table = fit.parameters
     rows = table[table["op"] == "=~"]
-    first = {latent: group[0] for group in graph.groups for latent in group}
+    first = {latent: group[0] for group in graph.latent_groups for latent in group}
     shares: dict[str, dict[str, float]] = {}
     for latent, item, std in zip(rows["lhs"], rows["rhs"], rows["std"], strict=True):
         if latent in first and not math.isnan(std):

@@ -198,7 +198,7 @@ def same(one: um.Result, other: um.Result) -> None:
 
 def test_the_kinds_are_what_they_are_called() -> None:
     blocks = [KINDS[name]() for name in ("a block", "a block of heavy tails", "an ordinal block")]
-    assert [max(map(len, kind.run.result.graph.groups)) for kind in blocks] == [2, 2, 2]
+    assert [max(map(len, kind.run.result.graph.latent_groups)) for kind in blocks] == [2, 2, 2]
     assert [kind.run.result.fit.robust is not None for kind in blocks] == [False, True, True]
     assert KINDS["hierarchy"]().run.result.graph.facets
     assert KINDS["tolerance"]().run.exact is not None
@@ -291,7 +291,7 @@ def test_every_command_reads_every_kind(kind: Kind, folder: Path, command: str, 
         np.testing.assert_allclose(table[list(expected)], expected, atol=1e-5)
     if command == "stability":
         table = pd.read_csv(folder / "stable" / "stability.csv")
-        assert set(table["source"]) <= {*map(group_name, found.graph.groups), *found.graph.observed}
+        assert set(table["source"]) <= {*map(group_name, found.graph.latent_groups), *found.graph.observed}
         assert ("drawn around" in text) == (kind.n is not None)
     if command in ("report", "stability"):
         written = Run.from_json((folder / CALLS[command][-1] / "result.json").read_text())

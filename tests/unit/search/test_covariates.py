@@ -50,7 +50,7 @@ def structural(graph: um.CPDAG) -> set[tuple[str, str]]:
 def test_the_graph_is_found_and_directed(search: um.LGES) -> None:
     assert structural(search.graph_) == TRUTH
     assert search.graph_.undirected_edges == ()
-    assert search.groups_ == (("L1",), ("L2",))
+    assert search.latent_groups_ == (("L1",), ("L2",))
     assert search.graph_.variables.covariates == tuple(X)
     assert search.graph_.variables.outcomes == tuple(Y)
     assert search.sem_.pvalue > 0.01

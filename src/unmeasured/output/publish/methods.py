@@ -262,7 +262,7 @@ def _limitations(run: Run, stability: Stability | None) -> Iterator[str]:
             f"directions "
             "reversed, in agreement with one another, fit exactly as well."
         )
-    for group in graph.groups:
+    for group in graph.latent_groups:
         if len(group) > 1:
             yield f"The latent variables {node(group)} share their indicators; they are identified up to a rotation."
     but = ", but for the pairs named" if graph.pairs else ""

@@ -52,7 +52,7 @@ def _read(found: Discovery, data: Sample, n_effective: float, clock: Clock, alwa
     n_latents = sum(level == 0 for level in graph.levels.values())
     is_measured = (
         n_latents > 1
-        and all(len(group) == 1 for group in graph.groups)
+        and all(len(group) == 1 for group in graph.latent_groups)
         and degrees_of_freedom(len(data.names), n_latents) >= 0
     )
     if not is_measured and not always:

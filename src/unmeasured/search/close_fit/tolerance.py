@@ -227,7 +227,7 @@ class Tolerant:
         group needs. Where there are such, as many latents are tried as eigenvalues are beyond chance (the edge of
         Marchenko and Pastur); pairs pay the extended penalty.
         """
-        own = LatentGroups(exact.cpdag, exact.cpdag.groups)
+        own = LatentGroups(exact.cpdag, exact.cpdag.latent_groups)
         n_pure = [(len(own.pure_children(group)), len(group)) for group in own if not exact.cpdag.levels[group[0]]]
         data = canonical(self.sample)
         lead = self._fewer(data, n_pure)
@@ -323,7 +323,7 @@ class Tolerant:
         while isinstance(fit.graph, CPDAG):
             loadings = fit.parameters[fit.parameters["op"] == "=~"]
             # Latents of a group of several have the same items: there an item that has two latents has no second one.
-            groups = {latent for group in fit.graph.groups if len(group) > 1 for latent in group}
+            groups = {latent for group in fit.graph.latent_groups if len(group) > 1 for latent in group}
             within = set(loadings["rhs"][loadings["lhs"].isin(groups)])
             shared = loadings[loadings["rhs"].duplicated(keep=False) & ~loadings["rhs"].isin(within)]
             weak = shared[shared["z"] ** 2 < least].sort_values("z", key=np.abs, kind="stable")
@@ -337,7 +337,7 @@ class Tolerant:
 
     def with_pairs(self, found: Discovery, *, always: bool = False) -> Discovery:
         """The same with residual pairs, where they pay and its model is rejected, or always."""
-        if not self.residual_pairs or found.stopped or not found.cpdag.groups:
+        if not self.residual_pairs or found.stopped or not found.cpdag.latent_groups:
             return found
         if found.cpdag.pairs or not (always or self.test.of_fit(found.fit).is_rejected):
             return found
@@ -631,7 +631,7 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Exact) -> Discovery:
                 measured.steps.close()
                 return second
         found = first = exact(tolerant.sample, measured)
-        if not first.cpdag.groups or first.stopped:
+        if not first.cpdag.latent_groups or first.stopped:
             return first
         if (fewer := tolerant.with_fewer_latents(first)) is not None:
             found = first = fewer

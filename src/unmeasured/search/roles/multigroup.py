@@ -246,15 +246,15 @@ class GroupsSearch:
         )
         measured = pooled.cpdag
         with self.clock.listening(), self.clock.ending_a_stage():
-            models = [model_of_class(pooled.cpdag, self.items)] if pooled.cpdag.groups else []
+            models = [model_of_class(pooled.cpdag, self.items)] if pooled.cpdag.latent_groups else []
             for part in given:
                 # Where its time was over before a first model, the search of a group brings nothing.
                 with suppress(SearchStopped):
                     own = search(part, about, (pooled.cpdag,)).cpdag
-                    models += [model_of_class(own, self.items)] if own.groups else []
+                    models += [model_of_class(own, self.items)] if own.latent_groups else []
             if models:
                 best = score.climb(models, rules, steps)
-                if best.model.key != models[0].key or not pooled.cpdag.groups:
+                if best.model.key != models[0].key or not pooled.cpdag.latent_groups:
                     measured = self._named(best, rules)
         return self._connected(pooled, measured, n, steps)
 

@@ -18,6 +18,7 @@ from typing import Any
 from unmeasured.errors import UnmeasuredError, listing
 from unmeasured.files import parsed_json
 from unmeasured.graphs.outline import Outline
+from unmeasured.results.earlier_formats import with_present_keys
 
 # No record is longer: 300 variables take some 20 kB.
 _LONGEST = 1 << 24
@@ -138,7 +139,7 @@ class Records:
 
     def _parsed(self, line: bytes, number: int) -> Replicate:
         try:
-            record = parsed_json(line)
+            record = with_present_keys(parsed_json(line), "replicate")
             if not isinstance(record, dict) or "replicate" not in record:
                 raise ValueError("it has no replicate")
             other = [key for key, value in self.about.items() if record.get(key) != value]

@@ -75,7 +75,7 @@ def test_tables_count_what_was_found(stable: um.Stability) -> None:
     by_hand = np.mean([any(row[0] and row[1] for row in outline.measures) for outline in stable.outlines])
     assert stable.together.loc[a, b] == pytest.approx(by_hand)
     assert (stable.items["exact"] <= stable.items["stability"]).all()
-    assert (stable.groups["consistency"] <= stable.groups["item_stability"] + 1e-9).all()
+    assert (stable.latent_groups["consistency"] <= stable.latent_groups["item_stability"] + 1e-9).all()
     assert "replicates (bootstrap)" in stable.summary()
 
 
@@ -180,7 +180,7 @@ def test_the_consensus_is_always_a_factor_model(found: um.Stability, threshold: 
     assert um.is_gnfm(graph.member())
     # Nothing in it is rarer than the threshold.
     edges = found.edges.set_index(["source", "target"])["frequency"]
-    for group in graph.groups:
+    for group in graph.latent_groups:
         name = group[0] if len(group) == 1 else "{" + ", ".join(group) + "}"
         for source, target in graph.directed_edges:
             if source == group[0] and target in graph.observed:
@@ -192,4 +192,4 @@ def test_the_consensus_of_equals_is_what_all_of_them_are(stable: um.Stability) -
     outline = Outline.of(graph, stable.observed)
     alike = um.Stability(graph, stable.observed, "equal", tuple(Replicate(i, outline, 0.0) for i in range(3)))
     assert um.metrics.compare(graph, alike.consensus(1.0)).shd == 0
-    assert alike.items["exact"].min() == alike.groups["consistency"].min() == 1.0
+    assert alike.items["exact"].min() == alike.latent_groups["consistency"].min() == 1.0
