@@ -31,7 +31,7 @@ from unmeasured.models.reliability import Reliability
 from unmeasured.peers.base import Peer
 from unmeasured.remarks import severity_of
 from unmeasured.results.effects import ClassEffect, ClassEffects
-from unmeasured.search.item_partitions import Level
+from unmeasured.search.item_partitions import ItemPartition
 
 # The columns of each table of numbers; in a table that is not listed a row has one number, or columns of its own.
 LEGEND: dict[str, tuple[str, ...]] = {
@@ -260,8 +260,8 @@ def _result(result: um.Result) -> Description:
     structure["covariates"] = list(graph.variables.covariates)
     structure["outcomes"] = list(graph.variables.outcomes)
     structure["kinds of variables"] = sorted(set(result.sem.sample.kinds))
-    structure["partitions"] = [_partition(level) for level in result.all_levels]
-    structure["partition reported first"] = int(result.headline)
+    structure["partitions"] = [_partition(level) for level in result.item_partitions]
+    structure["partition reported first"] = int(result.selected_partition)
     structure["residual pairs"] = sorted(
         f"{a} ~~ {b}" for a, b in zip(result.local_dependence["item_1"], result.local_dependence["item_2"], strict=True)
     )
@@ -272,9 +272,9 @@ def _result(result: um.Result) -> Description:
     structure["was stopped"] = bool(result.stopped)
     numbers = made.numbers
     numbers |= _estimates(result.parameters)
-    for level in result.all_levels:
+    for level in result.item_partitions:
         if not math.isnan(level.agreement):
-            numbers[f"partitions: {level.n_latents} latents"] = [level.agreement, level.error]
+            numbers[f"partitions: {level.n_latents} latents"] = [level.agreement, level.agreement_se]
     # Classes with equal scores may change places, so they go by what they are.
     runners = {_digest(runner.graph): runner for runner in result.runners}
     numbers |= {f"runners-up: {key}": [one.difference, float(one.dimension)] for key, one in sorted(runners.items())}
@@ -283,7 +283,7 @@ def _result(result: um.Result) -> Description:
     return made
 
 
-def _partition(level: Level) -> str:
+def _partition(level: ItemPartition) -> str:
     """One text: each latent and its items."""
     items: dict[str, list[str]] = {}
     for item, latent in zip(level.items, level.latents, strict=True):

@@ -77,16 +77,16 @@ def _loadings(project: Project) -> dict[str, Any]:
 
 
 def _levels(project: Project) -> dict[str, Any]:
-    """For each level its latents with their items; and which level leads."""
+    """Return for each item partition its latents with their items, and the number of the selected one."""
     result = project.current()
     levels = []
-    for k, (level, series) in enumerate(zip(result.all_levels, result.levels, strict=True)):
+    for k, (level, series) in enumerate(zip(result.item_partitions, result.partitions, strict=True)):
         latents = [name for name in dict.fromkeys(series) if name]
         found = "" if math.isnan(level.agreement) else f"agreement with replicates {apa.number(level.agreement)}"
         levels.append(
             {
                 "name": f"{len(latents)} latent{'s' * (len(latents) != 1)}",
-                "note": "; ".join(filter(None, ["The level to read first" * (k == result.headline), found])),
+                "note": "; ".join(filter(None, ["The selected partition" * (k == result.selected_partition), found])),
                 "latents": [{"name": name, "items": series.index[series == name].tolist()} for name in latents],
                 "alone": series.index[series == ""].tolist(),
             }
@@ -95,7 +95,7 @@ def _levels(project: Project) -> dict[str, Any]:
     sentences = [f"{name} stands above {', '.join(below)}." for name, below in above.items()]
     if len(levels) == 1:
         sentences.append("There is one level: no latents above or below these were found.")
-    return {"levels": levels, "headline": min(result.headline, len(levels) - 1), "sentences": sentences}
+    return {"levels": levels, "selected": min(result.selected_partition, len(levels) - 1), "sentences": sentences}
 
 
 def _effects(project: Project) -> dict[str, Any]:

@@ -323,7 +323,7 @@ class LGES(Search):
         self.graph_, self.sem_, self.runners_up_ = found.cpdag, found.fit, list(found.runners_up)
         self.trace_, self.remarks_, self._named = found.trace, found.remarks, found.named
         self.stopped_, self.tolerance_ = found.stopped, found.tolerance
-        self._levels, self._headline = found.levels, found.headline
+        self._item_partitions, self._selected_partition = found.partitions, found.selected_partition
         self._by_group = dict(found.by_group)
 
     def discover(self, sample: Sample, starts: Sequence[CPDAG] = (), n_runners: int = 0) -> Discovery:

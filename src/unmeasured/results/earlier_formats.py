@@ -21,7 +21,9 @@ FORMAT = 2
 
 #: Part of a file -> {key in 0.2: present key}.
 KEYS: Mapping[str, Mapping[str, str]] = {
-    "replicate": {"groups": "latent_groups"},
+    "result": {"levels": "item_partitions", "headline": "selected_partition"},
+    "result.levels": {"error": "agreement_se"},
+    "replicate": {"groups": "latent_groups", "headline": "selected_partition"},
     "replicate.start": {"groups": "latent_groups"},
 }
 

@@ -352,14 +352,14 @@ def before_the_search(result: Result) -> Iterator[str]:
 
 
 def levels_in_words(result: Result) -> list[str]:
-    """The levels of an answer, most latents first, and how often each comes back; nothing where one needs no words."""
-    levels = result.all_levels
+    """Yield one sentence on the item partitions and their agreement; none if a single one is stable."""
+    levels = result.item_partitions
     if len(levels) < 2 and not levels[0].agreement < BUDGET.stable_agreement:
         return []
     lines = []
     for k, level in enumerate(levels):
         often = "" if math.isnan(level.agreement) else f", agreement with replicates {level.agreement:.2f}"
-        here = " (shown here)" if k == result.headline else ""
+        here = " (shown here)" if k == result.selected_partition else ""
         of = set(level.latents) & set(result.graph.facets)
         above = f", {'all' if len(of) == level.n_latents else len(of)} of them above others in the model" if of else ""
         lines.append(f"{level.n_latents} latent{'s' * (level.n_latents != 1)}{above}{often}{here}")

@@ -31,15 +31,15 @@ from unmeasured.models.measures import Misfit, Robust, ScaledTest
 from unmeasured.models.parameters import pattern_of
 from unmeasured.models.solve import Problem, Solution
 from unmeasured.remarks import Remark, Severity, severity_of
+from unmeasured.results.earlier_formats import FORMAT, present_result
 from unmeasured.results.rotation import rotated
 from unmeasured.search.data_check import Finding
 from unmeasured.search.discovery import RunnerUp
-from unmeasured.search.item_partitions import Level
+from unmeasured.search.item_partitions import ItemPartition
 
 if TYPE_CHECKING:
     from unmeasured.results.result import Result
 
-FORMAT = 1
 _DAMAGED = "This result in JSON is damaged"
 _ENDS = (kernels.CONVERGED, kernels.STEP_LIMIT, kernels.STALLED, kernels.BAD_START)
 _LARGEST = 1e50  # estimates of variables of unit variance
@@ -68,11 +68,15 @@ def to_json(result: Result) -> str:
         "named": result.named,
         "heads": dict(result.heads),
         "of_groups": dict(result.of_groups),
-        "levels": [
-            {"latents": level.latents, "agreement": _or_none(level.agreement), "error": _or_none(level.error)}
-            for level in result.reading
+        "item_partitions": [
+            {
+                "latents": level.latents,
+                "agreement": _or_none(level.agreement),
+                "agreement_se": _or_none(level.agreement_se),
+            }
+            for level in result.stored_partitions
         ],
-        "headline": result.headline,
+        "selected_partition": result.selected_partition,
         "confirmed": result.confirmed,
         "graph": json.loads(result.graph.to_json()),
         "member": json.loads(result.member.to_json()),
@@ -118,7 +122,7 @@ def from_json(text: str) -> dict[str, Any]:
             "stopped": checked_type(str, record.get("stopped", "")),  # likewise
             "heads": _heads(record.get("heads", {}), graph),  # likewise
             "of_groups": _of_groups(record.get("of_groups", {})),  # likewise
-            **_reading(record, graph),  # likewise
+            **_partitions(record, graph),  # likewise
             "confirmed": checked_type(str, record.get("confirmed", "")),  # likewise
             "robust": _robust(record, graph, sem),  # likewise
             "acov": _acov_of_rows(record.get("full_information")),  # likewise
@@ -168,20 +172,20 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _reading(record: dict[str, Any], graph: CPDAG) -> dict[str, Any]:
-    """The levels of an answer and which of them leads."""
+def _partitions(record: dict[str, Any], graph: CPDAG) -> dict[str, Any]:
+    """Return the item partitions of an answer and the number of the one that is reported first."""
     levels = []
-    for entry in checked_type(list, record.get("levels", [])):
+    for entry in checked_type(list, record.get("item_partitions", [])):
         latents = tuple(checked_type(str, name) for name in entry["latents"])
         items = graph.variables.indicators
         if len(latents) != len(items):
-            raise ValueError('an entry of "levels" has not one latent for each observed variable')
-        figures = [math.nan if entry.get(key) is None else float(entry[key]) for key in ("agreement", "error")]
-        levels.append(Level(items, latents, *figures))
-    headline = checked_type(int, record.get("headline", 0))
-    if not 0 <= headline < max(len(levels), 1):
-        raise ValueError('"headline" is the number of no level')
-    return {"reading": tuple(levels), "headline": headline}
+            raise ValueError('an entry of "item_partitions" has not one latent for each observed variable')
+        figures = [math.nan if entry.get(key) is None else float(entry[key]) for key in ("agreement", "agreement_se")]
+        levels.append(ItemPartition(items, latents, *figures))
+    selected_partition = checked_type(int, record.get("selected_partition", 0))
+    if not 0 <= selected_partition < max(len(levels), 1):
+        raise ValueError('"selected_partition" is the number of no item partition')
+    return {"stored_partitions": tuple(levels), "selected_partition": selected_partition}
 
 
 def _heads(stored: Any, graph: CPDAG) -> dict[str, str]:
@@ -400,11 +404,12 @@ def _checked(text: str) -> dict[str, Any]:
     kind = record.get("kind") if isinstance(record, dict) else None
     if kind != "result":
         raise UnmeasuredError(f'A result in JSON has "kind": "result"; got {kind!r}. A graph is read by from_json.')
-    if record.get("format") != FORMAT:
+    if record.get("format") not in (1, FORMAT):
         raise UnmeasuredError(
-            f"This package reads results of format {FORMAT}; got {record.get('format')!r}, written by version "
+            f"This package reads results up to format {FORMAT}; got {record.get('format')!r}, written by version "
             f"{record.get('version')!r}. Read it with that version."
         )
+    record = present_result(record)
     missing = [key for key in _NEEDED if key not in record]
     if missing:
         raise UnmeasuredError(f"A result in JSON needs the keys {listing(_NEEDED)}; missing: {listing(missing)}.")

@@ -53,7 +53,7 @@ from unmeasured.results.summary import html_summary, text_summary
 from unmeasured.search.close_fit.local_dependence import residual_correlations
 from unmeasured.search.data_check import Check, Finding
 from unmeasured.search.discovery import RunnerUp
-from unmeasured.search.item_partitions import Level, loading_shares, model_levels, strongest_level
+from unmeasured.search.item_partitions import ItemPartition, loading_shares, model_partitions, strongest_partition
 
 if TYPE_CHECKING:
     from unmeasured.diagram.draw import Drawing
@@ -79,10 +79,10 @@ class Result:
         Classes that came close, best first; read them in :attr:`runners_up`.
     named : tuple of str
         Latents that got their name from :meth:`rename` or were given by name; the summary proposes names for others.
-    reading : tuple of Level
-        Which latent each item belongs to at each level, most latents first; read them in :attr:`levels`.
-    headline : int
-        The level that summary, diagram and report lead with: the one whose latents are those of ``graph``.
+    stored_partitions : tuple of ItemPartition
+        Item partitions that the search examined, most latents first; read them in :attr:`partitions`.
+    selected_partition : int
+        The number of the partition that summary, diagram and report show first: its latents are those of ``graph``.
     heads : mapping of str to str
         For latents of estimates in other rows an item whose loading is positive, as it was where the graph was found.
         The signs of others follow the rule of :mod:`unmeasured.models.signs`.
@@ -114,8 +114,8 @@ class Result:
     findings: tuple[Finding, ...] = ()
     runners: tuple[RunnerUp, ...] = ()
     stopped: str = ""
-    reading: tuple[Level, ...] = ()
-    headline: int = 0
+    stored_partitions: tuple[ItemPartition, ...] = ()
+    selected_partition: int = 0
     heads: Mapping[str, str] = field(default_factory=dict)
     confirmed: str = ""
     of_groups: Mapping[str, float] = field(default_factory=dict)
@@ -143,25 +143,25 @@ class Result:
         return Check.of(self.sem.sample, self.findings)
 
     @cached_property
-    def levels(self) -> list[pd.Series]:
-        """For each level a series from observed variable to the latent it belongs to, the most latents first.
+    def partitions(self) -> list[pd.Series]:
+        """For each item partition a series from observed variable to latent, the most latents first.
 
-        Where a search measured no levels they are those of the model: each variable with the latent, or the first
+        If a search stored none, they are those of the model: each variable with the latent, or the first
         latent of the group, that it loads on most, then with the latent above that one, and so on. A variable that
         loads on no latent has an empty name.
 
         >>> import unmeasured as um
         >>> data = um.datasets.load("multitasking")
-        >>> (level,) = um.LGES().fit_cov(data.frame(), data.n_samples).result_.levels
-        >>> level["Error_Letter"] == level["Error_Figure"]
+        >>> (partition,) = um.LGES().fit_cov(data.frame(), data.n_samples).result_.partitions
+        >>> partition["Error_Letter"] == partition["Error_Figure"]
         True
         """
-        return [pd.Series(x.latents, index=list(x.items), name="latent", dtype=object) for x in self.all_levels]
+        return [pd.Series(x.latents, index=list(x.items), name="latent", dtype=object) for x in self.item_partitions]
 
     @cached_property
-    def all_levels(self) -> tuple[Level, ...]:
-        """The levels with what was measured of them: those of ``reading``, or those of the model."""
-        return self.reading or model_levels(self.graph, self.fit)
+    def item_partitions(self) -> tuple[ItemPartition, ...]:
+        """The item partitions with their agreement: ``stored_partitions``, or those of the model."""
+        return self.stored_partitions or model_partitions(self.graph, self.fit)
 
     # Estimates --------------------------------------------------------------------------------------------
 
@@ -415,7 +415,7 @@ class Result:
     @cached_property
     def suggested_names(self) -> dict[str, str]:
         """A name for each latent, made from the names of the indicators that load on it most."""
-        lowest = strongest_level(self.graph, self.sem)
+        lowest = strongest_partition(self.graph, self.sem)
         main = dict(zip(lowest.items, lowest.latents, strict=True))
         own = {g: [x for x in items if main.get(x) == g[0]] for g, items in self.indicators.items()}
         shown = {g: own[g] or list(items) for g, items in self.indicators.items()}
@@ -466,7 +466,7 @@ class Result:
             named=named,
             remarks=remarks,
             heads=heads,
-            reading=tuple(level.renamed(names) for level in self.reading),
+            stored_partitions=tuple(level.renamed(names) for level in self.stored_partitions),
         )
 
     # Reading ----------------------------------------------------------------------------------------------

@@ -184,7 +184,7 @@ def same(one: um.Result, other: um.Result) -> None:
     for table in ("parameters", "loadings", "latent_paths", "direct_effects", "local_dependence", "runners_up"):
         pd.testing.assert_frame_equal(getattr(other, table), getattr(one, table), rtol=1e-7, atol=1e-9)
     pd.testing.assert_series_equal(other.r2, one.r2)
-    for ours, theirs in zip(one.levels, other.levels, strict=True):
+    for ours, theirs in zip(one.partitions, other.partitions, strict=True):
         pd.testing.assert_series_equal(ours, theirs)
     assert (one.fit.robust is None) == (other.fit.robust is None)
     indices = ["chi2", "df", "rmsea", "cfi", "srmr", "bic"]
@@ -193,7 +193,7 @@ def same(one: um.Result, other: um.Result) -> None:
         assert getattr(other.reported, index) == pytest.approx(getattr(one.reported, index), nan_ok=True), index
     assert [str(remark) for remark in other.remarks] == [str(remark) for remark in one.remarks]
     assert other.check.findings == one.check.findings
-    assert other.headline == one.headline
+    assert other.selected_partition == one.selected_partition
 
 
 def test_the_kinds_are_what_they_are_called() -> None:

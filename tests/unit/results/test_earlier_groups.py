@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from unmeasured.graphs import from_json
+from unmeasured.results.result import Result
 from unmeasured.validation.replicates.records import Records
 from unmeasured.validation.replicates.result import Stability
 
@@ -44,3 +45,30 @@ def test_a_stability_is_read_and_written_with_the_present_keys():
     assert [one["latent_groups"] for one in written["replicates"]] == [one["groups"] for one in stored["replicates"]]
     assert '"groups"' not in stable.to_json()
     assert stable.latent_groups["found"].tolist() == [1.0, 1.0]
+
+
+def test_item_partitions_are_read_and_written_with_the_present_keys():
+    text = (FILES / "partitions.json").read_text()
+    result = Result.from_json(text)
+    assert result.selected_partition == 1
+    assert [(one.n_latents, one.agreement, one.agreement_se) for one in result.stored_partitions] == [
+        (3, 0.7, 0.04),
+        (2, 0.95, 0.02),
+    ]
+    assert result.partitions[0].tolist() == ["L1.1", "L1.1", "L1.2", "L2", "L2", "L2"]
+    stored, written = json.loads(text), json.loads(result.to_json())
+    assert written["item_partitions"][1] == {
+        "latents": stored["levels"][1]["latents"],
+        "agreement": 0.95,
+        "agreement_se": 0.02,
+    }
+    assert not {"levels", "headline"} & set(written)
+    assert Result.from_json(result.to_json()).to_json() == result.to_json()
+
+
+def test_replicates_keep_their_selected_partition():
+    stored = json.loads((FILES / "stability.json").read_text())
+    stable = Stability.from_json((FILES / "stability.json").read_text())
+    assert [list(one.selected_partition) for one in stable.replicates] == [
+        one["headline"] for one in stored["replicates"]
+    ]

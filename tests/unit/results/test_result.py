@@ -319,7 +319,7 @@ def test_a_population_goes_through_json() -> None:
         ('{"kind": "dag"}', 'has "kind": "result"; got \'dag\''),
         (
             '{"kind": "result", "format": 99, "version": "7"}',
-            "reads results of format 1; got 99, written by version '7'",
+            "reads results up to format 2; got 99, written by version '7'",
         ),
         ('{"kind": "result", "format": 1}', "needs the keys 'graph', .*; missing: 'graph'"),
     ],

@@ -32,8 +32,8 @@ const tableOf = ({ title, heads, rows, left, words }) => {
 };
 
 // Levels: one at a time, from the narrowest latents to the broadest.
-const levelsOf = ({ levels, headline }) => {
-  if (level === null || level >= levels.length) level = headline;
+const levelsOf = ({ levels, selected }) => {
+  if (level === null || level >= levels.length) level = selected;
   const choices = make("div", { className: "switch" }, ...levels.map((one, k) => {
     const button = make("button", { type: "button", textContent: one.name, title: one.note });
     button.dataset.level = k;

@@ -187,7 +187,7 @@ def _search(run: Run) -> Iterator[str]:
 
 def _levels(run: Run) -> Iterator[str]:
     """How the number of latents was chosen where a misfit is tolerated."""
-    levels, lead = run.result.all_levels, run.result.headline
+    levels, lead = run.result.item_partitions, run.result.selected_partition
     if not levels or math.isnan(levels[lead].agreement):
         return
     yield (

@@ -273,10 +273,10 @@ def _with_label(name: str, labels: Mapping[str, str]) -> str:
 
 def _levels(result: Result) -> dict[str, Any] | None:
     """Which latent items belong to at each level, those with the same answer together; the first to read is marked."""
-    levels: Sequence[pd.Series] = getattr(result, "levels", None) or ()
+    levels: Sequence[pd.Series] = getattr(result, "partitions", None) or ()
     if len(levels) < 2:
         return None
-    first = int(getattr(result, "headline", 0))
+    first = int(getattr(result, "selected_partition", 0))
     counts = [level.nunique() for level in levels]
     heads = [f"{n} latent{'s' * (n != 1)}{' (shown above)' * (k == first)}" for k, n in enumerate(counts)]
     together: dict[tuple[str, ...], list[str]] = {}

@@ -297,8 +297,8 @@ class GroupsSearch:
             trace=Trace([*pooled.trace, *steps, *structural.steps]),
             remarks=tuple(self._remarks(pooled, graph, fits, structural)),
             runners_up=structural.runners_up(self.options.n_runners, measured, self.sample.names, decided, dimension),
-            levels=pooled.levels if measured is pooled.cpdag else (),
-            headline=pooled.headline if measured is pooled.cpdag else 0,
+            partitions=pooled.partitions if measured is pooled.cpdag else (),
+            selected_partition=pooled.selected_partition if measured is pooled.cpdag else 0,
             stopped=stopped_in_words(self.clock),
             interrupted=self.clock.is_interrupted,
         )

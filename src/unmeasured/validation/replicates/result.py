@@ -160,9 +160,9 @@ class Stability:
         to no latent are sets of their own.
         """
         labels = [
-            [label if label >= 0 else -1 - k for k, label in enumerate(one.headline)]
+            [label if label >= 0 else -1 - k for k, label in enumerate(one.selected_partition)]
             for one in self.replicates
-            if one.headline
+            if one.selected_partition
         ]
         pairs = [adjusted_rand_score(a, b) for a, b in combinations(labels, 2)]
         return float(np.mean(pairs)) if pairs else math.nan

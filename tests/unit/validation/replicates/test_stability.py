@@ -83,8 +83,8 @@ def test_agreement_is_the_adjusted_rand_index_of_the_headlines() -> None:
     graph = latent_chain.cpdag()
     outline = Outline.of(graph, graph.observed)
 
-    def found(*headlines: tuple[int, ...]) -> um.Stability:
-        replicates = tuple(Replicate(i, outline, 0.0, "", one) for i, one in enumerate(headlines))
+    def found(*partitions: tuple[int, ...]) -> um.Stability:
+        replicates = tuple(Replicate(i, outline, 0.0, "", one) for i, one in enumerate(partitions))
         return um.Stability(graph, graph.observed, "made up", replicates)
 
     n = len(graph.observed)
@@ -94,7 +94,7 @@ def test_agreement_is_the_adjusted_rand_index_of_the_headlines() -> None:
     assert "mean adjusted Rand index of two replicates 1.00\n" in found(halves, same).summary()
     assert found(halves, alone).agreement == 0.0  # one set for each item, by hand: no pair in common beyond chance
     assert "0.00: not stable" in found(halves, alone).summary()
-    assert np.isnan(found((), ()).agreement)  # records of before headlines were kept
+    assert np.isnan(found((), ()).agreement)  # records of before partitions were kept
     assert um.Stability.from_json(found(halves, same).to_json()).agreement == 1.0
 
 
