@@ -126,10 +126,10 @@ def effects(
     cli._refuse_overwriting(out, result)
     found = cli._run(result).result
     if member:
-        table = found.fit.effects(cause, effect, level=level)
+        table = found.fit.effects(cause, effect, confidence=level)
         text = apa.table_text(table, 3)
     else:
-        over = class_effects(found, cause, effect, level=level)
+        over = class_effects(found, cause, effect, confidence=level)
         table, text = over.table, str(over.pairs[0] if len(over.pairs) == 1 else over)
     if out is not None:
         write_csv(out, table)

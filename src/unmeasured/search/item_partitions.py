@@ -81,7 +81,7 @@ def strongest_partition(graph: CPDAG, fit: Fit) -> ItemPartition:
 
 
 def model_partitions(graph: CPDAG, fit: Fit) -> tuple[ItemPartition, ...]:
-    """The levels of the latents of a model, the lowest first: each variable with its latent, then with what is above.
+    """Return the partitions by the latents of a model, one for each level of latents, the lowest first.
 
     A latent that has nothing above it stands for itself in higher levels too.
     """
@@ -99,7 +99,7 @@ def model_partitions(graph: CPDAG, fit: Fit) -> tuple[ItemPartition, ...]:
 
 
 def name_partition(labels: Sequence[int], lead: Sequence[str]) -> tuple[str, ...]:
-    """Names for the sets of another level, from the latents that lead: facets ``L1.1``, ``L1.2``, or ``L1+L2``.
+    """Return names for the sets of another partition, from the selected one: facets ``L1.1``, ``L1.2``, or ``L1+L2``.
 
     A set that holds most items of several leading latents is named after them; one that shares a leading latent with
     others is a facet of the one most of its items belong to.

@@ -272,7 +272,7 @@ def _with_label(name: str, labels: Mapping[str, str]) -> str:
 
 
 def _levels(result: Result) -> dict[str, Any] | None:
-    """Which latent items belong to at each level, those with the same answer together; the first to read is marked."""
+    """Return the table of the item partitions, items with the same latents in one row; None if there is only one."""
     levels: Sequence[pd.Series] = getattr(result, "partitions", None) or ()
     if len(levels) < 2:
         return None
@@ -283,7 +283,7 @@ def _levels(result: Result) -> dict[str, Any] | None:
     for x in result.graph.variables.indicators:
         together.setdefault(tuple(str(level.get(x, "")) for level in levels), []).append(x)
     rows = [[_word(", ".join(items)), *map(_word, names)] for names, items in together.items()]
-    words = f"The items can be read at {len(levels)} levels, from many latents to few."
+    words = f"The items can be partitioned in {len(levels)} ways, from many latents to few."
     return {"heads": ["items", *heads], "rows": rows, "left": list(range(len(levels) + 1)), "words": words}
 
 

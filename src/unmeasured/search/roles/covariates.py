@@ -140,7 +140,7 @@ def discover_with_roles(
     roles, known, n_threads = options.roles, options.knowledge, options.n_threads
     items = tuple(name for name in sample.names if name not in roles.names)
     whole = replace(sample, covariates=roles.covariates, outcomes=roles.outcomes)
-    measured = search(whole.given_covariates().select(items), (known.about_groups if known else None) or None)
+    measured = search(whole.condition_on_covariates().select(items), (known.about_groups if known else None) or None)
     joint = whole.select((*items, *roles.covariates, *roles.outcomes))
     corr = np.array(joint.corr if joint.mean is None else joint.corr.round(BUDGET.digits))
     n = effective_n(sample.n, measured.tolerance)

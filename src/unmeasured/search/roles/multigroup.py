@@ -234,7 +234,7 @@ class GroupsSearch:
         """One class for all groups."""
         about = (self.options.knowledge.about_groups if self.options.knowledge else None) or None
         rules = rules_of(about, self.items, self.options.max_group_size) if about else None
-        given = [part.given_covariates().select(self.items) for part in self.parts.values()]
+        given = [part.condition_on_covariates().select(self.items) for part in self.parts.values()]
         pooled = search(within_groups([_standardised(part) for part in given]), about, ())
         steps: list[Step] = []
         n = [effective_n(part.n, pooled.tolerance) for part in given]
