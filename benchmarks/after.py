@@ -207,7 +207,7 @@ def _homes(result: um.Result) -> dict[str, str] | None:
         counts = pd.Series([item.split("x")[0] for item in items]).value_counts()
         if len(counts) and counts.iloc[0] >= 3:
             home[group[0]] = str(counts.index[0])
-    return home if len(set(home.values())) == len(home) == len(result.graph.groups) == 4 else None
+    return home if len(set(home.values())) == len(home) == len(result.graph.latent_groups) == 4 else None
 
 
 def _tested(result: um.Result, home: dict[str, str]) -> pd.Series:

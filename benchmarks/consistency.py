@@ -139,4 +139,4 @@ def large_sample(estimator: Any, parameters: simulate.Parameters, n: int, rng: n
 
 
 def _describe(dag: DAG) -> str:
-    return f"{len(dag.observed)} observed, groups of {', '.join(str(len(group)) for group in dag.groups)}"
+    return f"{len(dag.observed)} observed, groups of {', '.join(str(len(group)) for group in dag.latent_groups)}"

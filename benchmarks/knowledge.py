@@ -57,11 +57,11 @@ class Accuracy:
 
 def true_groups(truth: DAG) -> Knowledge:
     """Who measures what in a graph, and how many latents each group has; nothing of the paths."""
-    items = {group: [x for x in truth.observed if x in truth.children(group[0])] for group in truth.groups}
-    names = {group: group[0] if len(group) == 1 else " and ".join(group) for group in truth.groups}
+    items = {group: [x for x in truth.observed if x in truth.children(group[0])] for group in truth.latent_groups}
+    names = {group: group[0] if len(group) == 1 else " and ".join(group) for group in truth.latent_groups}
     return Knowledge(
-        groups={names[group]: items[group] for group in truth.groups},
-        latents={names[group]: group for group in truth.groups},
+        groups={names[group]: items[group] for group in truth.latent_groups},
+        latents={names[group]: group for group in truth.latent_groups},
     )
 
 

@@ -1,7 +1,7 @@
 """Do items come together as their authors, or a simulation, put them? Partitions of items and their agreement.
 
 A method's answer is read as one partition of the items, or several from the lowest level upwards: from
-``result_.levels`` where a search has levels, from communities or strongest factors where a peer has these, and
+``result_.partitions`` where a search has levels, from communities or strongest factors where a peer has these, and
 otherwise each item goes to the latent group with its largest standardised loading. Agreement with
 the truth is the adjusted Rand index.
 """
@@ -85,9 +85,9 @@ def agreement(truth: Partition, found: Partition) -> float:
 
 def levels_of(search: Any) -> tuple[list[Partition], int]:
     """The partitions of a fitted method, the lowest level first, and the index of the one it leads with."""
-    levels = getattr(getattr(search, "result_", None), "levels", None)
+    levels = getattr(getattr(search, "result_", None), "partitions", None)
     if levels is not None and len(levels):
-        return [dict(level) for level in levels], int(search.result_.headline)
+        return [dict(level) for level in levels], int(search.result_.selected_partition)
     for name in ("communities_", "strongest_"):
         if (found := getattr(search, name, None)) is not None:
             return [found], 0
@@ -96,7 +96,7 @@ def levels_of(search: Any) -> tuple[list[Partition], int]:
 
 def strongest_groups(search: Any) -> Partition:
     """Each item with the latent group of its largest standardised loading."""
-    group_of = {latent: i for i, group in enumerate(search.graph_.groups) for latent in group}
+    group_of = {latent: i for i, group in enumerate(search.graph_.latent_groups) for latent in group}
     table = search.sem_.parameters
     loadings = table[(table["op"] == "=~") & table["lhs"].isin(list(group_of))]
     best: dict[str, Any] = dict.fromkeys(search.graph_.observed)

@@ -111,14 +111,14 @@ class Drawn:
             for i in range(self.n_graphs):
                 rng = np.random.default_rng((self.seed, n_observed, i))
                 dag = self._new_graph(n_observed, choices[i % len(choices)], shapes, rng)
-                if len(dag.groups) <= MOST_COMPARED:
+                if len(dag.latent_groups) <= MOST_COMPARED:
                     shapes.add(shape_of(dag))
                 yield Structure(f"{n_observed}-observed-{i + 1}", dag)
 
     def _new_graph(self, n_observed: int, n_latents: int, known: set[Shape], rng: np.random.Generator) -> DAG:
         for _ in range(MOST_DRAWS):
             dag = self._graph(n_observed, n_latents, rng)
-            if len(dag.groups) > MOST_COMPARED or shape_of(dag) not in known:
+            if len(dag.latent_groups) > MOST_COMPARED or shape_of(dag) not in known:
                 return dag
         raise UnmeasuredError(
             f"{self.n_graphs} different structures with {n_observed} observed variables were asked for, and "
@@ -192,7 +192,7 @@ def shape_of(dag: DAG) -> Shape:
     >>> shape_of(DAG.from_edges(chain, latents=["A", "B"])) == shape_of(DAG.from_edges(other, latents=["A", "B"]))
     True
     """
-    groups, mark = dag.groups, dag.cpdag().adjacency
+    groups, mark = dag.latent_groups, dag.cpdag().adjacency
     first = [dag.names.index(group[0]) for group in groups]  # the members of a group have the same neighbours
     parents = [frozenset(dag.parents(name)) for name in dag.observed]
 

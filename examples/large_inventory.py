@@ -29,7 +29,7 @@ cost = um.estimate_cost(rows)  # print(cost): seconds and memory on this machine
 # %%
 search = um.LGES(time_limit=600).fit(rows)
 result = search.result_
-print("latents at each level:", [level.nunique() for level in result.levels])
+print("latents at each level:", [partition.nunique() for partition in result.partitions])
 for trait, facets in search.graph_.facets.items():
     print(trait, "is measured by", *facets)
 
@@ -38,7 +38,7 @@ for trait, facets in search.graph_.facets.items():
 # The lowest level shows which items belong together, the next level which facets do.
 
 # %%
-facets = result.levels[0]
+facets = result.partitions[0]
 for latent in list(dict.fromkeys(facets))[:4]:
     print(latent, *facets.index[facets == latent])
 print(f"RMSEA {result.fit.rmsea:.3f}, CFI {result.fit.cfi:.3f}, SRMR {result.fit.srmr:.3f}")

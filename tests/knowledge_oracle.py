@@ -65,7 +65,9 @@ def is_factor_model(model: Model) -> bool:
 def model_of(graph: um.CPDAG) -> Model:
     """The measurement model of a class."""
     edges = set(graph.directed_edges)
-    return [(len(group), frozenset(x for x in graph.observed if (group[0], x) in edges)) for group in graph.groups]
+    return [
+        (len(group), frozenset(x for x in graph.observed if (group[0], x) in edges)) for group in graph.latent_groups
+    ]
 
 
 def arrows_agree(known: um.Knowledge, edges: set[tuple[str, str]], latent: Mapping[str, str]) -> bool:
@@ -87,7 +89,7 @@ def agrees(known: um.Knowledge, graph: um.CPDAG) -> bool:
         return False
     latent = {}
     for name in known.groups:
-        group = graph.groups[place(known, model, name)]
+        group = graph.latent_groups[place(known, model, name)]
         latent[name] = group[0]
         numbered = [name] if len(group) == 1 else [f"{name}_{i + 1}" for i in range(len(group))]
         if list(group) != list(known.latents.get(name, numbered)):

@@ -31,7 +31,7 @@ from unmeasured.models.reliability import Reliability
 from unmeasured.peers.base import Peer
 from unmeasured.remarks import severity_of
 from unmeasured.results.effects import ClassEffect, ClassEffects
-from unmeasured.search.item_partitions import Level
+from unmeasured.search.item_partitions import ItemPartition
 
 # The columns of each table of numbers; in a table that is not listed a row has one number, or columns of its own.
 LEGEND: dict[str, tuple[str, ...]] = {
@@ -156,7 +156,7 @@ def _(value: um.DAG | um.CPDAG) -> Description:
         {
             "graph": _lines(value),
             "observed": list(value.observed),
-            "latent groups": [" ".join(group) for group in value.groups],
+            "latent groups": [" ".join(group) for group in value.latent_groups],
         }
     )
 
@@ -179,7 +179,7 @@ def _digest(graph: um.CPDAG) -> str:
     """
     known: dict[str, str] = {name: name for name in graph.observed}
     for _ in range(len(graph.latents) + 1):
-        for group in graph.groups:
+        for group in graph.latent_groups:
             children = {b for a, b in graph.directed_edges if a == group[0]}
             items = sorted(known[x] for x in children if x in known and x not in graph.latents)
             below = sorted(known[x] for x in children if x in known and x in graph.latents)
@@ -260,8 +260,8 @@ def _result(result: um.Result) -> Description:
     structure["covariates"] = list(graph.variables.covariates)
     structure["outcomes"] = list(graph.variables.outcomes)
     structure["kinds of variables"] = sorted(set(result.sem.sample.kinds))
-    structure["partitions"] = [_partition(level) for level in result.all_levels]
-    structure["partition reported first"] = int(result.headline)
+    structure["partitions"] = [_partition(level) for level in result.item_partitions]
+    structure["partition reported first"] = int(result.selected_partition)
     structure["residual pairs"] = sorted(
         f"{a} ~~ {b}" for a, b in zip(result.local_dependence["item_1"], result.local_dependence["item_2"], strict=True)
     )
@@ -274,9 +274,9 @@ def _result(result: um.Result) -> Description:
     structure["was stopped"] = bool(result.stopped)
     numbers = made.numbers
     numbers |= _estimates(result.parameters)
-    for level in result.all_levels:
+    for level in result.item_partitions:
         if not math.isnan(level.agreement):
-            numbers[f"partitions: {level.n_latents} latents"] = [level.agreement, level.error]
+            numbers[f"partitions: {level.n_latents} latents"] = [level.agreement, level.agreement_se]
     # Classes with equal scores may change places, so they go by what they are.
     runners = {_digest(runner.graph): runner for runner in result.runners}
     numbers |= {f"runners-up: {key}": [one.difference, float(one.dimension)] for key, one in sorted(runners.items())}
@@ -285,7 +285,7 @@ def _result(result: um.Result) -> Description:
     return made
 
 
-def _partition(level: Level) -> str:
+def _partition(level: ItemPartition) -> str:
     """One text: each latent and its items."""
     items: dict[str, list[str]] = {}
     for item, latent in zip(level.items, level.latents, strict=True):
@@ -405,7 +405,7 @@ def _(value: um.Confirmation) -> Description:
 
 @describe.register
 def _(value: um.Stability) -> Description:
-    edges, items, groups = value.edges, value.items, value.groups
+    edges, items, groups = value.edges, value.items, value.latent_groups
     numbers = _rows("frequencies", edges, ("source", "target"), ("frequency", "forward", "backward", "undirected"))
     numbers |= _rows("items", items, ("item",), ("stability", "exact"))
     numbers |= _rows("groups found", groups, ("group",), ("found", "consistency", "same_size", "item_stability"))

@@ -473,7 +473,7 @@ def realistic_parameters(dag: DAG, rng: Rng) -> Parameters:
         raise GraphError(f"Realistic parameters are for factor models only; use paper_parameters. {verdict}")
     F, cov = _standardised_paths(dag, rng)
     noise = 1 - np.einsum("ij,ik,kj->j", F, cov, F)
-    groups = {frozenset(group) for group in dag.groups}
+    groups = {frozenset(group) for group in dag.latent_groups}
     for parents, items in _by_parents(dag).items():
         draw = _group_loadings if parents in groups else _common_loadings
         rows = [k for k, name in enumerate(dag.names) if name in parents]
@@ -972,7 +972,7 @@ def realistic_suite() -> tuple[DAG, ...]:
     20 variables on average, 5 of them latent; groups of one, but for one graph in five with one group of two;
     0 to 2 common children. Drawn once by :func:`draw_realistic_suite` and read from a file.
 
-    >>> sum(max(len(group) for group in dag.groups) == 2 for dag in realistic_suite())
+    >>> sum(max(len(group) for group in dag.latent_groups) == 2 for dag in realistic_suite())
     4
     """
     return _read_suite("realistic_suite")

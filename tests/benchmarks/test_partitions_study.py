@@ -20,7 +20,7 @@ pytest.importorskip("igraph")
 
 def test_a_partition_is_read_from_levels_communities_or_loadings():
     low, high = pd.Series({"a": "L1", "b": "L2"}), pd.Series({"a": "T", "b": "T"})
-    search = SimpleNamespace(result_=SimpleNamespace(levels=[low, high], headline=1))
+    search = SimpleNamespace(result_=SimpleNamespace(partitions=[low, high], selected_partition=1))
     assert partitions.levels_of(search) == ([{"a": "L1", "b": "L2"}, {"a": "T", "b": "T"}], 1)
     assert partitions.levels_of(SimpleNamespace(communities_={"a": 0, "b": None})) == ([{"a": 0, "b": None}], 0)
     truth = um.simulate.random_one_factor(n_latents=2, n_observed=8, rng=0)

@@ -144,9 +144,11 @@ def test_large_graphs_are_as_sparse_as_small_ones():
     for structure in graphs:
         dag = structure.dag
         assert len(dag.observed) == 5 * len(dag.latents)
-        assert {len(group) for group in dag.groups} <= {1, 2}
+        assert {len(group) for group in dag.latent_groups} <= {1, 2}
     large = [s.dag for s in graphs if s.n_observed >= 100]
-    parents = [sum((b[0], a[0]) in set(dag.edges) for b in dag.groups) for dag in large for a in dag.groups]
+    parents = [
+        sum((b[0], a[0]) in set(dag.edges) for b in dag.latent_groups) for dag in large for a in dag.latent_groups
+    ]
     assert np.mean(parents) == pytest.approx(1.0, abs=0.25)
     assert len({s.digest for s in graphs}) == len(graphs)
 

@@ -34,7 +34,7 @@ def random_model(seed: int) -> um.DAG:
 
 def members(dag: um.DAG) -> Iterator[um.DAG]:
     """All DAGs of the class, by brute force over the groups."""
-    groups = dag.groups
+    groups = dag.latent_groups
     pairs = [(a, b) for a, b in itertools.combinations(range(len(groups)), 2) if _adjacent(dag, groups[a], groups[b])]
     truth = [(a, b) if dag.has_edge(groups[a][0], groups[b][0]) else (b, a) for a, b in pairs]
     wanted = _colliders(truth)

@@ -80,6 +80,6 @@ def test_knowledge_is_never_violated(data: st.DataObject) -> None:
 def test_the_oracle_can_fail() -> None:
     sample = um.as_sample(rows(8, 1))
     free = discover(sample, ASKED).cpdag
-    assert not agrees(um.Knowledge(n_groups=len(free.groups) + 1), free)
+    assert not agrees(um.Knowledge(n_groups=len(free.latent_groups) + 1), free)
     with pytest.raises(ModelError):
         discover(sample, replace(ASKED, knowledge=um.Knowledge(n_latents=5)))

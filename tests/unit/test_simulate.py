@@ -32,11 +32,11 @@ SHARED_CHILD = DAG.from_edges(
 
 
 def parents_of_groups(dag: DAG) -> set[tuple[tuple[str, ...], tuple[str, ...]]]:
-    return {(a, b) for a in dag.groups for b in dag.groups if (a[0], b[0]) in dag.edges}
+    return {(a, b) for a in dag.latent_groups for b in dag.latent_groups if (a[0], b[0]) in dag.edges}
 
 
 def n_common(dag: DAG) -> int:
-    groups = {frozenset(group) for group in dag.groups}
+    groups = {frozenset(group) for group in dag.latent_groups}
     return sum(frozenset(dag.parents(x)) not in groups for x in dag.observed)
 
 
@@ -60,14 +60,14 @@ def test_every_random_graph_is_a_gnfm(seed: int) -> None:
         rng=rng,
     )
     assert is_gnfm(dag), str(is_gnfm(dag))
-    assert (len(dag.latents), len(dag.groups), len(dag.observed)) == (n_latents, n_groups, n_observed)
-    assert max(len(group) for group in dag.groups) <= 3
+    assert (len(dag.latents), len(dag.latent_groups), len(dag.observed)) == (n_latents, n_groups, n_observed)
+    assert max(len(group) for group in dag.latent_groups) <= 3
     assert n_common(dag) == common
 
 
 def test_group_sizes_are_honoured_in_order() -> None:
     dag = random_gnfm(group_sizes=(2, 1, 3), n_observed=14, n_common_children=1, rng=3)
-    assert dag.groups == (("L1", "L2"), ("L3",), ("L4", "L5", "L6"))
+    assert dag.latent_groups == (("L1", "L2"), ("L3",), ("L4", "L5", "L6"))
     assert dag.observed == tuple(f"X{i}" for i in range(1, 15))
 
 
@@ -77,7 +77,7 @@ def test_defaults_are_five_latents_with_three_items_each() -> None:
 
 
 def test_n_groups_alone_draws_every_size() -> None:
-    sizes = {len(g) for seed in range(20) for g in random_gnfm(n_groups=3, rng=seed).groups}
+    sizes = {len(g) for seed in range(20) for g in random_gnfm(n_groups=3, rng=seed).latent_groups}
     assert sizes == {1, 2, 3}
 
 
@@ -89,8 +89,8 @@ def test_shapes(shape: simulate.Shape, n_edges: int, most_parents: int, most_chi
     dag = random_gnfm(group_sizes=(1, 2, 1, 1), shape=shape, rng=5)
     edges = parents_of_groups(dag)
     assert len(edges) == n_edges
-    assert max(sum(b == g for _, b in edges) for g in dag.groups) == most_parents
-    assert max(sum(a == g for a, _ in edges) for g in dag.groups) == most_children
+    assert max(sum(b == g for _, b in edges) for g in dag.latent_groups) == most_parents
+    assert max(sum(a == g for a, _ in edges) for g in dag.latent_groups) == most_children
 
 
 def test_density_is_the_share_of_pairs_with_an_edge() -> None:
@@ -277,8 +277,8 @@ def test_a_realistic_group_is_of_its_rank(size: int) -> None:
         dag = random_gnfm(group_sizes=(size, 1, 1), n_observed=2 * size + 4, shape="dense", rng=seed)
         model = realistic_parameters(dag, seed)
         names, full = list(dag.names), model.full_cov()
-        rows = [names.index(name) for name in dag.groups[0]]
-        items = [names.index(x) for x in dag.observed if dag.parents(x) == dag.groups[0]]
+        rows = [names.index(name) for name in dag.latent_groups[0]]
+        items = [names.index(x) for x in dag.observed if dag.parents(x) == dag.latent_groups[0]]
         loadings = model.F[np.ix_(rows, items)]
         common = loadings.T @ full[np.ix_(rows, rows)] @ loadings
         eigenvalues = np.linalg.eigvalsh(common)[-size:]
@@ -415,10 +415,10 @@ def test_suites_are_twenty_different_gnfms_of_about_twenty_variables(suite) -> N
 
 
 def test_group_sizes_of_the_suites() -> None:
-    sizes = [len(group) for dag in simulate.paper_suite() for group in dag.groups]
+    sizes = [len(group) for dag in simulate.paper_suite() for group in dag.latent_groups]
     assert set(sizes) == {1, 2, 3}
     assert sizes.count(1) > len(sizes) / 2
-    largest = [sorted(map(len, dag.groups))[-2:] for dag in simulate.realistic_suite()]
+    largest = [sorted(map(len, dag.latent_groups))[-2:] for dag in simulate.realistic_suite()]
     assert largest.count([1, 2]) == 4
     assert largest.count([1, 1]) == 16
 

@@ -77,16 +77,16 @@ def _loadings(project: Project) -> dict[str, Any]:
 
 
 def _levels(project: Project) -> dict[str, Any]:
-    """For each level its latents with their items; and which level leads."""
+    """Return for each item partition its latents with their items, and the number of the selected one."""
     result = project.current()
     levels = []
-    for k, (level, series) in enumerate(zip(result.all_levels, result.levels, strict=True)):
+    for k, (level, series) in enumerate(zip(result.item_partitions, result.partitions, strict=True)):
         latents = [name for name in dict.fromkeys(series) if name]
         found = "" if math.isnan(level.agreement) else f"agreement with replicates {apa.number(level.agreement)}"
         levels.append(
             {
                 "name": f"{len(latents)} latent{'s' * (len(latents) != 1)}",
-                "note": "; ".join(filter(None, ["The level to read first" * (k == result.headline), found])),
+                "note": "; ".join(filter(None, ["The selected partition" * (k == result.selected_partition), found])),
                 "latents": [{"name": name, "items": series.index[series == name].tolist()} for name in latents],
                 "alone": series.index[series == ""].tolist(),
             }
@@ -95,7 +95,7 @@ def _levels(project: Project) -> dict[str, Any]:
     sentences = [f"{name} stands above {', '.join(below)}." for name, below in above.items()]
     if len(levels) == 1:
         sentences.append("There is one level: no latents above or below these were found.")
-    return {"levels": levels, "headline": min(result.headline, len(levels) - 1), "sentences": sentences}
+    return {"levels": levels, "selected": min(result.selected_partition, len(levels) - 1), "sentences": sentences}
 
 
 def _effects(project: Project) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _effects(project: Project) -> dict[str, Any]:
         tables.append(_table("Direct effects of covariates on items", table, words))
     elif result.graph.variables.covariates and result.graph.latents:
         sentences.append("No covariate acts on an item directly.")
-    if 1 < len(result.graph.groups) <= _MOST_GROUPS:
+    if 1 < len(result.graph.latent_groups) <= _MOST_GROUPS:
         try:
             matrix = effects_in_print(result)
         except um.UnmeasuredError as error:
@@ -136,7 +136,7 @@ def _effects(project: Project) -> dict[str, Any]:
                 "as well, where directions are not identified."
             )
             tables.append(_table("Total effects between latents", matrix.reset_index(), words))
-    elif len(result.graph.groups) > _MOST_GROUPS:
+    elif len(result.graph.latent_groups) > _MOST_GROUPS:
         sentences.append(
             f"Total effects of more than {_MOST_GROUPS} latents are not computed here: unmeasured effects."
         )
@@ -262,7 +262,7 @@ def _stability(project: Project) -> dict[str, Any]:
     if stable is None:
         left = "Replicates are of the model found. Undo the edits to see them." if project.stability else ""
         return {"sentences": [left] if left else []}
-    groups = stable.groups.rename(columns={"group": "latent", "consistency": "exactly these items"})
+    groups = stable.latent_groups.rename(columns={"group": "latent", "consistency": "exactly these items"})
     groups = groups.rename(columns={"same_size": "as many latents", "item_stability": "mean of its items"})
     edges = stable.edges.rename(
         columns={"source": "from", "target": "to", "in_graph": "in the model", "undirected": "–"}

@@ -12,7 +12,7 @@ _IN_THE_PAGE = tuple(
         (r"LGES\(tolerance=0\) reports", "With 0 as the misfit that is tolerated (in Search) the answer has"),
         (r"um\.stability shows", "Stability (in Result) shows"),
         (r"LGES\(tolerance=([\d.]+)\)", r"a search that tolerates a misfit of \1 (in Search)"),
-        (r"Other levels in result_\.levels:", "Other levels (in Levels):"),
+        (r"Other partitions in result_\.partitions:", "Other partitions (in Partitions):"),
         (r"\(result_\.local_dependence\)", "(in Fit)"),
         (r"\bcor=.pearson.", "“all continuous”"),
         (r"\bcor=.polychoric.", "“all ordinal”"),

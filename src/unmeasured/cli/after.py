@@ -126,10 +126,10 @@ def effects(
     cli._refuse_overwriting(out, result)
     found = cli._run(result).result
     if member:
-        table = found.fit.effects(cause, effect, level=level)
+        table = found.fit.effects(cause, effect, confidence=level)
         text = apa.table_text(table, 3)
     else:
-        over = class_effects(found, cause, effect, level=level)
+        over = class_effects(found, cause, effect, confidence=level)
         table, text = over.table, str(over.pairs[0] if len(over.pairs) == 1 else over)
     if out is not None:
         write_csv(out, table)
@@ -160,7 +160,7 @@ def diagnose(
     is_sample = math.isfinite(found.fit.sample.n)
     residuals = _largest(found.fit.residuals("standardised"), most) if is_sample else pd.DataFrame()
     # Loadings of the latents of a group of several depend on the rotation: they have no reliability of their own.
-    has_own = any(len(group) == 1 and found.indicators[group] for group in found.graph.groups)
+    has_own = any(len(group) == 1 and found.indicators[group] for group in found.graph.latent_groups)
     table = found.reliability().table.reset_index() if has_own else pd.DataFrame()
     sentences = list(found.reliability().sentences) if has_own else []
     if as_json:

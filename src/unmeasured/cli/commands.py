@@ -1362,7 +1362,7 @@ _IN_OPTIONS = tuple(
         (r"\bn_jobs\b", "--n-jobs"),
         (r" \(fit_cov of a search\)", ""),
         (r"\bLGES\(tolerance=([\d.]+)\)", r"--tolerance \1"),
-        (r"\bOther levels in result_\.levels:", "Other levels, in the report:"),
+        (r"\bOther partitions in result_\.partitions:", "Other partitions, in the report:"),
         (r" \(result_\.local_dependence\)", " (in the report)"),
         (r"\bum\.stability\b", "unmeasured stability"),
     )

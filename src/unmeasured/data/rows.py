@@ -41,8 +41,8 @@ class Rows:
     continuous: tuple[str, ...] = ()
 
     @property
-    def holes(self) -> Bools:
-        """(N, n) where a value is missing."""
+    def is_missing(self) -> Bools:
+        """(N, n) True if a value is missing."""
         return np.isnan(self.values)
 
     def column(self, j: int) -> Floats:

@@ -246,7 +246,7 @@ class Sample:
             reverse_keyed=reverse_keyed_of(X, rows.names),
             covariates=roles.covariates,
             outcomes=roles.outcomes,
-            by_pairs="ordinal" in kinds or (missing == "pairwise" and bool(rows.holes.any())),
+            by_pairs="ordinal" in kinds or (missing == "pairwise" and bool(rows.is_missing.any())),
         )
 
     @classmethod
@@ -419,8 +419,8 @@ class Sample:
         frame.attrs["reverse_keyed"] = list(self.reverse_keyed)
         return frame
 
-    def redrawn(self, chosen: Ints, missing: Missing = "ml", groups: Sequence[str] = ()) -> Sample:
-        """The same variables of some of the rows, by their numbers, in which one may come several times; taken as here.
+    def take(self, chosen: Ints, missing: Missing = "ml", groups: Sequence[str] = ()) -> Sample:
+        """Return the rows with these indices as a sample of the same types; an index may occur several times.
 
         Raises
         ------
@@ -487,8 +487,8 @@ class Sample:
                 raise DataError(f"In group {label!r} ({len(part)} rows): {error}") from None
         return found
 
-    def given_covariates(self) -> Sample:
-        """The other variables with their covariance given the covariates; the rows are left out."""
+    def condition_on_covariates(self) -> Sample:
+        """Return the other variables with covariates partialled out; no rows."""
         if not self.covariates:
             return self
         others = [i for i, name in enumerate(self.names) if name not in self.covariates]
@@ -705,7 +705,7 @@ def _moments(
         return ordinal_moments(rows, ordinal, given), tuple[Kind, ...](taken)
     if cor == "spearman-normal" and not given.any():
         rows = replace(rows, values=normal_scores(rows.values))
-    if not rows.holes.any():
+    if not rows.is_missing.any():
         moments = _complete_moments(rows)
     else:
         moments = saturated_moments(rows, check) if missing == "ml" else _pairwise_moments(rows)
@@ -823,7 +823,7 @@ def _complete_moments(rows: Rows) -> Moments:
 
 
 def _pairwise_moments(rows: Rows) -> Moments:
-    holes, names = rows.holes, rows.names
+    holes, names = rows.is_missing, rows.names
     counts = pair_counts(holes)
     check_pairs(counts, names)
     z, centre, scale = standardised(rows.values)

@@ -43,7 +43,7 @@ from unmeasured.remarks import by_consequence, distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import checked_time_limit, finished_by
 from unmeasured.search.discovery import RunnerUp, remarks_on_fit
-from unmeasured.search.item_partitions import Level
+from unmeasured.search.item_partitions import ItemPartition
 
 if TYPE_CHECKING:
     from unmeasured.results.result import Result
@@ -64,7 +64,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     _rules: ClassVar[Mapping[str, Rule]] = {}  # of all options
 
     graph_: CPDAG
-    groups_: tuple[tuple[str, ...], ...]
+    latent_groups_: tuple[tuple[str, ...], ...]
     sem_: Fit
     sample_: Sample
     trace_: tuple[Any, ...]
@@ -74,8 +74,8 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     feature_names_in_: NDArray[np.object_]
     stopped_: str = ""  # why the search did not come to its end, where it did not
     _named_latents: tuple[str, ...] = ()  # latents whose names were given
-    _levels: tuple[Level, ...] = ()  # where a search measured them
-    _headline: int = 0
+    _item_partitions: tuple[ItemPartition, ...] = ()  # where a search measured them
+    _selected_partition: int = 0
     _began: float | None = None  # when the present fit began: time limits count from there
     _reserved: float = 0.0
 
@@ -239,7 +239,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         self.sem_ = with_signs(self.sem_)
         variables = self.graph_.variables
         self.sample_ = replace(sample, covariates=variables.covariates, outcomes=variables.outcomes)
-        self.groups_ = self.graph_.groups
+        self.latent_groups_ = self.graph_.latent_groups
         self.n_features_in_ = len(sample.names)
         self._keep_feature_names(source)
         # scikit-learn writes an estimator with the options that are not at their default.
@@ -253,8 +253,8 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             "named_latents": self._named_latents,
             "runners": tuple(self.runners_up_),
             "stopped": self.stopped_,
-            "reading": self._levels,
-            "headline": self._headline,
+            "stored_partitions": self._item_partitions,
+            "selected_partition": self._selected_partition,
             "of_groups": self._of_groups(),
         }
         self._made: dict[str, Any] = {}

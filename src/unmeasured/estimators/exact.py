@@ -52,7 +52,7 @@ class ExactSearch(Search):
     ----------
     graph_ : CPDAG
         The best class over latent groups.
-    groups_ : tuple of tuples of str
+    latent_groups_ : tuple of tuples of str
         Its latent groups.
     sem_ : Fit
         A member of the class, fitted.

@@ -129,7 +129,7 @@ class LGES(Search):
     ----------
     graph_ : CPDAG
         The class of graphs that fit equally well, over groups of latents.
-    groups_ : tuple of tuples of str
+    latent_groups_ : tuple of tuples of str
         The groups of latents.
     sem_ : Fit
         The fit of one member of the class.
@@ -265,7 +265,7 @@ class LGES(Search):
         >>> items = np.repeat(f, 3, axis=1) + rng.normal(size=(600, 6))
         >>> rows = pd.DataFrame(items, columns=["a1", "a2", "a3", "b1", "b2", "b3"])
         >>> search = um.LGES().fit(rows.assign(country=np.repeat(["x", "y"], 300)), groups="country")
-        >>> search.groups_, list(search.group_results_)
+        >>> search.latent_groups_, list(search.group_results_)
         ((('L1',), ('L2',)), ['x', 'y'])
         """
         if groups is None:
@@ -332,7 +332,7 @@ class LGES(Search):
         self.graph_, self.sem_, self.runners_up_ = found.cpdag, found.fit, list(found.runners_up)
         self.trace_, self.remarks_, self._named_latents = found.trace, found.remarks, found.named_latents
         self.stopped_, self.tolerance_ = found.stopped, found.tolerance
-        self._levels, self._headline = found.levels, found.headline
+        self._item_partitions, self._selected_partition = found.partitions, found.selected_partition
         self._by_group = dict(found.by_group)
 
     def discover(self, sample: Sample, starts: Sequence[CPDAG] = (), n_runners: int = 0) -> Discovery:

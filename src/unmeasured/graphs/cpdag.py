@@ -201,7 +201,7 @@ class DAG(Exports):
         return tuple(bitsets.topological_order(self.parent_masks, self.child_masks))
 
     @cached_property
-    def groups(self) -> tuple[tuple[str, ...], ...]:
+    def latent_groups(self) -> tuple[tuple[str, ...], ...]:
         """Latents gathered by identical sets of observed children.
 
         For a generalized N factor model (Def. 2) this is its partition into groups, and the only one. For any
@@ -306,7 +306,7 @@ class CPDAG(Exports):
         Names and roles.
     adjacency : (d, d)
         ``A[i, j] = 1`` and ``A[j, i] = 0``: i → j in every member; both 1: i – j. Kept as a read-only copy.
-    groups : sequence of sequences of str
+    latent_groups : sequence of sequences of str
         A partition of the latents; edges are the same for all members of a group.
     known : sequence of pairs of str
         Edges ``(cause, effect)`` whose direction is knowledge from outside, not a finding; see :meth:`restricted`.
@@ -333,12 +333,12 @@ class CPDAG(Exports):
 
     variables: Variables
     adjacency: Adjacency
-    groups: Groups
+    latent_groups: Groups
     known: Arcs = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "adjacency", checked_adjacency(self.variables, self.adjacency))
-        object.__setattr__(self, "groups", ordered_partition(self.variables, self.groups))
+        object.__setattr__(self, "latent_groups", ordered_partition(self.variables, self.latent_groups))
         object.__setattr__(self, "known", tuple((a, b) for a, b in self.known))
         _check_no_loops(self)
         _check_groups_are_nodes(self)
@@ -347,13 +347,13 @@ class CPDAG(Exports):
         _check_is_completed(self)
 
     @classmethod
-    def _trusted(cls, variables: Variables, adjacency: Adjacency, groups: Groups, known: Arcs = ()) -> CPDAG:
+    def _trusted(cls, variables: Variables, adjacency: Adjacency, latent_groups: Groups, known: Arcs = ()) -> CPDAG:
         """A class from parts known to be right; takes the array over and checks nothing."""
         cpdag = object.__new__(cls)
         adjacency.setflags(write=False)
         object.__setattr__(cpdag, "variables", variables)
         object.__setattr__(cpdag, "adjacency", adjacency)
-        object.__setattr__(cpdag, "groups", groups)
+        object.__setattr__(cpdag, "latent_groups", latent_groups)
         object.__setattr__(cpdag, "known", known)
         return cpdag
 
@@ -379,7 +379,7 @@ class CPDAG(Exports):
 
     def with_pairs(self, pairs: Iterable[tuple[str, str]]) -> CPDAG:
         """The same class with these residual pairs, ``x ~~ y`` in model text, and no others."""
-        return CPDAG._trusted(self.variables.with_pairs(pairs), self.adjacency, self.groups, self.known)
+        return CPDAG._trusted(self.variables.with_pairs(pairs), self.adjacency, self.latent_groups, self.known)
 
     @property
     def is_class(self) -> bool:
@@ -416,7 +416,7 @@ class CPDAG(Exports):
 
     @cached_property
     def _member(self) -> DAG:
-        quotient = _quotient(self.variables, self.groups)
+        quotient = _quotient(self.variables, self.latent_groups)
         extension = consistent_extension(quotient.contract(self.adjacency))
         if extension is None:  # cannot happen to a class that was checked
             raise GraphError("No DAG agrees with these edges; this CPDAG was built without its checks.")
@@ -427,7 +427,7 @@ class CPDAG(Exports):
 
         There can be as many as k! for k groups: for small graphs only.
         """
-        quotient = _quotient(self.variables, self.groups)
+        quotient = _quotient(self.variables, self.latent_groups)
         for extension in all_extensions(quotient.contract(self.adjacency)):
             yield DAG._trusted(self.variables, quotient.expand(extension))
 
@@ -438,7 +438,7 @@ class CPDAG(Exports):
         >>> print(dag.cpdag().rename({"L": "speed"}))
         speed → a, b
         """
-        groups = tuple(tuple(names.get(name, name) for name in group) for group in self.groups)
+        groups = tuple(tuple(names.get(name, name) for name in group) for group in self.latent_groups)
         known = tuple((names.get(a, a), names.get(b, b)) for a, b in self.known)
         return CPDAG._trusted(self.variables.rename(names), self.adjacency, groups, known)
 
@@ -463,7 +463,7 @@ class CPDAG(Exports):
         True
         """
         arcs = tuple(arcs)
-        quotient = _quotient(self.variables, self.groups)
+        quotient = _quotient(self.variables, self.latent_groups)
         node = {name: int(quotient.node[i]) for i, name in enumerate(self.names)}
         marks = restricted(quotient.contract(self.adjacency), [(node[a], node[b]) for a, b in arcs])
         if marks is None:
@@ -471,37 +471,37 @@ class CPDAG(Exports):
             raise GraphError(f"No DAG of this class has {shown}. Give directions that one of its members has.")
         data_told = {*self.without_knowledge.directed_edges, *self.known}
         new = tuple(arc for arc in dict.fromkeys(arcs) if arc not in data_told)
-        return CPDAG._trusted(self.variables, quotient.expand(marks), self.groups, (*self.known, *new))
+        return CPDAG._trusted(self.variables, quotient.expand(marks), self.latent_groups, (*self.known, *new))
 
     @cached_property
     def without_knowledge(self) -> CPDAG:
         """The class as data show it, nothing directed by knowledge from outside."""
-        return class_over_groups(self.member(), self.groups) if self.known else self
+        return class_over_groups(self.member(), self.latent_groups) if self.known else self
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CPDAG):
             return NotImplemented
         return (
             self.variables == other.variables
-            and self.groups == other.groups
+            and self.latent_groups == other.latent_groups
             and set(self.known) == set(other.known)
             and np.array_equal(self.adjacency, other.adjacency)
         )
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.variables, self.groups, self.adjacency.tobytes()))
+        return hash((self.variables, self.latent_groups, self.adjacency.tobytes()))
 
     def __hash__(self) -> int:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
         # numpy forgets "read-only" when pickled; this sets it again, without a second check.
-        return CPDAG._trusted, (self.variables, self.adjacency, self.groups, self.known)
+        return CPDAG._trusted, (self.variables, self.adjacency, self.latent_groups, self.known)
 
     def __repr__(self) -> str:
         return (
-            f"<CPDAG: {len(self.latents)} latent in {len(self.groups)} groups, "
+            f"<CPDAG: {len(self.latents)} latent in {len(self.latent_groups)} groups, "
             f"{len(self.observed)} observed; "
             f"{len(self.directed_edges)} directed edges, {len(self.undirected_edges)} undirected>"
         )
@@ -550,7 +550,7 @@ def class_over_groups(dag: DAG, groups: Iterable[Iterable[str]] | None = None) -
     """
     if groups is None:
         has_groups = is_gnfm(dag) or is_hierarchical(dag)
-        partition = dag.groups if has_groups else tuple((name,) for name in dag.latents)
+        partition = dag.latent_groups if has_groups else tuple((name,) for name in dag.latents)
     else:
         partition = ordered_partition(dag.variables, groups)
     quotient = _quotient(dag.variables, partition)
@@ -691,7 +691,7 @@ def _check_no_loops(cpdag: CPDAG) -> None:
 def _check_groups_are_nodes(cpdag: CPDAG) -> None:
     """Nothing adjacent inside a group, and the same edges for all its members."""
     A, names = cpdag.adjacency, cpdag.names
-    for group in cpdag.groups:
+    for group in cpdag.latent_groups:
         index = [cpdag.variables.index(name) for name in group]
         inside = np.argwhere(A[np.ix_(index, index)])
         if len(inside):
@@ -723,7 +723,7 @@ def _check_measurement_is_directed(cpdag: CPDAG) -> None:
 
 def _check_is_completed(cpdag: CPDAG) -> None:
     """The graph over groups is the CPDAG of its own consistent extension."""
-    quotient = _quotient(cpdag.variables, cpdag.groups)
+    quotient = _quotient(cpdag.variables, cpdag.latent_groups)
     extension = consistent_extension(quotient.contract(cpdag.adjacency))
     if extension is None:
         raise GraphError(

@@ -41,7 +41,7 @@ class LatentGroups:
     ----------
     graph : DAG or CPDAG
         The graph the latents belong to.
-    groups : sequence of sequences of str
+    latent_groups : sequence of sequences of str
         Kept in the order of the graph: members within a group, and groups by their first member.
 
     Examples
@@ -59,20 +59,20 @@ class LatentGroups:
     """
 
     graph: Graph
-    groups: Groups
+    latent_groups: Groups
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "groups", ordered_partition(self.graph.variables, self.groups))
+        object.__setattr__(self, "latent_groups", ordered_partition(self.graph.variables, self.latent_groups))
 
     @classmethod
     def of(cls, dag: Directed) -> LatentGroups:
         """The candidate partition of a DAG: latents with the same observed children together."""
-        return cls(dag, dag.groups)
+        return cls(dag, dag.latent_groups)
 
     @cached_property
     def size(self) -> int:
         """How many latents there are in all groups together; ``len`` counts the groups."""
-        return sum(len(group) for group in self.groups)
+        return sum(len(group) for group in self.latent_groups)
 
     @cached_property
     def _parents(self) -> list[int]:
@@ -88,7 +88,7 @@ class LatentGroups:
     def common_children(self) -> tuple[str, ...]:
         """Observed variables with latent parents in more than one group."""
         variables = self.graph.variables
-        members = [mask_of(variables.index(name) for name in group) for group in self.groups]
+        members = [mask_of(variables.index(name) for name in group) for group in self.latent_groups]
         return tuple(
             x
             for x in variables.indicators
@@ -97,31 +97,31 @@ class LatentGroups:
 
     def group_of(self, latent: str) -> tuple[str, ...]:
         """The group a latent belongs to."""
-        for group in self.groups:
+        for group in self.latent_groups:
             if latent in group:
                 return group
-        known = [name for group in self.groups for name in group]
+        known = [name for group in self.latent_groups for name in group]
         raise GraphError(f"{latent!r} is in none of the latent groups{nearest(latent, known) or '.'}")
 
     def _member_group(self, group: Sequence[str]) -> tuple[str, ...]:
         wanted = {group} if isinstance(group, str) else set(group)
-        for known in self.groups:
+        for known in self.latent_groups:
             if wanted == set(known):
                 return known
-        shown = " ".join(braces(known) for known in self.groups)
+        shown = " ".join(braces(known) for known in self.latent_groups)
         raise GraphError(f"{braces(sorted(wanted))} is not one of the latent groups; they are {shown or 'none'}.")
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
-        return iter(self.groups)
+        return iter(self.latent_groups)
 
     def __len__(self) -> int:
-        return len(self.groups)
+        return len(self.latent_groups)
 
     def __contains__(self, group: object) -> bool:
-        return group in self.groups
+        return group in self.latent_groups
 
     def __str__(self) -> str:
-        return " ".join(braces(group) for group in self.groups) or "no latent groups"
+        return " ".join(braces(group) for group in self.latent_groups) or "no latent groups"
 
 
 def ordered_partition(variables: Variables, groups: Iterable[Iterable[str]]) -> Groups:
@@ -213,7 +213,7 @@ def is_gnfm(dag: Directed, groups: Iterable[Iterable[str]] | None = None) -> Ver
         The graph in question.
     groups : iterable of iterables of str, optional
         The partition to judge. Left out: latents with the same observed children form a group, the only
-        partition that can satisfy the definition (see :attr:`DAG.groups`), so the verdict is about the graph.
+        partition that can satisfy the definition (see :attr:`DAG.latent_groups`), so the verdict is about the graph.
 
     Notes
     -----
@@ -221,7 +221,7 @@ def is_gnfm(dag: Directed, groups: Iterable[Iterable[str]] | None = None) -> Ver
     own example does: every observed variable has a latent cause, no observed cause, and causes nothing. So a
     graph with observed variables but no latents is not a generalized N factor model.
     """
-    partition = dag.groups if groups is None else ordered_partition(dag.variables, groups)
+    partition = dag.latent_groups if groups is None else ordered_partition(dag.variables, groups)
     failures = [*_leaf_failures(dag), *_uncaused_failures(dag)]
     for group in partition:
         failures.extend(_pure_children_failures(dag, group))
@@ -253,7 +253,7 @@ def is_hierarchical(dag: Directed) -> Verdict:
         *_uncaused_failures(dag),
         *(
             failure
-            for group in dag.groups
+            for group in dag.latent_groups
             if group[0] not in above
             for failure in (*_pure_children_failures(dag, group), *uniformity_failures(dag, group))
         ),

@@ -53,10 +53,10 @@ class Outline:
     @classmethod
     def of(cls, graph: CPDAG, observed: Sequence[str]) -> Outline:
         """The outline of a class, observed variables in the order given."""
-        first = [graph.variables.index(group[0]) for group in graph.groups]
+        first = [graph.variables.index(group[0]) for group in graph.latent_groups]
         items = [graph.variables.index(name) for name in observed]
         A = graph.adjacency
-        sizes = tuple(len(group) for group in graph.groups)
+        sizes = tuple(len(group) for group in graph.latent_groups)
         others = (*graph.variables.covariates, *graph.variables.outcomes)
         nodes = [*first, *(graph.variables.index(name) for name in others)]
         indicator = np.isin(list(observed), graph.variables.indicators)
@@ -121,7 +121,7 @@ class Outline:
     def to_record(self) -> dict[str, Any]:
         """As plain lists: for each group its size and its indicators, and the marks between groups."""
         groups = [[k, np.flatnonzero(row).tolist()] for k, row in zip(self.sizes, self.measures, strict=True)]
-        record = {"groups": groups, "between": self.between.tolist()}
+        record = {"latent_groups": groups, "between": self.between.tolist()}
         if self.others:
             record |= {"others": list(self.others), "direct": [np.flatnonzero(row).tolist() for row in self.direct]}
         return record
@@ -129,7 +129,7 @@ class Outline:
     @classmethod
     def from_record(cls, record: dict[str, Any], n_observed: int) -> Outline:
         """The outline that :meth:`to_record` wrote."""
-        groups = record["groups"]
+        groups = record["latent_groups"]
         measures = np.zeros((len(groups), n_observed), dtype=bool)
         for row, (_, items) in zip(measures, groups, strict=True):
             row[items] = True

@@ -41,7 +41,7 @@ class Graph(Protocol):
         ...
 
     @property
-    def groups(self) -> Groups:
+    def latent_groups(self) -> Groups:
         """The latent groups."""
         ...
 

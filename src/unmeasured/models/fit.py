@@ -739,7 +739,7 @@ class Fit(Measures):
         cause: str | None = None,
         effect: str | None = None,
         *,
-        level: float = 0.95,
+        confidence: float = 0.95,
         bootstrap: int = 0,
         rng: int | np.random.Generator = 0,
     ) -> pd.DataFrame:
@@ -755,8 +755,8 @@ class Fit(Measures):
         ----------
         cause, effect
             Only effects of this variable, only those on this one.
-        level
-            Of the confidence intervals.
+        confidence
+            Probability that the intervals cover, such as 0.95.
         bootstrap
             Make intervals from so many replicates of the rows (of a matrix: parametric ones) instead of the delta
             method. A thousand give stable ends.
@@ -775,7 +775,7 @@ class Fit(Measures):
         1    direct  0.15    0.07
         2  indirect  0.41    0.09
         """
-        return effects.effects(self, cause, effect, level=level, bootstrap=bootstrap, rng=rng)
+        return effects.effects(self, cause, effect, confidence=confidence, bootstrap=bootstrap, rng=rng)
 
     # Factor scores ----------------------------------------------------------------------------------------
 

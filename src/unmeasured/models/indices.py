@@ -34,7 +34,7 @@ def rmsea(chi2: float, df: int, n: float) -> float:
     return math.sqrt(max(chi2 - df, 0.0) / (df * n))
 
 
-def rmsea_interval(chi2: float, df: int, n: float, level: float = 0.90) -> tuple[float, float]:
+def rmsea_interval(chi2: float, df: int, n: float, confidence: float = 0.90) -> tuple[float, float]:
     """Confidence interval of RMSEA from the noncentral chi-square distribution.
 
     >>> [round(end, 4) for end in rmsea_interval(58.518, 24, 202)]
@@ -44,7 +44,7 @@ def rmsea_interval(chi2: float, df: int, n: float, level: float = 0.90) -> tuple
         return 0.0, 0.0
     if not math.isfinite(chi2):
         return math.nan, math.nan
-    tail = (1.0 - level) / 2.0
+    tail = (1.0 - confidence) / 2.0
     return tuple(  # type: ignore[return-value]
         math.sqrt(_noncentrality(chi2, df, probability) / (df * n)) for probability in (1.0 - tail, tail)
     )

@@ -173,7 +173,7 @@ class _Parts:
         self.marked = marked
         self.r2 = r2
         self.items = items
-        self.groups = result.graph.groups
+        self.groups = result.graph.latent_groups
         self.of = {latent: k for k, group in enumerate(self.groups) for latent in group}
         sides = {"left": result.graph.variables.covariates, "right": result.graph.variables.outcomes}
         self.side: dict[str, Any] = {name: side for side, names in sides.items() for name in names}

@@ -21,13 +21,23 @@ _OPTIONS = {"price_knowledge": "compare_without_knowledge", "residual_pairs": "r
 
 #: The format of results in JSON that is written now; 1 is that of 0.2.
 FORMAT = 2
+
 #: Part of a file -> {key in 0.2: present key}.
 KEYS: Mapping[str, Mapping[str, str]] = {
-    "result": {"named": "named_latents", "heads": "sign_indicators", "confirmed": "estimation_note"},
+    "result": {
+        "named": "named_latents",
+        "heads": "sign_indicators",
+        "confirmed": "estimation_note",
+        "levels": "item_partitions",
+        "headline": "selected_partition",
+    },
+    "result.levels": {"error": "agreement_se"},
     "result.options": _OPTIONS,
     "result.solution": {"promised": "predicted_gain", "vanished": "zero_variance_latents"},
     "result.run.trace": {"n_remembered": "n_cached"},
     "result.run.groups": {"highest": "supported_step"},
+    "replicate": {"groups": "latent_groups", "headline": "selected_partition"},
+    "replicate.start": {"groups": "latent_groups"},
     "replicate.options": _OPTIONS,
     "benchmark.options": {"mended": "corrected", "keep_kernels": "cache_kernels"},
 }
@@ -38,6 +48,8 @@ def with_present_keys(record: Any, part: str) -> Any:
 
     >>> with_present_keys({"heads": {}, "options": {"residual_pairs": True, "cor": "auto"}}, "result")
     {'sign_indicators': {}, 'options': {'residual_covariances': True, 'cor': 'auto'}}
+    >>> with_present_keys({"groups": [], "start": {"groups": []}, "seed": 0}, "replicate")
+    {'latent_groups': [], 'start': {'latent_groups': []}, 'seed': 0}
     """
     if isinstance(record, list):
         return [with_present_keys(entry, part) for entry in record]

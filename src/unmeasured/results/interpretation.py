@@ -214,7 +214,7 @@ def group_edges(result: Result) -> tuple[list[str], list[str], list[str]]:
     Without those from a latent to the latents that measure it, whose direction is that of the model.
     """
     graph = result.graph
-    latent = {name: group for group in graph.groups for name in group}
+    latent = {name: group for group in graph.latent_groups for name in group}
     of = {name: latent.get(name, (name,)) for name in graph.names}
     given = set(graph.variables.covariates)
     measures = {(a, b) for a, facets in graph.facets.items() for b in facets}
@@ -251,9 +251,9 @@ def oriented_by_covariates(result: Result) -> list[str]:
     if not result.graph.variables.covariates or not inner:
         return []
     items = [(a, b) for a, b in member.edges if a in latents and b in member.variables.indicators]
-    alone = class_over_groups(DAG.from_edges([*inner, *items], latents=latents), result.graph.groups)
+    alone = class_over_groups(DAG.from_edges([*inner, *items], latents=latents), result.graph.latent_groups)
     open_ = {frozenset(edge) for edge in alone.undirected_edges}
-    of = {name: group for group in result.graph.groups for name in group}
+    of = {name: group for group in result.graph.latent_groups for name in group}
     told = result.graph.without_knowledge.directed_edges
     gained = [(of[a], of[b]) for a, b in told if a in of and b in of and frozenset((a, b)) in open_]
     return [f"{node(a)} → {node(b)}" for a, b in dict.fromkeys(gained)]
@@ -283,7 +283,7 @@ def what_is_identified(result: Result) -> Iterator[str]:
     if result.graph.facets:
         yield _above(result)
     yield from role_sentences(result)
-    for group in result.graph.groups:
+    for group in result.graph.latent_groups:
         if len(group) > 1:
             yield _rotation(result, group)
     if result.graph.latents:
@@ -350,14 +350,14 @@ def before_the_search(result: Result) -> Iterator[str]:
 
 
 def levels_in_words(result: Result) -> list[str]:
-    """The levels of an answer, most latents first, and how often each comes back; nothing where one needs no words."""
-    levels = result.all_levels
+    """Yield one sentence on the item partitions and their agreement; none if a single one is stable."""
+    levels = result.item_partitions
     if len(levels) < 2 and not levels[0].agreement < BUDGET.stable_agreement:
         return []
     lines = []
     for k, level in enumerate(levels):
         often = "" if math.isnan(level.agreement) else f", agreement with replicates {level.agreement:.2f}"
-        here = " (shown here)" if k == result.headline else ""
+        here = " (shown here)" if k == result.selected_partition else ""
         of = set(level.latents) & set(result.graph.facets)
         above = f", {'all' if len(of) == level.n_latents else len(of)} of them above others in the model" if of else ""
         lines.append(f"{level.n_latents} latent{'s' * (level.n_latents != 1)}{above}{often}{here}")
@@ -383,7 +383,7 @@ def verdict(result: Result) -> str:
 def _latents_at_one(result: Result) -> Iterator[str]:
     """Pairs of latents, groups of several left out, that cannot be told apart by their correlation."""
     fit = result.fit
-    single = [group[0] for group in result.graph.groups if len(group) == 1]
+    single = [group[0] for group in result.graph.latent_groups if len(group) == 1]
     at = [fit.causal_order.index(name) for name in single]
     cov = fit.full_cov[np.ix_(at, at)]
     sd = np.sqrt(np.maximum(np.diag(cov), 1e-300))
@@ -393,7 +393,7 @@ def _latents_at_one(result: Result) -> Iterator[str]:
 
 def paths_beyond_one(result: Result) -> dict[tuple[str, str], str]:
     """Paths whose standardised size is more than 1, as text, by their ends; groups of several latents left out."""
-    several = {name for group in result.graph.groups if len(group) > 1 for name in group}
+    several = {name for group in result.graph.latent_groups if len(group) > 1 for name in group}
     found = {}
     for row in result.latent_paths.to_dict(orient="records"):
         a, b = row["source"], row["target"]

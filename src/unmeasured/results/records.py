@@ -35,7 +35,7 @@ from unmeasured.results.earlier_formats import FORMAT, present_result
 from unmeasured.results.rotation import rotated
 from unmeasured.search.data_check import Finding
 from unmeasured.search.discovery import RunnerUp
-from unmeasured.search.item_partitions import Level
+from unmeasured.search.item_partitions import ItemPartition
 
 if TYPE_CHECKING:
     from unmeasured.results.result import Result
@@ -68,11 +68,15 @@ def to_json(result: Result) -> str:
         "named_latents": result.named_latents,
         "sign_indicators": dict(result.sign_indicators),
         "of_groups": dict(result.of_groups),
-        "levels": [
-            {"latents": level.latents, "agreement": _or_none(level.agreement), "error": _or_none(level.error)}
-            for level in result.reading
+        "item_partitions": [
+            {
+                "latents": level.latents,
+                "agreement": _or_none(level.agreement),
+                "agreement_se": _or_none(level.agreement_se),
+            }
+            for level in result.stored_partitions
         ],
-        "headline": result.headline,
+        "selected_partition": result.selected_partition,
         "estimation_note": result.estimation_note,
         "graph": json.loads(result.graph.to_json()),
         "member": json.loads(result.member.to_json()),
@@ -118,7 +122,7 @@ def from_json(text: str) -> dict[str, Any]:
             "stopped": checked_type(str, record.get("stopped", "")),  # likewise
             "sign_indicators": _sign_indicators(record.get("sign_indicators", {}), graph),  # likewise
             "of_groups": _of_groups(record.get("of_groups", {})),  # likewise
-            **_reading(record, graph),  # likewise
+            **_partitions(record, graph),  # likewise
             "estimation_note": checked_type(str, record.get("estimation_note", "")),  # likewise
             "robust": _robust(record, graph, sem),  # likewise
             "acov": _acov_of_rows(record.get("full_information")),  # likewise
@@ -168,20 +172,20 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _reading(record: dict[str, Any], graph: CPDAG) -> dict[str, Any]:
-    """The levels of an answer and which of them leads."""
+def _partitions(record: dict[str, Any], graph: CPDAG) -> dict[str, Any]:
+    """Return the item partitions of an answer and the number of the one that is reported first."""
     levels = []
-    for entry in checked_type(list, record.get("levels", [])):
+    for entry in checked_type(list, record.get("item_partitions", [])):
         latents = tuple(checked_type(str, name) for name in entry["latents"])
         items = graph.variables.indicators
         if len(latents) != len(items):
-            raise ValueError('an entry of "levels" has not one latent for each observed variable')
-        figures = [math.nan if entry.get(key) is None else float(entry[key]) for key in ("agreement", "error")]
-        levels.append(Level(items, latents, *figures))
-    headline = checked_type(int, record.get("headline", 0))
-    if not 0 <= headline < max(len(levels), 1):
-        raise ValueError('"headline" is the number of no level')
-    return {"reading": tuple(levels), "headline": headline}
+            raise ValueError('an entry of "item_partitions" has not one latent for each observed variable')
+        figures = [math.nan if entry.get(key) is None else float(entry[key]) for key in ("agreement", "agreement_se")]
+        levels.append(ItemPartition(items, latents, *figures))
+    selected_partition = checked_type(int, record.get("selected_partition", 0))
+    if not 0 <= selected_partition < max(len(levels), 1):
+        raise ValueError('"selected_partition" is the number of no item partition')
+    return {"stored_partitions": tuple(levels), "selected_partition": selected_partition}
 
 
 def _sign_indicators(stored: Any, graph: CPDAG) -> dict[str, str]:
@@ -283,7 +287,7 @@ def _robust(result: dict[str, Any], graph: CPDAG, sem: Fit) -> Robust | None:
     if result.get("robust") is None:  # not needed, or unknown to earlier versions
         return None
     record = checked_type(dict, result["robust"])
-    n_free = rotated(sem, graph.groups)[0].problem.pattern.n_free
+    n_free = rotated(sem, graph.latent_groups)[0].problem.pattern.n_free
     acov = _unpacked(record["acov"], n_free)
     if acov.shape != (n_free, n_free) or not np.isfinite(acov).all():
         raise ValueError(f'"acov" under "robust" is no matrix of numbers for {n_free} parameters')

@@ -53,7 +53,7 @@ from unmeasured.results.summary import html_summary, text_summary
 from unmeasured.search.close_fit.local_dependence import residual_correlations
 from unmeasured.search.data_check import Check, Finding
 from unmeasured.search.discovery import RunnerUp
-from unmeasured.search.item_partitions import Level, loading_shares, model_levels, strongest_level
+from unmeasured.search.item_partitions import ItemPartition, loading_shares, model_partitions, strongest_partition
 
 if TYPE_CHECKING:
     from unmeasured.diagram.draw import Drawing
@@ -79,10 +79,10 @@ class Result:
         Classes that came close, best first; read them in :attr:`runners_up`.
     named_latents : tuple of str
         Latents that got their name from :meth:`rename` or were given by name; the summary proposes names for others.
-    reading : tuple of Level
-        Which latent each item belongs to at each level, most latents first; read them in :attr:`levels`.
-    headline : int
-        The level that summary, diagram and report lead with: the one whose latents are those of ``graph``.
+    stored_partitions : tuple of ItemPartition
+        Item partitions that the search examined, most latents first; read them in :attr:`partitions`.
+    selected_partition : int
+        The number of the partition that summary, diagram and report show first: its latents are those of ``graph``.
     sign_indicators : mapping of str to str
         For latents of estimates in other rows an item whose loading is positive, as it was where the graph was found.
         The signs of others follow the rule of :mod:`unmeasured.models.signs`.
@@ -114,8 +114,8 @@ class Result:
     findings: tuple[Finding, ...] = ()
     runners: tuple[RunnerUp, ...] = ()
     stopped: str = ""
-    reading: tuple[Level, ...] = ()
-    headline: int = 0
+    stored_partitions: tuple[ItemPartition, ...] = ()
+    selected_partition: int = 0
     sign_indicators: Mapping[str, str] = field(default_factory=dict)
     estimation_note: str = ""
     of_groups: Mapping[str, float] = field(default_factory=dict)
@@ -143,31 +143,31 @@ class Result:
         return Check.of(self.sem.sample, self.findings)
 
     @cached_property
-    def levels(self) -> list[pd.Series]:
-        """For each level a series from observed variable to the latent it belongs to, the most latents first.
+    def partitions(self) -> list[pd.Series]:
+        """For each item partition a series from observed variable to latent, the most latents first.
 
-        Where a search measured no levels they are those of the model: each variable with the latent, or the first
+        If a search stored none, they are those of the model: each variable with the latent, or the first
         latent of the group, that it loads on most, then with the latent above that one, and so on. A variable that
         loads on no latent has an empty name.
 
         >>> import unmeasured as um
         >>> data = um.datasets.load("multitasking")
-        >>> (level,) = um.LGES().fit_cov(data.frame(), data.n_samples).result_.levels
-        >>> level["Error_Letter"] == level["Error_Figure"]
+        >>> (partition,) = um.LGES().fit_cov(data.frame(), data.n_samples).result_.partitions
+        >>> partition["Error_Letter"] == partition["Error_Figure"]
         True
         """
-        return [pd.Series(x.latents, index=list(x.items), name="latent", dtype=object) for x in self.all_levels]
+        return [pd.Series(x.latents, index=list(x.items), name="latent", dtype=object) for x in self.item_partitions]
 
     @cached_property
-    def all_levels(self) -> tuple[Level, ...]:
-        """The levels with what was measured of them: those of ``reading``, or those of the model."""
-        return self.reading or model_levels(self.graph, self.fit)
+    def item_partitions(self) -> tuple[ItemPartition, ...]:
+        """The item partitions with their agreement: ``stored_partitions``, or those of the model."""
+        return self.stored_partitions or model_partitions(self.graph, self.fit)
 
     # Estimates --------------------------------------------------------------------------------------------
 
     @cached_property
     def _held(self) -> tuple[Fit, ReferenceIndicators]:
-        fit, reference_indicators = rotated(self.sem, self.graph.groups, self.sign_indicators)
+        fit, reference_indicators = rotated(self.sem, self.graph.latent_groups, self.sign_indicators)
         if fit.full is not None and self.acov is not None:
             fit = replace(fit, full=replace(fit.full, acov=self.acov))
         return replace(fit, robust=self.robust) if self.robust is not None else reported(fit), reference_indicators
@@ -310,16 +310,16 @@ class Result:
         return self.fit.r2
 
     @overload
-    def effects(self, cause: str, effect: str, *, level: float = ...) -> ClassEffect: ...
+    def effects(self, cause: str, effect: str, *, confidence: float = ...) -> ClassEffect: ...
 
     @overload
-    def effects(self, cause: None = ..., effect: str | None = ..., *, level: float = ...) -> ClassEffects: ...
+    def effects(self, cause: None = ..., effect: str | None = ..., *, confidence: float = ...) -> ClassEffects: ...
 
     @overload
-    def effects(self, cause: str, effect: None = ..., *, level: float = ...) -> ClassEffects: ...
+    def effects(self, cause: str, effect: None = ..., *, confidence: float = ...) -> ClassEffects: ...
 
     def effects(
-        self, cause: str | None = None, effect: str | None = None, *, level: float = 0.95
+        self, cause: str | None = None, effect: str | None = None, *, confidence: float = 0.95
     ) -> ClassEffect | ClassEffects:
         """Total effects in all graphs of the class, standardised.
 
@@ -332,8 +332,8 @@ class Result:
         ----------
         cause, effect
             Latents or observed variables. A latent of a group of several has no effect of its own: the answer says so.
-        level
-            Of the confidence intervals, which take the class as given.
+        confidence
+            Probability that the intervals cover, such as 0.95; they take the class as given.
 
         Raises
         ------
@@ -349,7 +349,7 @@ class Result:
         The effect of Error on Speed depends on directions that are not identified: -0.23 (-0.42 to -0.04); 0; 0.20
         (0.05 to 0.36). The direction of Error – AverageQus_Par would tell most.
         """
-        found = class_effects(self, cause, effect, level=level)
+        found = class_effects(self, cause, effect, confidence=confidence)
         return found.pairs[0] if cause is not None and effect is not None else found
 
     def reliability(self) -> Reliability:
@@ -359,7 +359,7 @@ class Result:
 
         Without the latents of groups of several, whose loadings depend on the rotation.
         """
-        return Reliability(self.fit, tuple(group[0] for group in self.graph.groups if len(group) == 1))
+        return Reliability(self.fit, tuple(group[0] for group in self.graph.latent_groups if len(group) == 1))
 
     def modification_indices(self, most: int = 10) -> pd.DataFrame:
         """The largest modification indices: ``lhs op rhs mi epc sepc.all``, which loading, covariance or path would
@@ -379,11 +379,11 @@ class Result:
 
         The indicators of a latent above latents are the latents that measure it.
         """
-        pure = LatentGroups(self.graph, self.graph.groups)
+        pure = LatentGroups(self.graph, self.graph.latent_groups)
         r2, shares = self.sem.r2, loading_shares(self.graph, self.sem)
         edges = set(self.graph.directed_edges)
         result = {}
-        for group in self.graph.groups:
+        for group in self.graph.latent_groups:
             own = set(pure.pure_children(group))
             items = self.graph.variables.indicators
             children = [x for x in items if (group[0], x) in edges]
@@ -415,7 +415,7 @@ class Result:
     @cached_property
     def suggested_names(self) -> dict[str, str]:
         """A name for each latent, made from the names of the indicators that load on it most."""
-        lowest = strongest_level(self.graph, self.sem)
+        lowest = strongest_partition(self.graph, self.sem)
         main = dict(zip(lowest.items, lowest.latents, strict=True))
         own = {g: [x for x in items if main.get(x) == g[0]] for g, items in self.indicators.items()}
         shown = {g: own[g] or list(items) for g, items in self.indicators.items()}
@@ -468,7 +468,7 @@ class Result:
             named_latents=named,
             remarks=remarks,
             sign_indicators=sign_indicators,
-            reading=tuple(level.renamed(names) for level in self.reading),
+            stored_partitions=tuple(level.renamed(names) for level in self.stored_partitions),
         )
 
     # Reading ----------------------------------------------------------------------------------------------
@@ -589,7 +589,7 @@ class Result:
     @cached_property
     def _markers(self) -> dict[str, str]:
         """For each latent that is a group of its own a strong indicator, different for each where that is possible."""
-        alone = [group[0] for group in self.graph.groups if len(group) == 1]
+        alone = [group[0] for group in self.graph.latent_groups if len(group) == 1]
         table = self.loadings[self.loadings["latent"].isin(alone)]
         table = table[table["indicator"].isin(self.graph.observed)]
         taken = {x for chosen in self.reference_indicators.values() for x in chosen}

@@ -61,7 +61,7 @@ def edge_probabilities(graph: CPDAG, runners: Sequence[RunnerUp]) -> pd.DataFram
     """The table of :meth:`unmeasured.graphs.outline.Tally.edges`, with probabilities for frequencies."""
     outlines = [Outline.of(other, graph.observed) for other in (graph, *(runner.graph for runner in runners))]
     tally = Tally.of(outlines[0], outlines, weights(runners))
-    table = tally.edges(graph.groups, graph.observed).rename(columns={"frequency": "probability"})
+    table = tally.edges(graph.latent_groups, graph.observed).rename(columns={"frequency": "probability"})
     return table[table["in_graph"] | (table["probability"] > 1e-6)].reset_index(drop=True)
 
 

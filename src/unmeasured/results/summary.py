@@ -60,7 +60,7 @@ def title(result: Result) -> str:
     """What was found, in one line."""
     graph = result.graph
     n_above = sum(level > 0 for level in graph.levels.values())
-    n_latents, n_groups = len(graph.latents) - n_above, len(graph.groups) - n_above
+    n_latents, n_groups = len(graph.latents) - n_above, len(graph.latent_groups) - n_above
     found = f"{n_latents} latent variable{'s' * (n_latents != 1)}"
     found += f" in {n_groups} groups" if n_groups != n_latents else ""
     found += f", and {n_above} above them," if n_above else ""
@@ -115,7 +115,7 @@ def _fit_lines(result: Result) -> list[str]:
 
 
 def _measurement_lines(result: Result) -> Iterator[str]:
-    for k, group in enumerate(result.graph.groups):
+    for k, group in enumerate(result.graph.latent_groups):
         if k:
             yield ""
         yield from wrap(_heading(result, group), _WIDTH, subsequent_indent="    ")
@@ -123,7 +123,7 @@ def _measurement_lines(result: Result) -> Iterator[str]:
         yield from _columns(rows, _loading_align(group))
     alone = _alone(result)
     if alone:
-        yield from [""] if result.graph.groups else []
+        yield from [""] if result.graph.latent_groups else []
         yield from wrap(alone, _WIDTH, subsequent_indent="    ")
 
 
@@ -169,7 +169,7 @@ def _bracketed(value: float) -> str:
 def _path_lines(result: Result) -> list[str]:
     rows = _path_rows(result)
     if len(rows) == 1:
-        return ["none"] if len(result.graph.groups) > 1 else []
+        return ["none"] if len(result.graph.latent_groups) > 1 else []
     return _columns(rows, _PATH_ALIGN)
 
 
@@ -251,7 +251,7 @@ def _html_measurement(result: Result) -> str:
     parts = [
         f"<p><strong>{escape(_heading(result, group))}</strong></p>"
         + _html_table(list(_loading_rows(result, group)), _loading_align(group))
-        for group in result.graph.groups
+        for group in result.graph.latent_groups
     ]
     alone = _alone(result)
     return "".join(parts) + (f"<p>{escape(alone)}</p>" if alone else "")

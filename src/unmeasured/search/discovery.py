@@ -17,7 +17,7 @@ from unmeasured.models.rank import rank_shortfall
 from unmeasured.remarks import distrust
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.clock import Clock
-from unmeasured.search.item_partitions import Level
+from unmeasured.search.item_partitions import ItemPartition
 from unmeasured.search.trace import Trace
 
 _NO_ERRORS = "Standard errors were not computed: there was no time left for them."
@@ -45,8 +45,8 @@ class Discovery:
     named_latents: tuple[str, ...] = ()  # latents whose names were given
     stopped: str = ""  # why the search did not come to its end, where it did not
     interrupted: bool = False  # by Ctrl-C: the best so far
-    levels: tuple[Level, ...] = ()  # ways to read it, the most latents first
-    headline: int = 0  # the level to lead with
+    partitions: tuple[ItemPartition, ...] = ()  # of the items, the most latents first
+    selected_partition: int = 0  # the number of the one reported first
     tolerance: float = 0.0  # in units of RMSEA: what the model may be off
     by_group: Mapping[str, Fit] = field(default_factory=dict)  # of groups of people, where there are several
 
@@ -129,7 +129,7 @@ def with_isolated(cpdag: CPDAG, observed: Sequence[str]) -> CPDAG:
     A = np.zeros((len(names), len(names)), dtype=np.uint8)
     position = [names.index(name) for name in cpdag.names]
     A[np.ix_(position, position)] = cpdag.adjacency
-    return CPDAG(whole.variables, A, cpdag.groups)
+    return CPDAG(whole.variables, A, cpdag.latent_groups)
 
 
 def remarks_on(cpdag: CPDAG, is_stopped: bool = False) -> list[str]:

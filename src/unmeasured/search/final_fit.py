@@ -62,7 +62,7 @@ def start_near(cpdag: CPDAG, near: Fitted, latents: Mapping[str, int]) -> Floats
     causes, between = np.zeros((m, m), dtype=np.uint8), target < m
     causes[source[between], target[between]] = 1
     given, Phi = near.effects.copy(), near.latent_cov.copy()
-    for group in cpdag.groups:
+    for group in cpdag.latent_groups:
         _turn_apart([latents[name] for name in group], causes, given, Phi)
     effects = np.empty_like(given)
     effects_along(given, Phi, causes, effects)

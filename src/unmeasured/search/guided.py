@@ -96,7 +96,7 @@ def agreeing(cpdag: CPDAG, knowledge: Knowledge, rules: Rules) -> tuple[CPDAG, t
     if restricted is None:
         return None
     places = rules.places(model_of_class(cpdag, cpdag.observed).parents) or ()
-    measured = [group for group in restricted.groups if not restricted.levels[group[0]]]
+    measured = [group for group in restricted.latent_groups if not restricted.levels[group[0]]]
     names: dict[str, str] = {}
     for group, place in zip(rules.groups, places, strict=True):
         latents = measured[place]
@@ -168,7 +168,7 @@ def _restricted(cpdag: CPDAG, rules: Rules) -> CPDAG | None:
         return None
     if rules.max_levels is not None and max(cpdag.levels.values(), default=0) >= rules.max_levels:
         return None
-    groups = [group for group in cpdag.groups if not cpdag.levels[group[0]]]  # those that items measure
+    groups = [group for group in cpdag.latent_groups if not cpdag.levels[group[0]]]  # those that items measure
     first = [cpdag.variables.index(group[0]) for group in groups]
     arcs = rules.paths(sizes, parents).arcs(cpdag.adjacency[np.ix_(first, first)])
     if arcs is None:

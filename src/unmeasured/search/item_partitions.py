@@ -1,4 +1,4 @@
-"""Levels of an answer: which latent each observed variable belongs to, from narrow facets to broad traits."""
+"""Item partitions: the latent that each observed variable belongs to, from narrow facets to broad traits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from unmeasured.models.fit import Fit
 
 
 @dataclass(frozen=True)
-class Level:
-    """One way to read an answer: every observed variable and the latent it belongs to.
+class ItemPartition:
+    """Partition of the observed variables by latent.
 
     ``agreement`` is the mean adjusted Rand index between the items' partition and those of replicates of the data
     (:mod:`unmeasured.search.close_fit.replicability`); NaN where it was not measured.
@@ -24,7 +24,7 @@ class Level:
     items: tuple[str, ...]
     latents: tuple[str, ...]  # of each item; empty text: it belongs to none
     agreement: float = math.nan
-    error: float = math.nan  # its standard error
+    agreement_se: float = math.nan  # the standard error of that mean
 
     @property
     def labels(self) -> list[int]:
@@ -37,12 +37,12 @@ class Level:
         """How many latents the items belong to."""
         return len({name for name in self.latents if name})
 
-    def renamed(self, names: Mapping[str, str]) -> Level:
+    def renamed(self, names: Mapping[str, str]) -> ItemPartition:
         """The same with other names; facets of a latent follow its name.
 
-        >>> Level(("a", "b"), ("L1.1", "L2")).renamed({"L1": "speed", "L2": "care"}).latents
+        >>> ItemPartition(("a", "b"), ("L1.1", "L2")).renamed({"L1": "speed", "L2": "care"}).latents
         ('speed.1', 'care')
-        >>> Level(("a", "b"), ("L1+L2", "L3")).renamed({"L1": "speed", "L2": "care"}).latents
+        >>> ItemPartition(("a", "b"), ("L1+L2", "L3")).renamed({"L1": "speed", "L2": "care"}).latents
         ('speed+care', 'L3')
         """
         return replace(self, latents=tuple(_renamed(name, names) for name in self.latents))
@@ -64,7 +64,7 @@ def loading_shares(graph: CPDAG, fit: Fit) -> dict[str, dict[str, float]]:
     """
     table = fit.parameters
     rows = table[table["op"] == "=~"]
-    first = {latent: group[0] for group in graph.groups for latent in group}
+    first = {latent: group[0] for group in graph.latent_groups for latent in group}
     shares: dict[str, dict[str, float]] = {}
     for latent, item, std in zip(rows["lhs"], rows["rhs"], rows["std"], strict=True):
         if latent in first and not math.isnan(std):
@@ -73,19 +73,19 @@ def loading_shares(graph: CPDAG, fit: Fit) -> dict[str, dict[str, float]]:
     return shares
 
 
-def strongest_level(graph: CPDAG, fit: Fit) -> Level:
+def strongest_partition(graph: CPDAG, fit: Fit) -> ItemPartition:
     """Each observed variable with the latent it loads on most; a group of several goes by its first latent."""
     shares, items = loading_shares(graph, fit), graph.variables.indicators
     parts = (shares.get(name, {}) for name in items)
-    return Level(items, tuple(max(part, key=part.__getitem__) if part else "" for part in parts))
+    return ItemPartition(items, tuple(max(part, key=part.__getitem__) if part else "" for part in parts))
 
 
-def model_levels(graph: CPDAG, fit: Fit) -> tuple[Level, ...]:
-    """The levels of the latents of a model, the lowest first: each variable with its latent, then with what is above.
+def model_partitions(graph: CPDAG, fit: Fit) -> tuple[ItemPartition, ...]:
+    """Return the partitions by the latents of a model, one for each level of latents, the lowest first.
 
     A latent that has nothing above it stands for itself in higher levels too.
     """
-    levels = [strongest_level(graph, fit)]
+    levels = [strongest_partition(graph, fit)]
     holder = {below: above for above, facets in graph.facets.items() for below in facets}
     for height in range(1, max(graph.levels.values(), default=0) + 1):
         names = {
@@ -98,15 +98,15 @@ def model_levels(graph: CPDAG, fit: Fit) -> tuple[Level, ...]:
     return tuple(levels)
 
 
-def named_level(labels: Sequence[int], lead: Sequence[str]) -> tuple[str, ...]:
-    """Names for the sets of another level, from the latents that lead: facets ``L1.1``, ``L1.2``, or ``L1+L2``.
+def name_partition(labels: Sequence[int], lead: Sequence[str]) -> tuple[str, ...]:
+    """Return names for the sets of another partition, from the selected one: facets ``L1.1``, ``L1.2``, or ``L1+L2``.
 
     A set that holds most items of several leading latents is named after them; one that shares a leading latent with
     others is a facet of the one most of its items belong to.
 
-    >>> named_level([0, 0, 1, 1, 2, 2], ["L1", "L1", "L1", "L1", "L2", "L2"])
+    >>> name_partition([0, 0, 1, 1, 2, 2], ["L1", "L1", "L1", "L1", "L2", "L2"])
     ('L1.1', 'L1.1', 'L1.2', 'L1.2', 'L2', 'L2')
-    >>> named_level([0, 0, 0, 0, 1, 1], ["L1", "L1", "L2", "L2", "L3", "L3"])
+    >>> name_partition([0, 0, 0, 0, 1, 1], ["L1", "L1", "L2", "L2", "L3", "L3"])
     ('L1+L2', 'L1+L2', 'L1+L2', 'L1+L2', 'L3', 'L3')
     """
     values = np.asarray(labels)

@@ -273,7 +273,7 @@ def model_of_class(graph: CPDAG, observed: Sequence[str]) -> FactorModel:
     >>> model_of_class(dag.cpdag(), ["c", "b", "a"])
     FactorModel(observed=('c', 'b', 'a'), sizes=(1,), parents=(0, 1, 1), edges=None)
     """
-    groups = [group for group in graph.groups if not graph.levels[group[0]]]
+    groups = [group for group in graph.latent_groups if not graph.levels[group[0]]]
     first = [graph.variables.index(group[0]) for group in groups]  # members of a group have the same children
     causes = graph.adjacency[np.ix_(first, [graph.variables.index(name) for name in observed])].astype(bool)
     parents = tuple(sum(1 << g for g in np.flatnonzero(column).tolist()) for column in causes.T)

@@ -202,7 +202,7 @@ def by_criterion(sample: Sample, options: Options, clock: Clock, measured: Measu
 
 
 def _bic_search(data: Sample, options: Options, rules: Rules | None, clock: Clock) -> BicSearch:
-    starts = [model_of_class(graph, data.names) for graph in options.starts if graph.groups]
+    starts = [model_of_class(graph, data.names) for graph in options.starts if graph.latent_groups]
     guidance = Guidance(options.largest_group(data), options.moves, starts, rules)
     return BicSearch(data, guidance, clock, options.n_threads, options.n_runners)
 

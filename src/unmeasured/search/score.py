@@ -558,9 +558,9 @@ def prior(n_parents: Sequence[int], n_groups: int) -> float:
 def prior_of(graph: DAG | CPDAG) -> float:
     """The same for a graph: its groups, and how many of them cause each observed variable."""
     member = graph.member() if isinstance(graph, CPDAG) else graph
-    group_of = {latent: g for g, group in enumerate(graph.groups) for latent in group}
+    group_of = {latent: g for g, group in enumerate(graph.latent_groups) for latent in group}
     n_parents = [len({group_of[x] for x in member.parents(name) if x in group_of}) for name in member.observed]
-    return prior(n_parents, len(graph.groups))
+    return prior(n_parents, len(graph.latent_groups))
 
 
 @lru_cache(maxsize=256)

@@ -179,7 +179,7 @@ class PenaltyPath:
     @cached_property
     def _choice(self) -> tuple[int, str]:
         """Of the shapes (latents, groups) the one that lasts longest; within it the sparsest step that fits."""
-        shapes = [(len(step.graph.latents), len(step.graph.groups)) for step in self.steps]
+        shapes = [(len(step.graph.latents), len(step.graph.latent_groups)) for step in self.steps]
         runs = [list(run) for _, run in groupby(range(len(shapes)), key=lambda i: shapes[i])]
         told = [run for run in runs if shapes[run[0]][1] > 1] or runs
         longest = max(reversed(told), key=len)  # ties: the larger penalty, which is easier to read
@@ -205,10 +205,10 @@ class PenaltyPath:
         reference = Outline.of(self.graph, self.observed)
         outlines = [Outline.of(step.graph, self.observed) for step in self.steps]
         tables = [Tally.of(reference, [outline]) for outline in outlines]
-        table = Tally.of(reference, outlines).edges(self.graph.groups, self.observed)
+        table = Tally.of(reference, outlines).edges(self.graph.latent_groups, self.observed)
         lasts: dict[tuple[str, str], float] = {}
         for step, tally in zip(self.steps, tables, strict=True):
-            for row in tally.edges(self.graph.groups, self.observed).to_dict(orient="records"):
+            for row in tally.edges(self.graph.latent_groups, self.observed).to_dict(orient="records"):
                 if row["frequency"] > 0:
                     lasts |= {
                         (row["source"], row["target"]): step.penalty,

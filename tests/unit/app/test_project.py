@@ -383,7 +383,7 @@ def test_the_best_model_so_far_is_shown_with_its_paths_and_watching_changes_noth
     line = Line()
     with watched(jobs._Watch(line)):
         search = um.LGES().fit(project.sample())
-    assert search.graph_.groups == um.LGES().fit(project.sample()).graph_.groups
+    assert search.graph_.latent_groups == um.LGES().fit(project.sample()).graph_.latent_groups
     assert search.result_.to_json() == um.LGES().fit(project.sample()).result_.to_json()
     last = line.sent[-1]
     shown = {frozenset(items) for items in last["items"]}

@@ -104,7 +104,7 @@ def test_mistakes_are_sentences_and_files_stay_whole(folder):
         (("scores", "run/result.json", "rows.csv", "--keep", "nam"), "No column is called 'nam'"),
         (("scores", "run/result.json", "scores.csv"), "does not have these variables of the model"),
         (("effects", "run/result.json", "--cause", "Anger"), "'Anger' is no variable of the graph"),
-        (("effects", "run/result.json", "--level", "95"), "level is a probability between 0 and 1"),
+        (("effects", "run/result.json", "--level", "95"), "confidence is a probability between 0 and 1"),
         (("discover", "matrix.csv", "--n", "400", "--confirm", "0.5"), "a matrix (--n) cannot be split"),
         (("discover", "rows.csv", "--confirm", "2"), "between 0 and 1, such as 0.5; got 2.0"),
         (("discover", "rows.csv", "--confirm-by", "name"), "Give --confirm 0.5 with it"),

@@ -96,7 +96,7 @@ def test_discover_prints_a_screen_and_writes_a_report(folder):
     for words in ("rows.csv", "unmeasured discover rows.csv", "theirs", "400"):
         assert words in page
     result = um.Result.from_json((folder / "run" / "result.json").read_text("utf-8"))
-    assert len(result.graph.groups) == 2
+    assert len(result.graph.latent_groups) == 2
     assert result.method == "LGES()"
 
 
@@ -117,7 +117,7 @@ def test_discover_is_told_what_is_known(folder):
     for words in ("Knowledge given: A is measured by a0, a1; B is measured by b0; B → A is required.", "follows from"):
         assert words in page
     result = um.Result.from_json((folder / "told" / "result.json").read_text("utf-8"))
-    assert result.graph.groups == (("A",), ("B",))
+    assert result.graph.latent_groups == (("A",), ("B",))
     assert result.graph.known == (("B", "A"),)
 
 

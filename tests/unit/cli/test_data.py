@@ -209,7 +209,7 @@ PYTHON = re.compile(
         "n_samples is beyond 1e+15: nobody counted that far. math.inf: a population.",
         "is not text in utf-8. Name its encoding, such as encoding='latin-1' for older files.",
         "um.stability shows which items change, LGES(tolerance=0.05) finds latents that are more stable.",
-        "Other levels in result_.levels: 2 (0.62) latents.",
+        "Other partitions in result_.partitions: 2 (0.62) latents.",
         "and 3 more (result_.local_dependence)",
     ],
 )

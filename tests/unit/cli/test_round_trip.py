@@ -184,7 +184,7 @@ def same(one: um.Result, other: um.Result) -> None:
     for table in ("parameters", "loadings", "latent_paths", "direct_effects", "local_dependence", "runners_up"):
         pd.testing.assert_frame_equal(getattr(other, table), getattr(one, table), rtol=1e-7, atol=1e-9)
     pd.testing.assert_series_equal(other.r2, one.r2)
-    for ours, theirs in zip(one.levels, other.levels, strict=True):
+    for ours, theirs in zip(one.partitions, other.partitions, strict=True):
         pd.testing.assert_series_equal(ours, theirs)
     assert (one.fit.robust is None) == (other.fit.robust is None)
     indices = ["chi2", "df", "rmsea", "cfi", "srmr", "bic"]
@@ -193,12 +193,12 @@ def same(one: um.Result, other: um.Result) -> None:
         assert getattr(other.reported, index) == pytest.approx(getattr(one.reported, index), nan_ok=True), index
     assert [str(remark) for remark in other.remarks] == [str(remark) for remark in one.remarks]
     assert other.check.findings == one.check.findings
-    assert other.headline == one.headline
+    assert other.selected_partition == one.selected_partition
 
 
 def test_the_kinds_are_what_they_are_called() -> None:
     blocks = [KINDS[name]() for name in ("a block", "a block of heavy tails", "an ordinal block")]
-    assert [max(map(len, kind.run.result.graph.groups)) for kind in blocks] == [2, 2, 2]
+    assert [max(map(len, kind.run.result.graph.latent_groups)) for kind in blocks] == [2, 2, 2]
     assert [kind.run.result.fit.robust is not None for kind in blocks] == [False, True, True]
     assert KINDS["hierarchy"]().run.result.graph.facets
     assert KINDS["tolerance"]().run.exact is not None
@@ -291,7 +291,7 @@ def test_every_command_reads_every_kind(kind: Kind, folder: Path, command: str, 
         np.testing.assert_allclose(table[list(expected)], expected, atol=1e-5)
     if command == "stability":
         table = pd.read_csv(folder / "stable" / "stability.csv")
-        assert set(table["source"]) <= {*map(group_name, found.graph.groups), *found.graph.observed}
+        assert set(table["source"]) <= {*map(group_name, found.graph.latent_groups), *found.graph.observed}
         assert ("drawn around" in text) == (kind.n is not None)
     if command in ("report", "stability"):
         written = Run.from_json((folder / CALLS[command][-1] / "result.json").read_text())

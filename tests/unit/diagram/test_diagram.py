@@ -139,7 +139,7 @@ def test_many_variables_are_drawn_as_latents_with_their_strongest_indicators():
     result = result_of(dag)
     picture = picture_of(result)
     assert {node.kind for node in picture.nodes} == {"latent"}
-    (first, *_), group = result.indicators[result.graph.groups[0]], result.graph.groups[0][0]
+    (first, *_), group = result.indicators[result.graph.latent_groups[0]], result.graph.latent_groups[0][0]
     assert first in " ".join(picture.node(group).notes)
     assert len(picture_of(result, "full").nodes) == 54
 

@@ -29,9 +29,10 @@ def truth_and_rows(seed, n=1000, sizes=(1, 1, 1), n_observed=10, common=1):
 
 def model_of_class(dag):
     masks = [
-        sum(1 << g for g, group in enumerate(dag.groups) if set(group) <= set(dag.parents(x))) for x in dag.observed
+        sum(1 << g for g, group in enumerate(dag.latent_groups) if set(group) <= set(dag.parents(x)))
+        for x in dag.observed
     ]
-    return FactorModel(dag.observed, tuple(map(len, dag.groups)), tuple(masks))
+    return FactorModel(dag.observed, tuple(map(len, dag.latent_groups)), tuple(masks))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -330,5 +331,5 @@ def test_one_group_over_all_variables_is_found_too():
     truth = um.simulate.random_gnfm(group_sizes=[2], n_observed=8, rng=21)
     rows = um.simulate.sample(truth, 2000, rng=22)
     model = um.LGES().fit(rows)
-    assert model.groups_
+    assert model.latent_groups_
     assert um.metrics.compare(truth, model.graph_).f1 == 1.0

@@ -55,7 +55,7 @@ def test_a_result_is_a_class_a_fit_and_groups():
     truth, rows = sample_of(2, n=5000)
     model = um.LGES(criterion="delta").fit(rows)
     assert isinstance(model.graph_, um.CPDAG)
-    assert model.groups_ == model.graph_.groups
+    assert model.latent_groups_ == model.graph_.latent_groups
     assert set(model.graph_.observed) == set(truth.observed)
     assert model.sem_.converged
     assert um.is_gnfm(model.graph_.member()) or model.remarks_
@@ -103,7 +103,7 @@ def test_disjoint_sets_join_what_overlaps():
 def test_independent_variables_have_no_latents_and_a_reason():
     rows = pd.DataFrame(np.random.default_rng(0).normal(size=(400, 6)), columns=list("abcdef"))
     model = um.LGES(criterion="delta").fit(rows)
-    assert model.groups_ == ()
+    assert model.latent_groups_ == ()
     assert model.graph_.latents == ()
     assert model.remarks_[0].startswith("No latent variables were found")
 
@@ -124,7 +124,7 @@ def test_everything_loading_on_everything_is_said():
     assert any("fits badly (RMSEA" in remark for remark in model.remarks_)
     A = np.random.default_rng(2).normal(size=(8, 8))
     strict = um.LGES(criterion="delta", max_group_size=1).fit_cov(A @ A.T, math.inf)
-    assert strict.groups_ == ()
+    assert strict.latent_groups_ == ()
     assert "no set of variables passed as the indicators of a latent" in strict.remarks_[0]
     # Four variables on two latents can have any covariance at all.
     small = um.LGES(criterion="delta").fit_cov((A @ A.T)[:4, :4], math.inf)

@@ -150,7 +150,7 @@ def test_dagitty_says_pdag_when_edges_are_undirected() -> None:
         ("[]", 'has "kind": "dag" or "cpdag"; got None'),
         ('{"kind": "tree"}', "got 'tree'"),
         ('{"kind": "dag"}', "A dag in JSON needs the keys 'variables', 'directed'; missing: 'variables', 'directed'"),
-        ('{"kind": "cpdag", "variables": [], "directed": []}', "missing: 'undirected', 'groups'"),
+        ('{"kind": "cpdag", "variables": [], "directed": []}', "missing: 'undirected', 'latent_groups'"),
         (
             '{"kind": "dag", "variables": [{"name": "x1"}], "directed": [["x1", "x2"]]}',
             "No variable 'x2' in this graph",

@@ -61,7 +61,7 @@ def test_reversing_an_edge_at_a_group_stays_in_the_class_over_groups() -> None:
     down, up = two_group_chain, two_group_chain_reversed
     assert down.cpdag() == up.cpdag()
     assert down.cpdag().undirected_edges == (("L1", "L2"), ("L1", "L3"))
-    assert down.cpdag().groups == (("L1",), ("L2", "L3"))
+    assert down.cpdag().latent_groups == (("L1",), ("L2", "L3"))
     assert set(down.cpdag().members()) == {down, up}
     # as single variables the second has a v-structure at L1 and the first has none
     assert not is_markov_equivalent(down, up)
@@ -76,7 +76,7 @@ def test_class_over_groups_by_brute_force(sizes: tuple[int, ...]) -> None:
         wanted = [factor_model(member, sizes) for member in members]
         for dag in wanted[:3]:
             cpdag = dag.cpdag()
-            assert [len(group) for group in cpdag.groups] == list(sizes)
+            assert [len(group) for group in cpdag.latent_groups] == list(sizes)
             assert np.array_equal(between_groups(cpdag, sizes), expected)
             assert cpdag == wanted[0].cpdag()
             assert set(cpdag.directed_edges) >= {(a, b) for a, b in dag.edges if b.startswith("x")}
@@ -136,8 +136,8 @@ def test_directions_of_indicators_count_as_knowledge() -> None:
 def test_a_graph_that_is_no_factor_model_has_single_latents_as_groups() -> None:
     edges = [("L1", "L2"), *measured(["L1", "L2"], ["x1", "x2", "x3", "x4"])]
     dag = DAG.from_edges(edges, latents=["L1", "L2"])
-    assert dag.groups == (("L1", "L2"),)
-    assert dag.cpdag().groups == (("L1",), ("L2",))
+    assert dag.latent_groups == (("L1", "L2"),)
+    assert dag.cpdag().latent_groups == (("L1",), ("L2",))
     assert dag.cpdag() == markov_class(dag)
 
 
@@ -179,7 +179,7 @@ def test_markov_members_are_the_class() -> None:
 @pytest.mark.parametrize("name", sorted(zoo))
 def test_what_we_build_passes_our_own_checks(name: str) -> None:
     for cpdag in (zoo[name].cpdag(), markov_class(zoo[name])):
-        again = CPDAG(cpdag.variables, cpdag.adjacency, cpdag.groups)
+        again = CPDAG(cpdag.variables, cpdag.adjacency, cpdag.latent_groups)
         assert again == cpdag
         assert hash(again) == hash(cpdag)
         assert not again.adjacency.flags.writeable
@@ -298,4 +298,4 @@ def test_knowledge_that_no_member_has_is_refused() -> None:
         latent_chain.cpdag().restricted([("L1", "L2"), ("L3", "L2")])
     told = latent_chain.cpdag().restricted([("L1", "L2")])
     with pytest.raises(GraphError, match="L2 → L1 is said to be known"):
-        CPDAG(told.variables, told.adjacency, told.groups, (("L2", "L1"),))
+        CPDAG(told.variables, told.adjacency, told.latent_groups, (("L2", "L1"),))

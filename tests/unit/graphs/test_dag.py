@@ -134,14 +134,14 @@ def test_copies_stay_equal_and_read_only(through) -> None:
 
 
 def test_groups_are_latents_with_the_same_observed_children() -> None:
-    assert group_collider.groups == (("L1",), ("L2",), ("L3", "L4"))
-    assert one_factor.groups == (("g",),)
-    assert DAG.from_edges([("a", "b")]).groups == ()
+    assert group_collider.latent_groups == (("L1",), ("L2",), ("L3", "L4"))
+    assert one_factor.latent_groups == (("g",),)
+    assert DAG.from_edges([("a", "b")]).latent_groups == ()
 
 
 def test_latents_without_observed_children_stand_alone() -> None:
     dag = DAG.from_edges([("G1", "L"), ("G2", "L"), ("L", "x")], latents=["G1", "G2", "L"])
-    assert dag.groups == (("G1",), ("G2",), ("L",))
+    assert dag.latent_groups == (("G1",), ("G2",), ("L",))
 
 
 def test_it_prints_something_useful() -> None:

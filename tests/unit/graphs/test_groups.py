@@ -120,7 +120,7 @@ def test_no_other_partition_meets_the_definition() -> None:
     for dag in (shared_child, two_group_chain, group_collider):
         good = [p for p in partitions(list(dag.latents)) if is_gnfm(dag, p)]
         assert len(good) == 1
-        assert {frozenset(group) for group in good[0]} == {frozenset(group) for group in dag.groups}
+        assert {frozenset(group) for group in good[0]} == {frozenset(group) for group in dag.latent_groups}
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_latent_groups_know_their_children() -> None:
 
 def test_latent_groups_of_a_class_are_those_of_its_members() -> None:
     cpdag = two_group_chain.cpdag()
-    groups = LatentGroups(cpdag, cpdag.groups)
+    groups = LatentGroups(cpdag, cpdag.latent_groups)
     assert groups.size == 3
     assert groups.pure_children(["L3", "L2"]) == ("x3", "x4", "x5", "x6")
     assert groups.common_children() == ()

@@ -82,7 +82,9 @@ def test_fofc_finds_what_is_in_its_reach_and_nothing_else(suite, rules):
     """Single latents with three pure indicators or more, whatever groups and common children stand beside them."""
     for seed, dag in enumerate(suite()):
         found, _ = population(um.FOFC(latent_edges=False, rules=rules), dag, seed)
-        pure = [tuple(x for x in dag.observed if dag.parents(x) == group) for group in dag.groups if len(group) == 1]
+        pure = [
+            tuple(x for x in dag.observed if dag.parents(x) == group) for group in dag.latent_groups if len(group) == 1
+        ]
         assert sorted(found.clusters_) == sorted(items for items in pure if len(items) >= 3)
 
 
@@ -129,7 +131,7 @@ def test_fofc_says_nothing_of_three_variables_and_of_independent_ones():
 def test_rank_clusters_finds_groups_of_several_latents(dag):
     found, compared = population(um.RankClusters(), dag, 1)
     assert compared.shd == 0
-    assert sorted(map(len, found.groups_)) == sorted(map(len, dag.groups))
+    assert sorted(map(len, found.latent_groups_)) == sorted(map(len, dag.latent_groups))
 
 
 @pytest.mark.parametrize("seed", range(10))

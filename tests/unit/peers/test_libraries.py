@@ -218,7 +218,7 @@ def test_latents_that_share_all_their_edges_are_a_group():
     marks = np.zeros((6, 6), dtype=np.uint8)
     marks[4:, :4] = 1
     graph, _ = class_of_marks(marks, ["L1", "b", "c", "d"], "It")
-    assert graph.groups == (("latent 1", "latent 2"),)
+    assert graph.latent_groups == (("latent 1", "latent 2"),)
 
 
 # -------------------------------------------------------------------------------- options, silence, absence

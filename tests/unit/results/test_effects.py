@@ -95,7 +95,7 @@ def test_one_number_where_all_agree_and_zero_where_there_is_no_path() -> None:
 def test_a_latent_of_a_group_has_no_effect_of_its_own() -> None:
     rows = um.simulate.sample(um.simulate.paper_parameters(two_group_chain, rng=3), 800, rng=5)
     result = um.Result(two_group_chain.cpdag(), um.fit(two_group_chain, rows))
-    group = next(group for group in result.graph.groups if len(group) > 1)
+    group = next(group for group in result.graph.latent_groups if len(group) > 1)
     other = next(name for name in result.graph.latents if name not in group)
     found = result.effects(other, group[0])
     assert np.isnan(found.smallest)
@@ -124,8 +124,8 @@ def test_mistakes_get_sentences(chain: um.Result) -> None:
         chain.effects("L9", "L1")
     with pytest.raises(um.UnmeasuredError, match="'L1' has no effect on itself"):
         chain.effects("L1", "L1")
-    with pytest.raises(um.UnmeasuredError, match="level is a probability"):
-        chain.effects("L1", "L2", level=95)
+    with pytest.raises(um.UnmeasuredError, match="confidence is a probability"):
+        chain.effects("L1", "L2", confidence=95)
     with pytest.raises(um.UnmeasuredError, match="'y' is no variable of the model"):
         chain.fit.effects("y")
     with pytest.raises(um.UnmeasuredError, match="bootstrap is a number of replicates from 50"):
@@ -145,7 +145,7 @@ def test_parts_of_a_class_are_oriented_independently_also_with_knowledge() -> No
         open_ = [edge for edge in dag.edges if edge in graph.undirected_edges or edge[::-1] in graph.undirected_edges]
         if open_ and rng.random() < 0.6:
             graph = graph.restricted([open_[int(rng.integers(len(open_)))]])
-        members = Members((*graph.groups, *((x,) for x in graph.observed)), graph.adjacency)
+        members = Members((*graph.latent_groups, *((x,) for x in graph.observed)), graph.adjacency)
         every = list(graph.members())
         assert members.n == len(every)
         several += len(members.parts) > 1

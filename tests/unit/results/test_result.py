@@ -55,7 +55,7 @@ def test_random_factor_models_have_one_basis_and_its_errors(seed: int) -> None:
     dag = um.simulate.random_gnfm(group_sizes=(1, 2, 3) if seed % 2 else (2, 2, 1), n_observed=14, rng=seed)
     result = answer(dag, 800)
     zeros = result.loadings[result.loadings["fixed"]]
-    assert len(zeros) == sum(len(g) * (len(g) - 1) // 2 for g in dag.groups)
+    assert len(zeros) == sum(len(g) * (len(g) - 1) // 2 for g in dag.latent_groups)
     assert (zeros["std"] == 0).all()
     assert result.fit.implied_cov == pytest.approx(result.sem.implied_cov, rel=1e-8, abs=1e-10)
     assert result.fit.model.n_free == result.fit.dimension or "Not identified, and" in result.summary()

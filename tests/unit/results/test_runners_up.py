@@ -22,7 +22,7 @@ def test_a_runner_up_is_as_far_behind_as_a_fit_of_it_says(search: um.LGES) -> No
     def bic(graph: um.CPDAG) -> float:
         fit = um.fit(graph, search.sample_)
         n_parents = Outline.of(graph, graph.observed).measures.sum(axis=0).tolist()
-        return fit.bic + 2.0 * prior(n_parents, len(graph.groups))
+        return fit.bic + 2.0 * prior(n_parents, len(graph.latent_groups))
 
     best = bic(search.graph_)
     assert len(search.runners_up_) > 5

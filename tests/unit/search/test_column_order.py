@@ -56,11 +56,13 @@ def test_latents_are_numbered_by_their_first_indicators():
     found = um.LGES().fit(rows_of(4, n_samples=1000))
     member = found.graph_.member()
     firsts = []
-    for group in found.groups_:
+    for group in found.latent_groups_:
         own = [j for j, x in enumerate(member.observed) if set(member.parents(x)) == set(group)]
         firsts.append(min(own))
     assert firsts == sorted(firsts)
-    assert [name for group in found.groups_ for name in group] == [f"L{i + 1}" for i in range(len(member.latents))]
+    assert [name for group in found.latent_groups_ for name in group] == [
+        f"L{i + 1}" for i in range(len(member.latents))
+    ]
 
 
 def test_what_no_correlation_tells_apart_is_in_the_order_of_names():

@@ -50,7 +50,7 @@ def structural(graph: um.CPDAG) -> set[tuple[str, str]]:
 def test_the_graph_is_found_and_directed(search: um.LGES) -> None:
     assert structural(search.graph_) == TRUTH
     assert search.graph_.undirected_edges == ()
-    assert search.groups_ == (("L1",), ("L2",))
+    assert search.latent_groups_ == (("L1",), ("L2",))
     assert search.graph_.variables.covariates == tuple(X)
     assert search.graph_.variables.outcomes == tuple(Y)
     assert search.sem_.pvalue > 0.01
@@ -124,7 +124,7 @@ def test_tables_have_the_roles(search: um.LGES) -> None:
     assert set(result.loadings["indicator"]) == {f"{x}{i}" for x in "ab" for i in range(1, 5)}
     assert set(zip(result.latent_paths["source"], result.latent_paths["target"])) == TRUTH
     assert result.latent_paths["directed"].all()
-    assert set(result.levels[0].index) == set(result.loadings["indicator"])
+    assert set(result.partitions[0].index) == set(result.loadings["indicator"])
     summary = result.summary()
     assert "2 latent variables behind 8 indicators, with 2 covariates and 2 outcomes" in summary
     assert "The direction of L1 → L2 is identified because of the covariates" in summary

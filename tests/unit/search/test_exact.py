@@ -83,7 +83,7 @@ def test_what_is_listed_is_a_factor_model_and_a_class():
     assert len(listed) == count_gnfm(6).n_classes == 458
     for cpdag in sorted(listed, key=hash)[::9]:
         assert um.is_gnfm(cpdag.member())
-        assert um.CPDAG(cpdag.variables, cpdag.adjacency, cpdag.groups) == cpdag.member().cpdag()
+        assert um.CPDAG(cpdag.variables, cpdag.adjacency, cpdag.latent_groups) == cpdag.member().cpdag()
 
 
 def test_latent_classes_are_the_markov_classes():
@@ -267,7 +267,7 @@ def test_what_a_search_leaves_behind():
     search = ExactSearch(n_best=4).fit(rows)
     assert search.proven_
     assert search.remarks_ == ()
-    assert search.groups_ == search.graph_.groups == (("L1",),)
+    assert search.latent_groups_ == search.graph_.latent_groups == (("L1",),)
     assert search.graph_.observed == tuple(rows.columns) == search.sample_.names
     assert search.score_ == pytest.approx(search.sem_.loglik - 0.5 * math.log(500) * search.sem_.dimension)
     assert len(search.runners_up_) == 3
@@ -292,7 +292,7 @@ def test_rows_and_their_covariance_give_the_same():
 @pytest.mark.parametrize(("n", "n_classes"), [(2, 1), (3, 1)])
 def test_the_smallest_cases(n, n_classes):
     search = ExactSearch().fit_cov(random_corr(np.random.default_rng(0), n), 100)
-    assert (search.n_classes_, search.runners_up_, search.groups_) == (n_classes, [], (("L1",),))
+    assert (search.n_classes_, search.runners_up_, search.latent_groups_) == (n_classes, [], (("L1",),))
     assert any("saturated" in remark for remark in search.remarks_)
 
 
@@ -300,8 +300,8 @@ def test_group_size_is_limited():
     truth = um.simulate.random_gnfm(group_sizes=(2,), n_observed=5, rng=0)
     cov = um.simulate.paper_parameters(truth, rng=0).cov()
     free, limited = ExactSearch().fit_cov(cov, 1000), ExactSearch(max_group_size=1).fit_cov(cov, 1000)
-    assert free.groups_ == (("L1", "L2"),)
-    assert all(len(group) == 1 for group in limited.groups_)
+    assert free.latent_groups_ == (("L1", "L2"),)
+    assert all(len(group) == 1 for group in limited.latent_groups_)
     assert limited.n_classes_ == 51
 
 

@@ -29,12 +29,12 @@ def search(traits: um.simulate.Parameters) -> um.LGES:
 
 
 def test_facets_and_traits_are_found(traits: um.simulate.Parameters, search: um.LGES) -> None:
-    dag, levels = traits.dag, search.result_.levels
+    dag, levels = traits.dag, search.result_.partitions
     facet = [dag.parents(item)[0] for item in levels[0].index]
     trait = [dag.parents(name)[0] for name in facet]
     assert [level.nunique() for level in levels] == [9, 3]
     assert adjusted_rand_score(facet, levels[0]) == adjusted_rand_score(trait, levels[1]) == 1.0
-    assert search.result_.headline == 0
+    assert search.result_.selected_partition == 0
     assert um.metrics.compare(dag, search.graph_).f1 > 0.95
 
 
@@ -86,7 +86,7 @@ def test_hierarchy_is_an_option() -> None:
 
 def test_with_tolerance_too(traits: um.simulate.Parameters) -> None:
     found = um.LGES(tolerance=0.03).fit(um.simulate.sample(traits, 4000, rng=79))
-    assert {level.nunique() for level in found.result_.levels} >= {9, 3}
+    assert {level.nunique() for level in found.result_.partitions} >= {9, 3}
     if found.graph_.facets:  # the facets lead
         assert [len(below) for below in found.graph_.facets.values()] == [3, 3, 3]
 
@@ -98,7 +98,7 @@ def test_what_equal_correlations_are() -> None:
     assert found.sem_.converged
     assert sorted(found.graph_.levels.values()) == [0] * 12 + [1] * 4 + [2]
     assert found.sem_.pvalue > 0.01
-    assert [level.nunique() for level in found.result_.levels] == [12, 4, 1]
+    assert [level.nunique() for level in found.result_.partitions] == [12, 4, 1]
 
 
 # Scores -----------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def test_a_known_latent_above_others_is_there() -> None:
     assert "trait is above F1, F2, F3" in str(known)
     found = um.LGES(knowledge=known).fit(um.simulate.sample(model, 500, rng=2))
     assert found.graph_.facets == {"trait": ("F1", "F2", "F3")}
-    assert found.result_.levels[1].unique().tolist() == ["trait"]
+    assert found.result_.partitions[1].unique().tolist() == ["trait"]
     text = "F1 =~ X1 + X2\nF2 =~ X4 + X5\nF3 =~ X7 + X8\ntrait =~ F1 + F2 + F3"
     assert um.Knowledge.from_lavaan(text).above == {"trait": ("F1", "F2", "F3")}
 

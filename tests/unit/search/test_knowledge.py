@@ -33,7 +33,7 @@ def test_true_groups_cost_nothing_and_their_names_are_in_the_answer():
     known = um.Knowledge(groups=TRUE)
     search = found(known)
     assert agrees(known, search.graph_)
-    assert search.groups_ == (("one",), ("two",), ("three",))
+    assert search.latent_groups_ == (("one",), ("two",), ("three",))
     assert um.metrics.compare(latent_chain, search.graph_).shd == 0
     assert "costs nothing" in " ".join(search.remarks_)
     assert "Knowledge given: one is measured by x1, x2, x3;" in " ".join(search.result_.summary().split())

@@ -127,7 +127,7 @@ def test_pairs_are_found_where_they_are():
     rows = with_wording(np.random.default_rng(3), 2000, [(0, 1), (2, 7)])
     found = um.LGES(tolerance=0.05).fit(rows)
     assert found.graph_.pairs == (("x1", "x2"), ("x3", "x8"))
-    assert [len(group) for group in found.groups_] == [1, 1, 1]
+    assert [len(group) for group in found.latent_groups_] == [1, 1, 1]
     assert any("Similar wording" in remark for remark in found.remarks_)
     table = found.result_.local_dependence
     assert set(table["std"].round(1)) == {0.5}
@@ -142,7 +142,7 @@ def test_latents_are_not_spent_on_similar_wording(seed):
     truth = [(0, 1), (2, 7), (8, 9)]
     rows = with_wording(np.random.default_rng(seed), 3000, truth)
     found = um.LGES().fit(rows)
-    assert found.groups_ == (("L1",), ("L2",), ("L3",))
+    assert found.latent_groups_ == (("L1",), ("L2",), ("L3",))
     assert set(found.graph_.pairs) == {(f"x{a + 1}", f"x{b + 1}") for a, b in truth}
     assert len(found.result_.loadings) <= 13  # BIC buys a false one now and then
     assert found.sem_.bic < um.LGES(tolerance=0).fit(rows).sem_.bic

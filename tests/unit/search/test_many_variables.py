@@ -51,8 +51,10 @@ from unmeasured.search.score import BicScore, GroupBic, LikelihoodScore
 
 
 def model_of_class(dag: um.DAG) -> FactorModel:
-    parents = [sum(1 << g for g, group in enumerate(dag.groups) if group[0] in dag.parents(x)) for x in dag.observed]
-    return FactorModel(dag.observed, tuple(map(len, dag.groups)), tuple(parents))
+    parents = [
+        sum(1 << g for g, group in enumerate(dag.latent_groups) if group[0] in dag.parents(x)) for x in dag.observed
+    ]
+    return FactorModel(dag.observed, tuple(map(len, dag.latent_groups)), tuple(parents))
 
 
 def drawn(
@@ -158,17 +160,17 @@ def test_a_latent_graph_of_a_population_is_the_true_class(seed: int) -> None:
     rng = np.random.default_rng(seed)
     dag = um.simulate.random_gnfm(n_groups=8, max_group_size=2, density=0.35, rng=rng)
     parameters = um.simulate.realistic_parameters(dag, rng)
-    position = [dag.names.index(x) for group in dag.groups for x in group]
+    position = [dag.names.index(x) for group in dag.latent_groups for x in group]
     full = np.linalg.inv(np.eye(len(dag.names)) - parameters.F)
     Phi = (full.T @ parameters.Omega @ full)[np.ix_(position, position)]
     model = model_of_class(dag)
-    score = GroupBic(Phi, tuple(map(len, dag.groups)), 1.0, 1e-7)
+    score = GroupBic(Phi, tuple(map(len, dag.latent_groups)), 1.0, 1e-7)
     found = latent_class(model.along(np.zeros((8, 8), dtype=np.uint8)), score)
     assert um.metrics.compare(dag, found.cpdag).shd == 0
 
 
 def with_true_arcs(dag: um.DAG) -> np.ndarray:
-    groups = dag.groups
+    groups = dag.latent_groups
     return np.array([[(a[0], b[0]) in dag.edges for b in groups] for a in groups], dtype=np.uint8)
 
 
@@ -176,7 +178,7 @@ def with_true_arcs(dag: um.DAG) -> np.ndarray:
 def test_detours_lead_out_of_a_local_optimum(seed: int) -> None:
     """In a population the true graph is best, and single moves do not come to it."""
     dag = um.simulate.random_gnfm(n_groups=20, max_group_size=2, density=0.2, rng=np.random.default_rng(seed))
-    score = GroupBic(population_of(dag, seed), tuple(map(len, dag.groups)), 1.0, 1e-7)
+    score = GroupBic(population_of(dag, seed), tuple(map(len, dag.latent_groups)), 1.0, 1e-7)
     best = score.total(with_true_arcs(dag))
     here = climbed_graph(score)
     assert score.total(here) < best - 1e-7
@@ -215,7 +217,7 @@ def population_of(dag: um.DAG, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     um.simulate.random_gnfm(n_groups=20, max_group_size=2, density=0.2, rng=rng)  # parameters come after the graph
     parameters = um.simulate.realistic_parameters(dag, rng)
-    position = [dag.names.index(x) for group in dag.groups for x in group]
+    position = [dag.names.index(x) for group in dag.latent_groups for x in group]
     full = np.linalg.inv(np.eye(len(dag.names)) - parameters.F)
     return (full.T @ parameters.Omega @ full)[np.ix_(position, position)]
 

@@ -42,7 +42,7 @@ def adjacent(graph: um.CPDAG) -> set[frozenset[str]]:
 
 
 def test_paths_that_cancel_in_pooled_rows_are_found(search: um.LGES) -> None:
-    assert search.groups_ == (("L1",), ("L2",), ("L3",))
+    assert search.latent_groups_ == (("L1",), ("L2",), ("L3",))
     assert adjacent(search.graph_) == {frozenset(("L1", "L2")), frozenset(("L1", "L3"))}
     signs = {label: r.latent_paths.set_index(["source", "target"])["std"] for label, r in search.group_results_.items()}
     (edge,) = [pair for pair in signs["north"].index if set(pair) == {"L1", "L2"}]

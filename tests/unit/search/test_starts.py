@@ -14,8 +14,8 @@ def test_a_start_survives_the_way_into_the_search_and_back() -> None:
     observed = tuple(reversed(graph.observed))
     model = model_of_class(graph, observed)
     for j, name in enumerate(observed):
-        parents = {g for g, group in enumerate(graph.groups) if (group[0], name) in graph.directed_edges}
-        assert {g for g in range(len(graph.groups)) if model.parents[j] >> g & 1} == parents
+        parents = {g for g, group in enumerate(graph.latent_groups) if (group[0], name) in graph.directed_edges}
+        assert {g for g in range(len(graph.latent_groups)) if model.parents[j] >> g & 1} == parents
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -107,7 +107,7 @@ def test_the_paper_s_search_keeps_the_groups_it_has(monkeypatch):
     monkeypatch.setattr("unmeasured.search.paper.phase2._delete", stopped)
     search = um.LGES(criterion="delta").fit_cov(parameters.cov(), math.inf, names=parameters.observed)
     says_stopped(search)
-    assert len(search.groups_) == 3
+    assert len(search.latent_groups_) == 3
     assert len(search.graph_.undirected_edges) == 3  # edges between latents were not looked at
 
 

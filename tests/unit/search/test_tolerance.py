@@ -19,14 +19,14 @@ from unmeasured.search.close_fit.expected_misfit import bartlett_factor, mean_fa
 from unmeasured.search.close_fit.replicability import (
     Partition,
     _correlations,
+    agreement_peaks,
     comes_back_more_often,
     effective_n,
-    leading,
-    levels_of,
     partitions,
+    select_partition,
 )
 from unmeasured.search.close_fit.tolerance import Tolerant, marginal_misfit, no_model_holds
-from unmeasured.search.item_partitions import Level, named_level
+from unmeasured.search.item_partitions import ItemPartition, name_partition
 
 QUESTIONNAIRES = Path(__file__).parents[4] / "shared" / "data" / "questionnaires.json.gz"
 
@@ -177,7 +177,7 @@ def test_effective_n():
 
 def test_the_number_of_factors_comes_back():
     R, factor = simple_structure(np.random.default_rng(3), n_factors=4, n_items=5)
-    (level,) = [one for one in levels_of(partitions(R, 400)) if one.n_factors == 4]
+    (level,) = [one for one in agreement_peaks(partitions(R, 400)) if one.n_factors == 4]
     assert level.agreement > 0.95
     assert adjusted_rand_score(factor, level.labels) == 1.0
 
@@ -187,7 +187,7 @@ def test_of_items_that_have_nothing_in_common_no_partition_comes_back():
         rows = np.random.default_rng(seed).normal(size=(300, 12))
         found = partitions(np.corrcoef(rows, rowvar=False), 300)
         assert found
-        assert levels_of(found) == []
+        assert agreement_peaks(found) == []
 
 
 def test_chance_alone_does_not_make_a_partition_come_back_more_often():
@@ -237,9 +237,9 @@ def test_marginal_likelihood_is_bic_where_the_model_holds():
 
 def test_names_of_levels_are_unique_and_follow_renaming():
     lead = ["L1"] * 4 + ["L2"] * 4
-    finer = named_level([0, 0, 1, 1, 2, 2, 3, 3], lead)
+    finer = name_partition([0, 0, 1, 1, 2, 2, 3, 3], lead)
     assert finer == ("L1.1", "L1.1", "L1.2", "L1.2", "L2.1", "L2.1", "L2.2", "L2.2")
-    level = Level(tuple("abcdefgh"), finer).renamed({"L1": "speed"})
+    level = ItemPartition(tuple("abcdefgh"), finer).renamed({"L1": "speed"})
     assert level.latents[:2] == ("speed.1", "speed.1")
 
 
@@ -255,7 +255,7 @@ def big_five():
 def test_big_five_is_led_by_the_five_traits(big_five):
     """The key of the questionnaire says which trait an item was written for."""
     result = big_five.result_
-    level = result.levels[result.headline]
+    level = result.partitions[result.selected_partition]
     assert big_five.tolerance_ == 0.05
     traits = pd_codes(level.index.str[0].to_series(index=level.index))
     assert level.nunique() == 5
@@ -266,10 +266,10 @@ def test_big_five_is_led_by_the_five_traits(big_five):
 def test_levels_are_kept_in_json_and_renamed(big_five):
     result = big_five.result_.rename({"L1": "Openness"})
     again = um.Result.from_json(result.to_json())
-    assert again.headline == result.headline
-    for one, other in zip(again.levels, result.levels, strict=True):
+    assert again.selected_partition == result.selected_partition
+    for one, other in zip(again.partitions, result.partitions, strict=True):
         assert one.equals(other)
-    assert "Openness" in set(result.levels[result.headline])
+    assert "Openness" in set(result.partitions[result.selected_partition])
     assert "agreement with replicates" in result.summary()
 
 
@@ -279,8 +279,8 @@ def test_the_exact_answer_is_one_argument_away(big_five):
     exact = um.LGES(tolerance=0).fit_cov(data.frame(), data.n_samples)
     assert auto.tolerance_ == exact.tolerance_ == 0.0  # this model is not rejected
     assert auto.graph_ == exact.graph_
-    assert len(exact.result_.levels) == 1
-    assert exact.result_.headline == 0
+    assert len(exact.result_.partitions) == 1
+    assert exact.result_.selected_partition == 0
 
 
 def test_an_exact_model_whose_latents_do_not_come_back_says_so():
@@ -289,21 +289,21 @@ def test_an_exact_model_whose_latents_do_not_come_back_says_so():
     search = um.LGES().fit_cov(data.frame(), data.n_samples)
     result = search.result_
     assert search.tolerance_ == 0.0
-    (level,) = result.all_levels
+    (level,) = result.item_partitions
     assert set(level.latents) == set(search.graph_.latents)
     assert level.agreement < 0.85
     assert "Which items belong together is not stable" in " ".join(result.remarks)
     assert f"3 latents, agreement with replicates {level.agreement:.2f} (shown here)" in result.summary()
     broad = um.LGES(tolerance=0.05).fit_cov(data.frame(), data.n_samples).result_
-    first = broad.levels[broad.headline]
+    first = broad.partitions[broad.selected_partition]
     assert sorted(first.groupby(first).groups.values(), key=len)[0].tolist() == ["x1", "x2", "x3"]
-    assert broad.all_levels[broad.headline].agreement > 0.95
+    assert broad.item_partitions[broad.selected_partition].agreement > 0.95
 
 
 def test_latents_that_come_back_are_read_first():
     data = um.datasets.load("multitasking")
     result = um.LGES().fit_cov(data.frame(), data.n_samples).result_
-    (level,) = result.all_levels
+    (level,) = result.item_partitions
     assert level.agreement > 0.9
     assert "not stable" not in result.summary()
 
@@ -312,7 +312,9 @@ def test_tolerance_that_is_asked_for_is_used():
     data = um.datasets.load("holzinger_swineford")
     found = um.LGES(tolerance=0.08).fit_cov(data.frame(), data.n_samples)
     assert found.tolerance_ == 0.08
-    assert {frozenset(items.index) for _, items in found.result_.levels[0].groupby(found.result_.levels[0])} == {
+    assert {
+        frozenset(items.index) for _, items in found.result_.partitions[0].groupby(found.result_.partitions[0])
+    } == {
         frozenset({"x1", "x2", "x3"}),
         frozenset({"x4", "x5", "x6"}),
         frozenset({"x7", "x8", "x9"}),
@@ -325,7 +327,7 @@ def test_one_latent_stays_one():
     R = np.outer(loading, loading)
     np.fill_diagonal(R, 1.0)
     found = um.LGES(tolerance=0.05).fit_cov(R, 500)
-    assert found.result_.levels[found.result_.headline].nunique() == 1
+    assert found.result_.partitions[found.result_.selected_partition].nunique() == 1
 
 
 def test_one_latent_is_not_read_into_many_items_for_their_small_rmsea():
@@ -347,7 +349,7 @@ def test_halves_lead_only_where_finer_sets_do_not_come_back():
     halves = Partition(2, factor // 2, 1.0, 0.0)
     for agreement_of_four, leads in ((0.9, 4), (0.5, 2)):
         levels = [Partition(4, factor, agreement_of_four, 0.02), halves]
-        assert leading(levels, R, 400.0).n_factors == leads
+        assert select_partition(levels, R, 400.0).n_factors == leads
 
 
 def test_an_exact_search_that_will_give_way_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,7 +377,7 @@ def test_five_factors_are_found_among_fifty_minor_ones():
     sample = um.as_sample(cov=R, n_samples=10_000)
     assert no_model_holds(sample)
     found = um.LGES().fit(sample)
-    level = found.result_.levels[found.result_.headline]
+    level = found.result_.partitions[found.result_.selected_partition]
     assert adjusted_rand_score(factor, pd_codes(level)) == 1.0
 
 
@@ -420,8 +422,8 @@ def test_columns_in_another_order_give_the_same_levels(big_five):
     order = np.random.default_rng(9).permutation(25)
     frame = data.frame().iloc[order, order]
     other = um.LGES().fit_cov(frame, data.n_samples)
-    one = big_five.result_.levels[0]
-    assert adjusted_rand_score(pd_codes(one), pd_codes(other.result_.levels[0][one.index])) == 1.0
+    one = big_five.result_.partitions[0]
+    assert adjusted_rand_score(pd_codes(one), pd_codes(other.result_.partitions[0][one.index])) == 1.0
 
 
 @pytest.mark.parametrize("tolerance", [-0.1, 0.9, "much", None, True, float("nan")])
@@ -444,7 +446,7 @@ def test_scales_of_questionnaires_are_recognised(name, least):
     record = json.loads(gzip.decompress(QUESTIONNAIRES.read_bytes()))[name]
     scales = {item: scale for scale, items in record["scales"].items() for item in items}
     found = um.LGES().fit_cov(np.array(record["corr"]), record["n"], names=record["names"])
-    assert agreement(found.result_.levels[found.result_.headline], scales) >= least
+    assert agreement(found.result_.partitions[found.result_.selected_partition], scales) >= least
 
 
 def test_close_models_of_very_many_variables_are_read_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

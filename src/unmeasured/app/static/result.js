@@ -31,9 +31,9 @@ const tableOf = ({ title, heads, rows, left, words }) => {
   return [make("h3", { textContent: title }), box, ...(words ? [make("p", { className: "caption", textContent: words })] : [])];
 };
 
-// Levels: one at a time, from the narrowest latents to the broadest.
-const levelsOf = ({ levels, headline }) => {
-  if (level === null || level >= levels.length) level = headline;
+// Item partitions: one at a time, from the narrowest latents to the broadest.
+const levelsOf = ({ levels, selected }) => {
+  if (level === null || level >= levels.length) level = selected;
   const choices = make("div", { className: "switch" }, ...levels.map((one, k) => {
     const button = make("button", { type: "button", textContent: one.name, title: one.note });
     button.dataset.level = k;
@@ -42,7 +42,7 @@ const levelsOf = ({ levels, headline }) => {
     return button;
   }));
   choices.setAttribute("role", "group");
-  choices.setAttribute("aria-label", "Levels, the one with most latents first");
+  choices.setAttribute("aria-label", "Item partitions, the one with most latents first");
   const now = levels[level], cards = now.latents.map(({ name, items }) =>
     make("div", { className: "card" }, make("h4", { textContent: name }), make("p", { textContent: items.join(", ") })));
   const rest = now.alone.length ? [make("p", { textContent: `With no latent: ${now.alone.join(", ")}.` })] : [];

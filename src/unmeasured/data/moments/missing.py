@@ -49,7 +49,7 @@ class Moments:
 
 def without_empty_rows(rows: Rows) -> tuple[Rows, tuple[str, ...]]:
     """The rows that hold a value, and what was left out in words."""
-    empty = np.asarray(rows.holes.all(axis=1))
+    empty = np.asarray(rows.is_missing.all(axis=1))
     if not empty.any():
         return rows, ()
     return rows.keep(~empty), empty_in_words(int(empty.sum()))
@@ -62,7 +62,7 @@ def empty_in_words(n_empty: int) -> tuple[str, ...]:
 
 def complete(rows: Rows) -> tuple[Rows, tuple[str, ...]]:
     """The complete rows, and how many were dropped in words."""
-    whole = np.asarray(~rows.holes.any(axis=1))
+    whole = np.asarray(~rows.is_missing.any(axis=1))
     if whole.all():
         return rows, ()
     return rows.keep(whole), dropped_in_words(int((~whole).sum()), len(whole), len(rows.names))
@@ -132,7 +132,7 @@ def saturated_moments(rows: Rows, check: Callable[[], None] | None = None) -> Mo
     >>> moments.mean.round(3), round(moments.n, 2)
     (array([3. , 3.5]), 4.33)
     """
-    holes, names = rows.holes, rows.names
+    holes, names = rows.is_missing, rows.names
     counts = pair_counts(holes)
     check_pairs(counts, names)
     z, centre, scale = standardised(rows.values)

@@ -72,7 +72,7 @@ def ordinal_moments(rows: Rows, ordinal: Bools, given: Bools | None = None) -> M
 
     Ordinal variables get mean 0 and standard deviation 1, those of the Gaussian variable behind them.
     """
-    names, holes = rows.names, rows.holes
+    names, holes = rows.names, rows.is_missing
     counts = pair_counts(holes)
     check_pairs(counts, names)
     items = [Item.of(rows.values[:, j], names[j]) if ordinal[j] else None for j in range(len(names))]

@@ -164,6 +164,8 @@ def _groups_of_nodes(graph: nx.DiGraph[str], variables: Variables) -> tuple[tupl
 
 # --- JSON -----------------------------------------------------------------------------------------------
 
+_RENAMED = {"groups": "latent_groups"}  # a key in files of version 0.2: the present key
+
 
 def from_json(text: str) -> DAG | CPDAG:
     """The graph written by :func:`to_json`; a pair ``[i, j]`` under "directed" reads i → j."""
@@ -178,7 +180,7 @@ def from_json(text: str) -> DAG | CPDAG:
         return DAG(variables, _matrix(variables, record["directed"]))
     back = [(b, a) for a, b in record["undirected"]]
     adjacency = _matrix(variables, [*record["directed"], *record["undirected"], *back])
-    groups = tuple(tuple(group) for group in record["groups"])
+    groups = tuple(tuple(group) for group in record["latent_groups"])
     return CPDAG(variables, adjacency, groups, tuple((a, b) for a, b in record.get("known", ())))
 
 
@@ -190,7 +192,8 @@ def _json_record(text: str) -> dict[str, Any]:
     kind = record.get("kind") if isinstance(record, dict) else None
     if kind not in ("dag", "cpdag"):
         raise GraphError(f'A graph in JSON has "kind": "dag" or "cpdag"; got {kind!r}.')
-    needed = ["variables", "directed"] + (["undirected", "groups"] if kind == "cpdag" else [])
+    record = {_RENAMED.get(key, key): value for key, value in record.items()}
+    needed = ["variables", "directed"] + (["undirected", "latent_groups"] if kind == "cpdag" else [])
     missing = [key for key in needed if key not in record]
     if missing:
         raise GraphError(f"A {kind} in JSON needs the keys {listing(needed)}; missing: {listing(missing)}.")

@@ -356,7 +356,7 @@ class _LavaanModel:
 
 def _undirected_remarks(graph: Writable, member: Directed) -> Iterator[str]:
     """One comment for each undirected edge between groups or observed variables."""
-    group = {name: members for members in graph.groups for name in members}
+    group = {name: members for members in graph.latent_groups for name in members}
     seen = set()
     for a, b in graph.undirected_edges:
         if not member.has_edge(a, b):

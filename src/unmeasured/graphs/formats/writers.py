@@ -71,7 +71,7 @@ def to_networkx(graph: Writable) -> nx.DiGraph[str]:
     for name in graph.names:
         result.add_node(name, role=graph.variables.role(name))
     if graph.is_class:
-        for number, group in enumerate(graph.groups):
+        for number, group in enumerate(graph.latent_groups):
             for name in group:
                 result.nodes[name]["group"] = number
     directed, undirected = graph.directed_edges, graph.undirected_edges
@@ -239,7 +239,7 @@ def to_json(graph: Writable) -> str:
         "directed": directed,
     }
     if graph.is_class:
-        record |= {"undirected": undirected, "groups": graph.groups}
+        record |= {"undirected": undirected, "latent_groups": graph.latent_groups}
         record |= {"known": graph.known} if graph.known else {}
     record |= {"pairs": graph.variables.pairs} if graph.variables.pairs else {}
     return json.dumps(record, ensure_ascii=False)

@@ -187,7 +187,7 @@ def _search(run: Run) -> Iterator[str]:
 
 def _levels(run: Run) -> Iterator[str]:
     """How the number of latents was chosen where a misfit is tolerated."""
-    levels, lead = run.result.all_levels, run.result.headline
+    levels, lead = run.result.item_partitions, run.result.selected_partition
     if not levels or math.isnan(levels[lead].agreement):
         return
     yield (
@@ -262,7 +262,7 @@ def _limitations(run: Run, stability: Stability | None) -> Iterator[str]:
             f"directions "
             "reversed, in agreement with one another, fit exactly as well."
         )
-    for group in graph.groups:
+    for group in graph.latent_groups:
         if len(group) > 1:
             yield f"The latent variables {node(group)} share their indicators; they are identified up to a rotation."
     but = ", but for the pairs named" if graph.pairs else ""

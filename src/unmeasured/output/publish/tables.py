@@ -250,7 +250,7 @@ def _loadings(result: Result) -> Iterator[Table]:
             if row["fixed"]:
                 cells = (Number(0.0, mark=_SET), "", "", Number(0.0, bounded=True, mark=_SET), "", "", "")
             rows.append(Row((x, *words, *cells, _std(float(r2.get(x, math.nan))))))
-    groups = [group for group in result.graph.groups if len(group) > 1]
+    groups = [group for group in result.graph.latent_groups if len(group) > 1]
     rotation = [
         f"{node(group)} share their indicators: their loadings are those of one rotation of many." for group in groups
     ]
@@ -271,7 +271,7 @@ def _correlations(result: Result) -> Iterator[Table]:
     latents = result.graph.latents
     if not latents:
         return
-    alone = [group[0] for group in result.graph.groups if len(group) == 1]
+    alone = [group[0] for group in result.graph.latent_groups if len(group) == 1]
     reliability, basis = None, ""
     if alone:
         try:
@@ -346,7 +346,9 @@ def _paths(result: Result) -> Iterator[Table]:
     ends = ["Latent Variables" if variables.latents else "Observed Variables"]
     ends += ["Covariates"] * bool(variables.covariates) + ["Outcomes"] * bool(variables.outcomes)
     between = ends[0] if len(ends) == 1 else f"{', '.join(ends[:-1])} and {ends[-1]}"
-    left_out = " Total effects are not tabulated: there are too many." * (len(result.graph.groups) > _MOST_GROUPS)
+    left_out = " Total effects are not tabulated: there are too many." * (
+        len(result.graph.latent_groups) > _MOST_GROUPS
+    )
     beyond = f" {doubts_of_paths(result)}" if steep else ""
     note = f"{_n_in_words(result)} {reverse}{_INTERVAL} {_errors_in_words(result)}{left_out}{beyond}"
     yield Table("paths", f"Paths Between {between}", columns, tuple(rows), note.strip())
@@ -370,7 +372,7 @@ def _direct_effects(result: Result) -> Iterator[Table]:
 
 def effects_of(result: Result) -> ClassEffects | None:
     """Effects over the class; None where there are none to report, or too many to tabulate."""
-    if not 1 < len(result.graph.groups) <= _MOST_GROUPS:
+    if not 1 < len(result.graph.latent_groups) <= _MOST_GROUPS:
         return None
     try:
         return result.effects()

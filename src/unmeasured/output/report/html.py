@@ -79,8 +79,8 @@ def html_page(run: Run, stability: Stability | None = None) -> str:
         about=about,
         facts=_facts(run),
         views=_views(result),
-        has_groups=any(len(group) > 1 for group in result.graph.groups),
-        groups=[_card(result, group) for group in result.graph.groups],
+        has_groups=any(len(group) > 1 for group in result.graph.latent_groups),
+        groups=[_card(result, group) for group in result.graph.latent_groups],
         alone=[
             x for x in result.graph.variables.indicators if not any(x in items for items in result.indicators.values())
         ],
@@ -235,9 +235,9 @@ def _loadings(run: Run) -> list[list[Cell]]:
 def _paths(run: Run, stability: Stability | None) -> list[list[Cell]]:
     rows = []
     result = run.result
-    of = {name: node(group) for group in result.graph.groups for name in group}
+    of = {name: node(group) for group in result.graph.latent_groups for name in group}
     steep = paths_beyond_one(result)
-    edges = None if stability is None else stability.tally.edges(result.graph.groups, stability.observed)
+    edges = None if stability is None else stability.tally.edges(result.graph.latent_groups, stability.observed)
     for row in result.latent_paths.to_dict(orient="records"):
         source, target = row["source"], row["target"]
         told = direction_in_words(result, source, target)
@@ -272,24 +272,24 @@ def _with_label(name: str, labels: Mapping[str, str]) -> str:
 
 
 def _levels(result: Result) -> dict[str, Any] | None:
-    """Which latent items belong to at each level, those with the same answer together; the first to read is marked."""
-    levels: Sequence[pd.Series] = getattr(result, "levels", None) or ()
+    """Return the table of the item partitions, items with the same latents in one row; None if there is only one."""
+    levels: Sequence[pd.Series] = getattr(result, "partitions", None) or ()
     if len(levels) < 2:
         return None
-    first = int(getattr(result, "headline", 0))
+    first = int(getattr(result, "selected_partition", 0))
     counts = [level.nunique() for level in levels]
     heads = [f"{n} latent{'s' * (n != 1)}{' (shown above)' * (k == first)}" for k, n in enumerate(counts)]
     together: dict[tuple[str, ...], list[str]] = {}
     for x in result.graph.variables.indicators:
         together.setdefault(tuple(str(level.get(x, "")) for level in levels), []).append(x)
     rows = [[_word(", ".join(items)), *map(_word, names)] for names, items in together.items()]
-    words = f"The items can be read at {len(levels)} levels, from many latents to few."
+    words = f"The items can be partitioned in {len(levels)} ways, from many latents to few."
     return {"heads": ["items", *heads], "rows": rows, "left": list(range(len(levels) + 1)), "words": words}
 
 
 def _effects(result: Result) -> dict[str, Any] | None:
     """Effects between latents over the class."""
-    if not 1 < len(result.graph.groups) <= _MOST_GROUPS:
+    if not 1 < len(result.graph.latent_groups) <= _MOST_GROUPS:
         return None
     try:
         table = _table_of(effects_in_print(result))
@@ -348,7 +348,7 @@ def change_in_words(a: str, op: str, b: str, latents: Collection[str]) -> str:
 
 def _reliability(result: Result) -> dict[str, Any] | None:
     # Loadings of the latents of a group of several depend on the rotation.
-    if not any(len(group) == 1 and result.indicators[group] for group in result.graph.groups):
+    if not any(len(group) == 1 and result.indicators[group] for group in result.graph.latent_groups):
         return None
     found = result.reliability()
     table = _table_of(found.table.rename(columns={"ave": "AVE"}))
@@ -389,7 +389,7 @@ def _exact(exact: Result, answer: Result) -> dict[str, Any]:
         "words": words,
         "stopped": exact.stopped,
         "remarks": [remark for remark in cautions(exact) if severity_of(remark) == Severity.DISTRUST],
-        "groups": [_card(exact, group) for group in exact.graph.groups],
+        "groups": [_card(exact, group) for group in exact.graph.latent_groups],
         "lavaan": exact.to_lavaan(),
     }
 
@@ -470,7 +470,7 @@ def diagram_data(
 
 def _frequencies(result: Result, stability: Stability) -> dict[tuple[str, str], float]:
     """How often replicates have each edge, by the ids of its ends."""
-    edges = stability.tally.edges(result.graph.groups, stability.observed)
+    edges = stability.tally.edges(result.graph.latent_groups, stability.observed)
     found = {(row["source"], row["target"]): float(row["frequency"]) for row in edges.to_dict(orient="records")}
     return found | {(b, a): part for (a, b), part in found.items()}
 

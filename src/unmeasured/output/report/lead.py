@@ -47,11 +47,11 @@ def _found(result: Result, n: str) -> str:
     n_observed = len(graph.variables.indicators)
     if not graph.latents:
         return f"No hidden factors (latent variables) were found behind the {n_observed} variables measured in {n}."
-    above = [group for group in graph.groups if graph.levels[group[0]]]
+    above = [group for group in graph.latent_groups if graph.levels[group[0]]]
     own = {group: items for group, items in result.indicators.items() if group not in above}
     largest = sorted(own, key=lambda group: -len(own[group]))
     shown = largest if len(largest) <= _FEW else largest[:_LARGEST]
-    names = _called(result, [group for group in graph.groups if group in shown])
+    names = _called(result, [group for group in graph.latent_groups if group in shown])
     n_own = sum(len(group) for group in own)
     factors = f"{_counted(n_own)} hidden factor{'s' * (n_own != 1)} (latent variable{'s' * (n_own != 1)})"
     rest = f", among them {_and(names)}" if len(own) > len(shown) else f": {_and(names)}"
@@ -137,7 +137,9 @@ def _roles(result: Result) -> Iterator[str]:
 def _between_latents(result: Result) -> Iterator[str]:
     paths, graph = result.latent_paths, result.graph
     below = {name for facets in graph.facets.values() for name in facets}
-    groups = [group for group in graph.groups if group[0] not in below]  # what is below a latent has no other links
+    groups = [
+        group for group in graph.latent_groups if group[0] not in below
+    ]  # what is below a latent has no other links
     if len(groups) < 2:
         return
     of = {name: group for group in groups for name in group}

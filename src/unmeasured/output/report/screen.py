@@ -104,7 +104,7 @@ def _loading(result: Result, group: tuple[str, ...], item: str) -> str:
 
 
 def _paths(result: Result) -> Iterator[str]:
-    of = {name: group for group in result.graph.groups for name in group}
+    of = {name: group for group in result.graph.latent_groups for name in group}
     said: dict[str, str] = {}
     steep = paths_beyond_one(result)
     for row in result.latent_paths.to_dict(orient="records"):

@@ -28,11 +28,11 @@ Cell = tuple[str, float | str]
 
 def stability_section(result: Result, stable: Stability) -> Markup:
     """The section as HTML, with its own style and script."""
-    if [len(group) for group in result.graph.groups] != [len(group) for group in stable.graph.groups]:
+    if [len(group) for group in result.graph.latent_groups] != [len(group) for group in stable.graph.latent_groups]:
         raise UnmeasuredError("The stability is of another graph than the result. Give that of the same search.")
-    edges = stable.tally.edges(result.graph.groups, stable.observed)
+    edges = stable.tally.edges(result.graph.latent_groups, stable.observed)
     edges = edges[edges["in_graph"] | (edges["frequency"] >= _RARE)]
-    groups = stable.groups.assign(group=[group_name(group) for group in result.graph.groups])
+    groups = stable.latent_groups.assign(group=[group_name(group) for group in result.graph.latent_groups])
     text = _template().render(
         n=len(stable.outlines),
         method=stable.method,
@@ -110,7 +110,7 @@ def _heat_map(stable: Stability) -> str:
 def _together_in_words(stable: Stability, names: list[str], table: Floats) -> str:
     """What the heat map shows, for those who do not see it."""
     edges = set(stable.graph.directed_edges)
-    of = [{group for group in stable.graph.groups if (group[0], name) in edges} for name in names]
+    of = [{group for group in stable.graph.latent_groups if (group[0], name) in edges} for name in names]
     i, j = np.tril_indices(len(names), -1)
     same = np.array([bool(of[a] & of[b]) for a, b in zip(i, j)], dtype=bool)
     parts = [

@@ -119,11 +119,11 @@ def row_errors(sample: Sample, check: Check = never) -> RowErrors | None:
     errors, worths = [], []
     try:
         # Made in the same way: how missing values were treated is not known here.
-        whole = sample.redrawn(np.arange(n_all)).corr if sample.share_missing else sample.corr
+        whole = sample.take(np.arange(n_all)).corr if sample.share_missing else sample.corr
         for _ in range(n):
             check()
             try:
-                drawn = sample.redrawn(sample.order_of_rows[rng.integers(n_all, size=n_rows)])
+                drawn = sample.take(sample.order_of_rows[rng.integers(n_all, size=n_rows)])
             except DataError:  # a rare category was not drawn, and the variable never changes
                 continue
             errors.append(drawn.corr - whole)

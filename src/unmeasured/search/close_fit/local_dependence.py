@@ -147,7 +147,7 @@ def without_edges(cpdag: CPDAG, edges: Sequence[Pair]) -> CPDAG:
     A = cpdag.adjacency.copy()
     for latent, item in edges:
         A[cpdag.variables.index(latent), cpdag.variables.index(item)] = 0
-    return CPDAG(cpdag.variables, A, cpdag.groups, cpdag.known)
+    return CPDAG(cpdag.variables, A, cpdag.latent_groups, cpdag.known)
 
 
 def start_from(fit: Fit, other: CPDAG) -> Floats:

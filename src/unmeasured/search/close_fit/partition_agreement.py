@@ -29,13 +29,13 @@ from unmeasured.models.exploratory import degrees_of_freedom
 from unmeasured.search.budget import BUDGET
 from unmeasured.search.canonical import canonical
 from unmeasured.search.clock import Clock
-from unmeasured.search.close_fit.replicability import Partition, Replicates, all_partitions, levels_of
+from unmeasured.search.close_fit.replicability import Partition, Replicates, agreement_peaks, all_partitions
 from unmeasured.search.discovery import Discovery
-from unmeasured.search.item_partitions import Level, model_levels, named_level
+from unmeasured.search.item_partitions import ItemPartition, model_partitions, name_partition
 
 
-def with_reading(found: Discovery, sample: Sample, n_effective: float, clock: Clock, *, always: bool) -> Discovery:
-    """An exact answer with how well its level comes back; ``always``, where it is rejected: with all levels that do.
+def add_agreement(found: Discovery, sample: Sample, n_effective: float, clock: Clock, *, always: bool) -> Discovery:
+    """Add agreement to an exact answer; ``always``, where it is rejected, also the other reproducible partitions.
 
     Groups of several latents have no partition into as many sets, and one latent has only one: whether such latents
     come back is not measured. Answers for which no time is left stay as they are.
@@ -52,12 +52,12 @@ def _read(found: Discovery, data: Sample, n_effective: float, clock: Clock, alwa
     n_latents = sum(level == 0 for level in graph.levels.values())
     is_measured = (
         n_latents > 1
-        and all(len(group) == 1 for group in graph.groups)
+        and all(len(group) == 1 for group in graph.latent_groups)
         and degrees_of_freedom(len(data.names), n_latents) >= 0
     )
     if not is_measured and not always:
         return found
-    own, *above = model_levels(graph, found.fit)
+    own, *above = model_partitions(graph, found.fit)
     most = BUDGET.n_replicates if always else BUDGET.least_replicates
     replicates = Replicates(data.corr, n_effective, check=clock.check_partition_time, most=most)
     if is_measured:
@@ -66,30 +66,30 @@ def _read(found: Discovery, data: Sample, n_effective: float, clock: Clock, alwa
     words = (_in_words(own),) if is_unstable else ()
     found = replace(found, remarks=(*found.remarks, *words))
     if not always:
-        return replace(found, levels=(own, *above), headline=0)
+        return replace(found, partitions=(own, *above), selected_partition=0)
     numbers = {own.n_latents, *(level.n_latents for level in above)}
-    levels = [level for level in levels_of(all_partitions(replicates)) if level.n_factors not in numbers]
+    levels = [level for level in agreement_peaks(all_partitions(replicates)) if level.n_factors not in numbers]
     merged = sorted([own, *above, *(_named(level, data, own) for level in levels)], key=lambda level: -level.n_latents)
-    headline = next(k for k, level in enumerate(merged) if level is own)
-    return replace(found, levels=tuple(merged), headline=headline)
+    selected_partition = next(k for k, level in enumerate(merged) if level is own)
+    return replace(found, partitions=tuple(merged), selected_partition=selected_partition)
 
 
-def _measured(own: Level, data: Sample, replicates: Replicates, n_latents: int) -> Level:
+def _measured(own: ItemPartition, data: Sample, replicates: Replicates, n_latents: int) -> ItemPartition:
     """A level of the model with its agreement; an item that loads on no latent is alone."""
     latent = {item: name or f"alone {item}" for item, name in zip(own.items, own.latents, strict=True)}
     number = {name: k for k, name in enumerate(dict.fromkeys(latent.values()))}
     labels = np.array([number[latent[name]] for name in data.names], dtype=np.int64)
-    agreement, error = replicates.agreement(labels, n_latents)
-    return replace(own, agreement=agreement, error=error)
+    agreement, agreement_se = replicates.agreement(labels, n_latents)
+    return replace(own, agreement=agreement, agreement_se=agreement_se)
 
 
-def _named(level: Partition, data: Sample, own: Level) -> Level:
+def _named(level: Partition, data: Sample, own: ItemPartition) -> ItemPartition:
     label = dict(zip(data.names, level.labels.tolist(), strict=True))
-    latents = named_level([label[item] for item in own.items], own.latents)
-    return Level(own.items, latents, level.agreement, level.error)
+    latents = name_partition([label[item] for item in own.items], own.latents)
+    return ItemPartition(own.items, latents, level.agreement, level.agreement_se)
 
 
-def _in_words(own: Level) -> str:
+def _in_words(own: ItemPartition) -> str:
     return (
         f"Which items belong together is not stable: in replicates of the data, factor analysis with {own.n_latents} "
         f"factors often groups them differently (mean adjusted Rand index {own.agreement:.2f}; 1 is always the same, 0 "

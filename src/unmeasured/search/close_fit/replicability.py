@@ -43,7 +43,7 @@ class Partition:
     n_factors: int
     labels: Ints  # (p,) the factor of each item
     agreement: float  # mean adjusted Rand index between data and replicates
-    error: float  # its standard error
+    agreement_se: float  # its standard error
 
     @property
     def is_measurable(self) -> bool:
@@ -101,15 +101,15 @@ def all_partitions(replicates: Replicates) -> list[Partition]:
     return [found[m] for m in sorted(found)]
 
 
-def levels_of(found: list[Partition]) -> list[Partition]:
-    """The partitions that come back better than all of similar number, most factors first.
+def agreement_peaks(found: list[Partition]) -> list[Partition]:
+    """Return the local maxima of agreement, most factors first.
 
     Numbers of factors that replicates cannot tell apart (a difference of less than one standard error) are one level,
     read at its finest.
 
     >>> one = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
     >>> curve = [Partition(m, one % m, s, 0.02) for m, s in [(2, 0.95), (3, 0.8), (4, 0.6), (5, 0.7)]]
-    >>> [level.n_factors for level in levels_of(curve)]
+    >>> [level.n_factors for level in agreement_peaks(curve)]
     [5, 2]
     """
     usable = [one for one in found if one.is_measurable]
@@ -117,7 +117,9 @@ def levels_of(found: list[Partition]) -> list[Partition]:
     apart = BUDGET.levels_apart
     for one in sorted(usable, key=lambda one: -one.n_factors):  # the finest first
         near = [other for other in usable if 1 / apart <= other.n_factors / one.n_factors <= apart]
-        is_peak = all(one.agreement >= other.agreement - math.hypot(one.error, other.error) for other in near)
+        is_peak = all(
+            one.agreement >= other.agreement - math.hypot(one.agreement_se, other.agreement_se) for other in near
+        )
         is_new = not peaks or peaks[-1].n_factors > one.n_factors * apart
         if one.agreement >= BUDGET.least_agreement and is_peak and is_new:
             peaks.append(one)
@@ -132,7 +134,7 @@ class Replicated(Protocol):
         """Mean adjusted Rand index between data and replicates."""
 
     @property
-    def error(self) -> float:
+    def agreement_se(self) -> float:
         """Standard error of that mean."""
 
 
@@ -143,11 +145,11 @@ def comes_back_more_often(one: Replicated, other: Replicated) -> bool:
     >>> comes_back_more_often(one, replace(other, agreement=0.82)), comes_back_more_often(one, other)
     (False, True)
     """
-    return one.agreement - other.agreement > 2.0 * math.hypot(one.error, other.error)
+    return one.agreement - other.agreement > 2.0 * math.hypot(one.agreement_se, other.agreement_se)
 
 
-def leading(levels: list[Partition], R: Floats, n_effective: float) -> Partition | None:
-    """The level to lead with: one that comes back, and whose items depend on one another most.
+def select_partition(levels: list[Partition], R: Floats, n_effective: float) -> Partition | None:
+    """Select the partition with the largest agreement × modularity.
 
     The modularity (Newman 2006) of a level on the network of absolute partial correlations, the correlations shrunk as
     N_eff asks, times its agreement. By agreement alone two broad halves of the items would lead nearly everywhere,

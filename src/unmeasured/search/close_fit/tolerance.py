@@ -62,21 +62,21 @@ from unmeasured.search.close_fit.local_dependence import (
     with_residual_pairs,
     without_edges,
 )
-from unmeasured.search.close_fit.partition_agreement import with_reading
+from unmeasured.search.close_fit.partition_agreement import add_agreement
 from unmeasured.search.close_fit.replicability import (
     Partition,
+    agreement_peaks,
     comes_back_more_often,
     dependence_within,
     effective_n,
-    leading,
-    levels_of,
     partitions,
+    select_partition,
 )
 from unmeasured.search.discovery import Discovery, remarks_on_fit, stopped_in_words
 from unmeasured.search.final_fit import in_columns, in_time
 from unmeasured.search.guided import paths_of
 from unmeasured.search.hierarchy import RaisedClass, raise_levels
-from unmeasured.search.item_partitions import Level, model_levels, named_level, strongest_level
+from unmeasured.search.item_partitions import ItemPartition, model_partitions, name_partition, strongest_partition
 from unmeasured.search.latent_graph.edges import LatentTest
 from unmeasured.search.latent_graph.latent_likelihood import least_noise
 from unmeasured.search.measurement.refine import Guidance
@@ -173,8 +173,8 @@ class Tolerant:
         with self.clock.listening():
             steps.say("Partitions of the items that come back in replicates")
             found = partitions(data.corr, self.n_effective, check)
-            levels = levels_of(found)
-            lead = leading(levels, data.corr, self.n_effective)
+            levels = agreement_peaks(found)
+            lead = select_partition(levels, data.corr, self.n_effective)
             lead = self._one_latent(data, lead) or lead
             if lead is None:
                 steps.close()
@@ -204,20 +204,18 @@ class Tolerant:
             return False
         data = canonical(self.sample)
         (other,) = partitions(data.corr, self.n_effective, self.clock.check, numbers=[n_latents])
-        own = strongest_level(exact.cpdag, exact.fit)
+        own = strongest_partition(exact.cpdag, exact.fit)
         labels = dict(zip(own.items, own.labels, strict=True))
         if adjusted_rand_score([labels[name] for name in data.names], other.labels) >= BUDGET.least_agreement:
             return False
-        return comes_back_more_often(found.levels[found.headline], other)
+        return comes_back_more_often(found.partitions[found.selected_partition], other)
 
     def is_denser(self, found: Discovery, exact: Discovery) -> bool:
         """Whether the items of each latent depend on one another more in an answer than in an exact one."""
-        headlines = found.levels[found.headline], strongest_level(exact.cpdag, exact.fit)
-        if any(level.items != self.sample.names for level in headlines):
+        both = found.partitions[found.selected_partition], strongest_partition(exact.cpdag, exact.fit)
+        if any(level.items != self.sample.names for level in both):
             return False
-        own, other = (
-            dependence_within(self.sample.corr, self.n_effective, np.array(level.labels)) for level in headlines
-        )
+        own, other = (dependence_within(self.sample.corr, self.n_effective, np.array(level.labels)) for level in both)
         return own > other
 
     def with_fewer_latents(self, exact: Discovery) -> Discovery | None:
@@ -227,7 +225,7 @@ class Tolerant:
         group needs. Where there are such, as many latents are tried as eigenvalues are beyond chance (the edge of
         Marchenko and Pastur); pairs pay the extended penalty.
         """
-        own = LatentGroups(exact.cpdag, exact.cpdag.groups)
+        own = LatentGroups(exact.cpdag, exact.cpdag.latent_groups)
         n_pure = [(len(own.pure_children(group)), len(group)) for group in own if not exact.cpdag.levels[group[0]]]
         data = canonical(self.sample)
         lead = self._fewer(data, n_pure)
@@ -248,7 +246,7 @@ class Tolerant:
                 steps.close()
                 found = exactly.with_pairs(exactly._answer(data, *refined, [lead], lead, Trace(steps)), always=True)
                 if exactly._criterion(found.fit) < goal:
-                    return replace(found, levels=(), headline=0)
+                    return replace(found, partitions=(), selected_partition=0)
         return None
 
     def _fewer(self, data: Sample, n_pure: Sequence[tuple[int, int]]) -> Partition | None:
@@ -323,7 +321,7 @@ class Tolerant:
         while isinstance(fit.graph, CPDAG):
             loadings = fit.parameters[fit.parameters["op"] == "=~"]
             # Latents of a group of several have the same items: there an item that has two latents has no second one.
-            groups = {latent for group in fit.graph.groups if len(group) > 1 for latent in group}
+            groups = {latent for group in fit.graph.latent_groups if len(group) > 1 for latent in group}
             within = set(loadings["rhs"][loadings["lhs"].isin(groups)])
             shared = loadings[loadings["rhs"].duplicated(keep=False) & ~loadings["rhs"].isin(within)]
             weak = shared[shared["z"] ** 2 < least].sort_values("z", key=np.abs, kind="stable")
@@ -337,7 +335,7 @@ class Tolerant:
 
     def with_pairs(self, found: Discovery, *, always: bool = False) -> Discovery:
         """The same with residual pairs, where they pay and its model is rejected, or always."""
-        if not self.residual_covariances or found.stopped or not found.cpdag.groups:
+        if not self.residual_covariances or found.stopped or not found.cpdag.latent_groups:
             return found
         if found.cpdag.pairs or not (always or self.test.of_fit(found.fit).is_rejected):
             return found
@@ -367,7 +365,7 @@ class Tolerant:
         """An exact answer with its levels: one whose model is rejected is read at what the sample is worth."""
         is_off = self.test.of_fit(exact.fit).is_rejected
         n = self.n_effective if is_off else self.sample.n
-        return with_reading(exact, self.sample, n, self.clock, always=is_off)
+        return add_agreement(exact, self.sample, n, self.clock, always=is_off)
 
     def _one_latent(self, data: Sample, lead: Partition | None) -> Partition | None:
         """One latent behind everything, where that fits within the tolerance and the level that leads does not pay.
@@ -442,23 +440,28 @@ class Tolerant:
         # Latents were numbered as in the partition; they go by the order of their first indicators now.
         name_of = dict(zip(columns.positions, columns.cpdag.latents, strict=True))
         at = [data.names.index(name) for name in sample.names]
-        own = Level(sample.names, tuple(name_of[int(lead.labels[j])] for j in at), lead.agreement, lead.error)
+        own = ItemPartition(
+            sample.names, tuple(name_of[int(lead.labels[j])] for j in at), lead.agreement, lead.agreement_se
+        )
         told = tuple(
             own
             if level is lead
-            else Level(sample.names, named_level([int(level.labels[j]) for j in at], own.latents), level.agreement)
+            else ItemPartition(
+                sample.names, name_partition([int(level.labels[j]) for j in at], own.latents), level.agreement
+            )
             for level in levels
         )
-        told, headline = with_model_levels(told, levels.index(lead), model_levels(cpdag, fit)[1:])
+        told, selected_partition = with_model_partitions(told, levels.index(lead), model_partitions(cpdag, fit)[1:])
         # That BIC would rather have every covariance free is what tolerance is about; a bad fit is said all the same.
         poor = remarks_on_fit(fit) if fit.rmsea > BUDGET.bad_rmsea else []
-        remarks = [self._in_words(), _levels_in_words(told, headline)] if self.tolerance else []
+        remarks = [self._in_words(), _levels_in_words(told, selected_partition)] if self.tolerance else []
         remarks += poor
         stopped = stopped_in_words(clock, fit)
         remarks = [distrust(stopped), *remarks] if stopped else remarks
         return Discovery(
             cpdag, fit, trace, tuple(remark for remark in remarks if remark), stopped=stopped,
-            interrupted=clock.is_interrupted, levels=told, headline=headline, tolerance=self.tolerance,
+            interrupted=clock.is_interrupted, partitions=told, selected_partition=selected_partition,
+            tolerance=self.tolerance,
         )  # fmt: skip
 
     def _in_words(self) -> str:
@@ -469,14 +472,14 @@ class Tolerant:
         )
 
 
-def with_model_levels(
-    levels: tuple[Level, ...], headline: int, above: Sequence[Level]
-) -> tuple[tuple[Level, ...], int]:
+def with_model_partitions(
+    levels: tuple[ItemPartition, ...], selected_partition: int, above: Sequence[ItemPartition]
+) -> tuple[tuple[ItemPartition, ...], int]:
     """Levels and the one that leads, with those of latents above the latter's, which replace others as coarse."""
     numbers = {level.n_latents for level in above}
-    kept = [level for k, level in enumerate(levels) if k <= headline or level.n_latents not in numbers]
+    kept = [level for k, level in enumerate(levels) if k <= selected_partition or level.n_latents not in numbers]
     merged = sorted([*kept, *above], key=lambda level: -level.n_latents)
-    return tuple(merged), merged.index(levels[headline])
+    return tuple(merged), merged.index(levels[selected_partition])
 
 
 def _improper_cross_loadings(fit: Fit) -> list[tuple[str, str]]:
@@ -492,9 +495,9 @@ def _improper_cross_loadings(fit: Fit) -> list[tuple[str, str]]:
     return found
 
 
-def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
+def _levels_in_words(levels: Sequence[ItemPartition], selected_partition: int) -> str:
     """How sure the level is that leads, and what others there are."""
-    lead = levels[headline]
+    lead = levels[selected_partition]
     if lead.n_latents == 1:
         return "One latent describes all items within that tolerance."
     words = (
@@ -507,9 +510,9 @@ def _levels_in_words(levels: Sequence[Level], headline: int) -> str:
     others = [
         f"{level.n_latents} ({'above these in the model' if math.isnan(level.agreement) else f'{level.agreement:.2f}'})"
         for k, level in enumerate(levels)
-        if k != headline
+        if k != selected_partition
     ]
-    return words + (f" Other levels in result_.levels: {', '.join(others)} latents." if others else "")
+    return words + (f" Other partitions in result_.partitions: {', '.join(others)} latents." if others else "")
 
 
 def with_cross_loadings(pieces: Pieces, found: Placed, pair_cost: float = math.inf) -> Placed:
@@ -633,7 +636,7 @@ def _best_within(tolerant: Tolerant, is_auto: bool, exact: Exact) -> Discovery:
                 measured.steps.close()
                 return second
         found = first = exact(tolerant.sample, measured)
-        if not first.cpdag.groups or first.stopped:
+        if not first.cpdag.latent_groups or first.stopped:
             return first
         if (fewer := tolerant.with_fewer_latents(first)) is not None:
             found = first = fewer

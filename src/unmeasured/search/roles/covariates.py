@@ -140,7 +140,7 @@ def discover_with_roles(
     roles, known, n_threads = options.roles, options.knowledge, options.n_threads
     items = tuple(name for name in sample.names if name not in roles.names)
     whole = replace(sample, covariates=roles.covariates, outcomes=roles.outcomes)
-    measured = search(whole.given_covariates().select(items), (known.about_groups if known else None) or None)
+    measured = search(whole.condition_on_covariates().select(items), (known.about_groups if known else None) or None)
     joint = whole.select((*items, *roles.covariates, *roles.outcomes))
     corr = np.array(joint.corr if joint.mean is None else joint.corr.round(BUDGET.digits))
     n = effective_n(sample.n, measured.tolerance)
@@ -309,7 +309,7 @@ class StructuralSearch:
         """The class of a graph over the nodes, variables in this order; ``decided``: what knowledge says of edges."""
         model = self.model
         latents = measured.latents
-        of = [*measured.groups, *((x,) for x in model.covariates), *((x,) for x in model.outcomes)]
+        of = [*measured.latent_groups, *((x,) for x in model.covariates), *((x,) for x in model.outcomes)]
         variables = Variables.of((*latents, *names), latents, model.covariates, model.outcomes)
         variables = variables.with_pairs(measured.pairs)
         A = np.zeros((len(variables), len(variables)), dtype=np.uint8)
@@ -326,7 +326,7 @@ class StructuralSearch:
                 A[np.ix_([place(x) for x in of[a]], [place(x) for x in of[b]])] = 1
         for c, j in model.direct:
             A[place(model.covariates[c]), place(model.measurement.observed[j])] = 1
-        graph = class_over_groups(DAG(variables, A), measured.groups)
+        graph = class_over_groups(DAG(variables, A), measured.latent_groups)
         known = [
             (of[a][0], of[b][0])
             for a, b in np.argwhere(arcs).tolist()

@@ -234,7 +234,7 @@ class GroupsSearch:
         """One class for all groups."""
         about = (self.options.knowledge.about_groups if self.options.knowledge else None) or None
         rules = rules_of(about, self.items, self.options.max_group_size) if about else None
-        given = [part.given_covariates().select(self.items) for part in self.parts.values()]
+        given = [part.condition_on_covariates().select(self.items) for part in self.parts.values()]
         pooled = search(within_groups([_standardised(part) for part in given]), about, ())
         steps: list[Step] = []
         n = [effective_n(part.n, pooled.tolerance) for part in given]
@@ -246,15 +246,15 @@ class GroupsSearch:
         )
         measured = pooled.cpdag
         with self.clock.listening(), self.clock.ending_a_stage():
-            models = [model_of_class(pooled.cpdag, self.items)] if pooled.cpdag.groups else []
+            models = [model_of_class(pooled.cpdag, self.items)] if pooled.cpdag.latent_groups else []
             for part in given:
                 # Where its time was over before a first model, the search of a group brings nothing.
                 with suppress(SearchStopped):
                     own = search(part, about, (pooled.cpdag,)).cpdag
-                    models += [model_of_class(own, self.items)] if own.groups else []
+                    models += [model_of_class(own, self.items)] if own.latent_groups else []
             if models:
                 best = score.climb(models, rules, steps)
-                if best.model.key != models[0].key or not pooled.cpdag.groups:
+                if best.model.key != models[0].key or not pooled.cpdag.latent_groups:
                     measured = self._named(best, rules)
         return self._connected(pooled, measured, n, steps)
 
@@ -297,8 +297,8 @@ class GroupsSearch:
             trace=Trace([*pooled.trace, *steps, *structural.steps]),
             remarks=tuple(self._remarks(pooled, graph, fits, structural)),
             runners_up=structural.runners_up(self.options.n_runners, measured, self.sample.names, decided, dimension),
-            levels=pooled.levels if measured is pooled.cpdag else (),
-            headline=pooled.headline if measured is pooled.cpdag else 0,
+            partitions=pooled.partitions if measured is pooled.cpdag else (),
+            selected_partition=pooled.selected_partition if measured is pooled.cpdag else 0,
             stopped=stopped_in_words(self.clock),
             interrupted=self.clock.is_interrupted,
         )

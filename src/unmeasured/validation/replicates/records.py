@@ -29,7 +29,8 @@ _BEGINNING = b'{"replicate": '
 class Replicate:
     """What a search found in one replicate; ``failure`` says why there is no outline.
 
-    ``headline`` is the partition of the observed variables at the level to read first, as numbers; -1 is no latent.
+    ``selected_partition`` has for each observed variable the number of its latent in the partition that is reported
+    first; -1 is no latent.
     Empty where it is not known: records of before it was kept, and methods without one.
     """
 
@@ -37,11 +38,13 @@ class Replicate:
     outline: Outline | None
     seconds: float
     failure: str = ""
-    headline: tuple[int, ...] = ()
+    selected_partition: tuple[int, ...] = ()
 
     def line(self, about: Mapping[str, Any]) -> str:
         """The replicate as one line of JSON, with what it belongs to."""
-        found = {**self.outline.to_record(), "headline": list(self.headline)} if self.outline else {}
+        found = (
+            {**self.outline.to_record(), "selected_partition": list(self.selected_partition)} if self.outline else {}
+        )
         record = {"replicate": self.index, **found, "seconds": round(self.seconds, 3), "failure": self.failure}
         return json.dumps({**record, **about}, allow_nan=False)
 
@@ -53,10 +56,12 @@ class Replicate:
         if not 0 <= float(record["seconds"]) < math.inf:
             raise ValueError(f"a replicate takes some seconds; got {record['seconds']!r}")
         outline = Outline.from_record(dict(record), len(record["observed"])) if not record["failure"] else None
-        headline = tuple(int(label) for label in record.get("headline", ()))
-        if headline and len(headline) != len(record["observed"]):
-            raise ValueError("a headline has a number for each observed variable")
-        return cls(int(record["replicate"]), outline, float(record["seconds"]), str(record["failure"]), headline)
+        selected_partition = tuple(int(label) for label in record.get("selected_partition", ()))
+        if selected_partition and len(selected_partition) != len(record["observed"]):
+            raise ValueError("a partition has a number for each observed variable")
+        return cls(
+            int(record["replicate"]), outline, float(record["seconds"]), str(record["failure"]), selected_partition
+        )
 
 
 def refuse_other_files(path: str | Path) -> None:

@@ -68,7 +68,7 @@ class Resampling:
         parts = [order[labels[order] == label] for label in sorted(set(self.sample.groups))] or [order]
         # Groups of people keep their sizes.
         chosen = np.concatenate([part[self._drawn(len(part), rng)] for part in parts])
-        return self.sample.redrawn(chosen, self.missing, labels[chosen] if len(labels) else ())
+        return self.sample.take(chosen, self.missing, labels[chosen] if len(labels) else ())
 
     def _drawn(self, n: int, rng: np.random.Generator) -> Ints:
         half = math.ceil(_PART * n)
@@ -104,7 +104,7 @@ class Resampling:
         rows = self.sample.rows
         if self.method == "parametric" or rows is None or not np.isnan(rows).any():
             return
-        if not np.allclose(self.sample.redrawn(np.arange(len(rows)), self.missing).corr, self.sample.corr, atol=_SAME):
+        if not np.allclose(self.sample.take(np.arange(len(rows)), self.missing).corr, self.sample.corr, atol=_SAME):
             raise DataError(
                 f"The missing values of these rows were not treated by missing={self.missing!r}, as replicates would "
                 f"be. Give "

@@ -86,7 +86,7 @@ class Stability:
         ``source target kind in_graph frequency forward backward undirected``: ``frequency`` is the part of the
         replicates with that edge, the last three how often it points from source to target, back, or neither.
         """
-        return self.tally.edges(self.graph.groups, self.observed)
+        return self.tally.edges(self.graph.latent_groups, self.observed)
 
     @cached_property
     def items(self) -> pd.DataFrame:
@@ -105,14 +105,14 @@ class Stability:
             ],
             axis=0,
         )
-        names = [group_name(group) for group in self.graph.groups]
+        names = [group_name(group) for group in self.graph.latent_groups]
         groups = [", ".join(names[g] for g in np.flatnonzero(column)) for column in wanted.T]
         table = pd.DataFrame({"item": self.observed, "groups": groups, "stability": stays, "exact": exact})
         return table[table["item"].isin(self.graph.variables.indicators)].reset_index(drop=True)
 
     @cached_property
-    def groups(self) -> pd.DataFrame:
-        """One row per group: ``group items found consistency same_size item_stability``.
+    def latent_groups(self) -> pd.DataFrame:
+        """One row per latent group: ``group items found consistency same_size item_stability``.
 
         ``found``: a group of the replicate shares two indicators or more with it, and no other claims it;
         ``consistency``: with exactly its indicators (structural consistency); ``same_size``: with as many latents;
@@ -125,7 +125,7 @@ class Stability:
         n_items = wanted.sum(axis=1)
         return pd.DataFrame(
             {
-                "group": [group_name(group) for group in self.graph.groups],
+                "group": [group_name(group) for group in self.graph.latent_groups],
                 "items": [", ".join(np.array(self.observed)[row]) for row in wanted],
                 "found": (seen_sizes > 0).mean(axis=0),
                 "consistency": exact.mean(axis=0),
@@ -160,9 +160,9 @@ class Stability:
         to no latent are sets of their own.
         """
         labels = [
-            [label if label >= 0 else -1 - k for k, label in enumerate(one.headline)]
+            [label if label >= 0 else -1 - k for k, label in enumerate(one.selected_partition)]
             for one in self.replicates
-            if one.headline
+            if one.selected_partition
         ]
         pairs = [adjusted_rand_score(a, b) for a, b in combinations(labels, 2)]
         return float(np.mean(pairs)) if pairs else math.nan
@@ -177,7 +177,7 @@ class Stability:
         if not 0 < threshold <= 1:
             raise UnmeasuredError(f"threshold is a part of the replicates, above 0 and up to 1; got {threshold!r}.")
         covariates = self.graph.variables.covariates
-        return consensus_class(self.tally, self.graph.groups, self.observed, threshold, covariates)
+        return consensus_class(self.tally, self.graph.latent_groups, self.observed, threshold, covariates)
 
     # Reading ----------------------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class Stability:
                 f"Which items belong together: mean adjusted Rand index of two replicates {self.agreement:.2f}{word}"
             )
         lines += ["", "Groups"]
-        for row in _rows(self.groups):
+        for row in _rows(self.latent_groups):
             lines.append(
                 f"  {row['group']:<10} found {row['found']:.0%}, with exactly its indicators {row['consistency']:.0%}"
             )
@@ -231,7 +231,7 @@ class Stability:
             "agreement": None if math.isnan(self.agreement) else self.agreement,
             "edges": _rows(self.edges),
             "items": _rows(self.items),
-            "groups": _rows(self.groups),
+            "latent_groups": _rows(self.latent_groups),
         }
 
     def to_json(self) -> str:

@@ -27,7 +27,7 @@ from unmeasured.estimators.lges import LGES
 from unmeasured.graphs import CPDAG
 from unmeasured.graphs.outline import Outline
 from unmeasured.parallel import as_finished
-from unmeasured.search.item_partitions import Level, strongest_level
+from unmeasured.search.item_partitions import ItemPartition, strongest_partition
 from unmeasured.validation.replicates.records import Records, Replicate
 from unmeasured.validation.replicates.resample import Method, Resampling
 from unmeasured.validation.replicates.result import Stability
@@ -150,7 +150,7 @@ class Work:
         began = time.perf_counter()
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(index,)))
         outline, failure = None, ""
-        headline: tuple[int, ...] = ()
+        selected_partition: tuple[int, ...] = ()
         # As many threads of numeric libraries as there are workers would stand in each other's way.
         with threadpool_limits(1):
             try:
@@ -158,21 +158,25 @@ class Work:
                 outline = Outline.of(graph, self.draw.sample.names)
                 latent = dict(zip(level.items, level.latents, strict=True))
                 numbers = {name: k for k, name in enumerate(dict.fromkeys(filter(None, level.latents)))}
-                headline = tuple(numbers.get(latent.get(name, ""), -1) for name in self.draw.sample.names)
+                selected_partition = tuple(numbers.get(latent.get(name, ""), -1) for name in self.draw.sample.names)
             except UnmeasuredError as error:
                 failure = str(error)
-        return Replicate(index, outline, time.perf_counter() - began, failure, headline)
+        return Replicate(index, outline, time.perf_counter() - began, failure, selected_partition)
 
-    def _found(self, rng: np.random.Generator) -> tuple[CPDAG, Level]:
-        """The graph of a replicate, and its level to read first."""
+    def _found(self, rng: np.random.Generator) -> tuple[CPDAG, ItemPartition]:
+        """Return the graph of a replicate and its selected partition."""
         sample = self.draw(rng)
         if not isinstance(self.search, LGES):
             found = clone(self.search).fit(sample)
-            return found.graph_, strongest_level(found.graph_, found.sem_)
+            return found.graph_, strongest_partition(found.graph_, found.sem_)
         answer = self.search.discover(sample, self._starts)
         if answer.interrupted:
             raise KeyboardInterrupt  # the best so far is no replicate
-        level = answer.levels[answer.headline] if answer.levels else strongest_level(answer.cpdag, answer.fit)
+        level = (
+            answer.partitions[answer.selected_partition]
+            if answer.partitions
+            else strongest_partition(answer.cpdag, answer.fit)
+        )
         return answer.cpdag, level
 
     @cached_property

@@ -19,7 +19,7 @@ from unmeasured.files import write_text
 from unmeasured.output.publish.tables import plain, shown, tables_of
 from unmeasured.output.report.groups import Shared
 from unmeasured.output.report.run import About, Run, run_of
-from unmeasured.search.item_partitions import Level
+from unmeasured.search.item_partitions import ItemPartition
 from unmeasured.search.roles.multigroup import within_groups
 
 HAS_LAVAAN = (
@@ -172,9 +172,9 @@ def test_methods_speak_of_this_run(run):
 
 def test_methods_say_how_the_number_of_latents_was_chosen_if_misfit_is_tolerated(run):
     names = tuple(run.result.graph.variables.observed)
-    coarse = Level(names, ("A",) * 3 + ("B",) * (len(names) - 3), 0.8)
-    lead = Level(names, ("A",) * 3 + ("B",) * 3 + ("C",) * (len(names) - 6), 0.957)
-    result = replace(run.result, reading=(lead, coarse), headline=0)
+    coarse = ItemPartition(names, ("A",) * 3 + ("B",) * (len(names) - 3), 0.8)
+    lead = ItemPartition(names, ("A",) * 3 + ("B",) * 3 + ("C",) * (len(names) - 6), 0.957)
+    result = replace(run.result, stored_partitions=(lead, coarse), selected_partition=0)
     text = um.publication(Run(result, replace(run.about, tolerance=0.05))).to_methods()
     assert "3 latent variables (mean adjusted Rand index between data and replicates .96)" in text
     assert "Partitions into 2 latent variables were reproduced as well." in text
@@ -384,7 +384,7 @@ def test_mistakes_are_sentences(run, tmp_path):
         (lambda: um.publication("x"), "takes a fitted search, a result or a run; got str"),
         (lambda: um.publication(run.result, published=["f =~ x1"]), "models by name"),
         (lambda: um.publication(run).write("doc", tmp_path / "a"), "no format 'doc'; did you mean 'docx'"),
-        (lambda: run.result.effects(level="x"), "level is a probability"),
+        (lambda: run.result.effects(confidence="x"), "confidence is a probability"),
     ):
         with pytest.raises(um.UnmeasuredError, match=sentence):
             call()

@@ -27,7 +27,7 @@ from unmeasured.output.report.run import About, Run, exact_answer, run_of
 from unmeasured.output.report.write import write_run
 from unmeasured.remarks import distrust
 from unmeasured.results.drawing import picture_of
-from unmeasured.search.item_partitions import Level
+from unmeasured.search.item_partitions import ItemPartition
 from unmeasured.search.trace import Step, Trace
 
 
@@ -339,7 +339,10 @@ def test_one_name_for_a_latent_everywhere(search):
 
 def test_levels_effects_and_more_are_shown_where_a_result_has_them(search):
     items = search.result_.graph.observed
-    levels = (Level(items, tuple("low" if x < "M" else "lower" for x in items)), Level(items, ("top",) * len(items)))
+    levels = (
+        ItemPartition(items, tuple("low" if x < "M" else "lower" for x in items)),
+        ItemPartition(items, ("top",) * len(items)),
+    )
 
     class Later(um.Result):
         def effects(self):
@@ -355,7 +358,7 @@ def test_levels_effects_and_more_are_shown_where_a_result_has_them(search):
             )
 
     fields = {name: getattr(search.result_, name) for name in search.result_.__dataclass_fields__}
-    page = html_page(Run(Later(**{**fields, "reading": levels, "headline": 1})))
+    page = html_page(Run(Later(**{**fields, "stored_partitions": levels, "selected_partition": 1})))
     assert "1 latent (shown above)" in page
     for words in (">0.00 to 0.42</td>", ">0.625</td>", "L1: reliability is low.", ">12.50</td>"):
         assert words in page, words

@@ -31,7 +31,7 @@ FOREIGN = {
     "a record of something else": Replicate(0, None, 0.1, "x").line({**ABOUT, "seed": 1}).encode() + b"\n",
     "a negative number": RECORD.replace('"replicate": 0', '"replicate": -1').encode() + b"\n",
     "an absurd mark": json.dumps(
-        {"replicate": 0, "groups": [[1, [0, 1]]], "between": [[300]], "seconds": 1, "failure": "", **ABOUT}
+        {"replicate": 0, "latent_groups": [[1, [0, 1]]], "between": [[300]], "seconds": 1, "failure": "", **ABOUT}
     ).encode()
     + b"\n",
 }

@@ -75,7 +75,7 @@ def test_tables_count_what_was_found(stable: um.Stability) -> None:
     by_hand = np.mean([any(row[0] and row[1] for row in outline.measures) for outline in stable.outlines])
     assert stable.coassignment.loc[a, b] == pytest.approx(by_hand)
     assert (stable.items["exact"] <= stable.items["stability"]).all()
-    assert (stable.groups["consistency"] <= stable.groups["item_stability"] + 1e-9).all()
+    assert (stable.latent_groups["consistency"] <= stable.latent_groups["item_stability"] + 1e-9).all()
     assert "replicates (bootstrap)" in stable.summary()
 
 
@@ -83,8 +83,8 @@ def test_agreement_is_the_adjusted_rand_index_of_the_headlines() -> None:
     graph = latent_chain.cpdag()
     outline = Outline.of(graph, graph.observed)
 
-    def found(*headlines: tuple[int, ...]) -> um.Stability:
-        replicates = tuple(Replicate(i, outline, 0.0, "", one) for i, one in enumerate(headlines))
+    def found(*partitions: tuple[int, ...]) -> um.Stability:
+        replicates = tuple(Replicate(i, outline, 0.0, "", one) for i, one in enumerate(partitions))
         return um.Stability(graph, graph.observed, "made up", replicates)
 
     n = len(graph.observed)
@@ -94,7 +94,7 @@ def test_agreement_is_the_adjusted_rand_index_of_the_headlines() -> None:
     assert "mean adjusted Rand index of two replicates 1.00\n" in found(halves, same).summary()
     assert found(halves, alone).agreement == 0.0  # one set for each item, by hand: no pair in common beyond chance
     assert "0.00: not stable" in found(halves, alone).summary()
-    assert np.isnan(found((), ()).agreement)  # records of before headlines were kept
+    assert np.isnan(found((), ()).agreement)  # records of before partitions were kept
     assert um.Stability.from_json(found(halves, same).to_json()).agreement == 1.0
 
 
@@ -180,7 +180,7 @@ def test_the_consensus_is_always_a_factor_model(found: um.Stability, threshold: 
     assert um.is_gnfm(graph.member())
     # Nothing in it is rarer than the threshold.
     edges = found.edges.set_index(["source", "target"])["frequency"]
-    for group in graph.groups:
+    for group in graph.latent_groups:
         name = group[0] if len(group) == 1 else "{" + ", ".join(group) + "}"
         for source, target in graph.directed_edges:
             if source == group[0] and target in graph.observed:
@@ -192,4 +192,4 @@ def test_the_consensus_of_equals_is_what_all_of_them_are(stable: um.Stability) -
     outline = Outline.of(graph, stable.observed)
     alike = um.Stability(graph, stable.observed, "equal", tuple(Replicate(i, outline, 0.0) for i in range(3)))
     assert um.metrics.compare(graph, alike.consensus(1.0)).shd == 0
-    assert alike.items["exact"].min() == alike.groups["consistency"].min() == 1.0
+    assert alike.items["exact"].min() == alike.latent_groups["consistency"].min() == 1.0
