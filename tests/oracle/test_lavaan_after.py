@@ -234,7 +234,7 @@ def test_scores_are_lavaans(name: str, part: str, method: str) -> None:
     fit = um.fit(model_and_cov(name)[0], rows)
     asked = rows if part == "rows" else with_missing(rows)
     theirs, errors = (table(name, f"{key}_{method}_{part}") for key in ("scores", "errors"))
-    ours = fit.scores(asked, method, errors=True).iloc[: len(theirs)]
+    ours = fit.scores(asked, method, standard_errors=True).iloc[: len(theirs)]
     names = list(theirs.columns)
     sign = np.array([oriented(fit, name)[x] for x in names])
     # lavaan's latents have the mean their predictors give them, ours zero.

@@ -32,19 +32,19 @@ def _found() -> um.LGES:
 @TABLE.case("scores/regression")
 def _() -> Any:
     rows = inputs.people()
-    return um.fit(_PATH, rows[inputs.ITEMS]).scores(rows[:40], errors=True)
+    return um.fit(_PATH, rows[inputs.ITEMS]).scores(rows[:40], standard_errors=True)
 
 
 @TABLE.case("scores/Bartlett, rows with holes")
 def _() -> Any:
     rows = inputs.with_holes(inputs.people()[inputs.ITEMS], 0.3)
-    return um.fit(_PATH, rows).scores(rows[:60], "bartlett", errors=True)
+    return um.fit(_PATH, rows).scores(rows[:60], "bartlett", standard_errors=True)
 
 
 @TABLE.case("scores/ordinal items")
 def _() -> Any:
     rows = inputs.five_categories(inputs.people()[inputs.ITEMS])
-    return um.fit(_PATH, rows, cor="polychoric").scores(rows[:40], errors=True)
+    return um.fit(_PATH, rows, cor="polychoric").scores(rows[:40], standard_errors=True)
 
 
 @TABLE.case("scores/of a search")

@@ -295,7 +295,7 @@ def discover(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="The seed of the split by --confirm (0). Seeds of the search are fixed.")
+        int | None, typer.Option(help="The seed of the split by --holdout (0). Seeds of the search are fixed.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -304,15 +304,15 @@ def discover(
     title: Annotated[str, typer.Option(help="The heading of the report.")] = "",
     published: PublishedOption = None,
     plain_names: Annotated[bool, typer.Option("--plain-names", help="Call latents L1, L2, ...")] = False,
-    confirm: Annotated[
+    holdout: Annotated[
         float | None,
         typer.Option(
             help="The share of the rows, such as 0.5, that the search does not use; the model "
             "is then estimated in these rows."
         ),
     ] = None,
-    confirm_by: Annotated[
-        str | None, typer.Option(help="A column of groups: --confirm uses the same share of the rows of each group.")
+    stratify_by: Annotated[
+        str | None, typer.Option(help="A column of groups: --holdout uses the same share of the rows of each group.")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -344,8 +344,8 @@ def discover(
         random_state=seed or 0,
         time_limit=time_limit,
     )
-    if seed is not None and confirm is None:
-        raise um.UnmeasuredError("--seed is the seed of --confirm, which is not asked for. Leave --seed out.")
+    if seed is not None and holdout is None:
+        raise um.UnmeasuredError("--seed is the seed of --holdout, which is not asked for. Leave --seed out.")
     # Options that are refused, and models that cannot be read, should not wait for the search to say so.
     search.check_options()
     others = {path.stem: _model(path) for path in published or ()}
@@ -361,7 +361,7 @@ def discover(
             None if end is None else end + BUDGET.for_first_model,
             lambda: with_one_thread(
                 lambda: _parts(
-                    file, columns, n, cor, missing, header, how, asked, confirm, confirm_by, seed or 0, check, times
+                    file, columns, n, cor, missing, header, how, asked, holdout, stratify_by, seed or 0, check, times
                 )
             ),
         )
@@ -472,13 +472,13 @@ def _parts(
     """The rows to search and, where a share is asked for, those to confirm in; and how they were prepared."""
     if share is None:
         if by is not None:
-            raise um.UnmeasuredError("--confirm-by says how --confirm splits the rows. Give --confirm 0.5 with it.")
+            raise um.UnmeasuredError("--stratify-by says how --holdout splits the rows. Give --holdout 0.5 with it.")
         times.made = made = _table(file, columns, n, header, how, asked=asked)
         return _as_sample(made, n, cor, missing, asked, check), None, made
     if asked.groups is not None:
-        raise um.DataError("--confirm and --groups do not go together yet. Leave one of them out.")
+        raise um.DataError("--holdout and --groups do not go together yet. Leave one of them out.")
     if n is not None:
-        raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
+        raise um.DataError("--holdout splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
     times.made = made = _table(file, columns, n, header, how, keep=[by] if by else [], asked=asked)
     whole = made.frame.read() if isinstance(made.frame, um.Table) else made.frame
     first, second = (
@@ -1325,7 +1325,10 @@ _IN_OPTIONS = tuple(
         (r'\bmissing="([\w-]+)"', r"--missing \1"),
         (r'\bestimator="(\w+)"', r"--estimator \1"),
         (r"\bmissing='([\w-]+)'", r"--missing \1"),
-        (r"^(cor|missing|penalty|tolerance|estimator|method|threshold|level|equal|groups) (?=must\b|is\b)", r"--\1 "),
+        (
+            r"^(cor|missing|penalty|tolerance|estimator|method|threshold|confidence|equal|groups) (?=must\b|is\b)",
+            r"--\1 ",
+        ),
         (r"^equal= has ", "--equal has "),
         (r"^penalties (?=must\b|are\b)", "--penalties "),
         (r"^n_replicates (?=must\b|is\b)", "--replicates "),

@@ -261,8 +261,8 @@ def _show(stable: um.Stability, threshold: float, as_json: bool) -> None:
     typer.echo(f"\nConsensus of what comes back in {threshold:.0%} of the replicates\n{consensus}")
 
 
-@cli.app.command("path", short_help="Search with several penalties.")
-def path(
+@cli.app.command("penalty-path", short_help="Search with several penalties.")
+def penalty_path(
     file: FileArgument,
     columns: ColumnsOption = None,
     exclude: ExcludeOption = None,
@@ -292,7 +292,7 @@ def path(
     With --out every step is written as a result (step-01.json, ...), which report, export, fit, compare, scores and
     effects accept.
 
-    Example: unmeasured path answers.csv --columns 'q*' --out penalties
+    Example: unmeasured penalty-path answers.csv --columns 'q*' --out penalties
     """
     from unmeasured.output.report.run import About, run_of
     from unmeasured.search.warm import compile_kernels

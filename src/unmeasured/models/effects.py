@@ -75,23 +75,23 @@ def effects(
     cause: str | None = None,
     effect: str | None = None,
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     bootstrap: int = 0,
     rng: int | np.random.Generator = 0,
 ) -> pd.DataFrame:
     """One row per pair and kind; see :meth:`unmeasured.Fit.effects`."""
-    if not isinstance(level, Real) or not 0.0 < level < 1.0:
-        raise UnmeasuredError(f"level is a probability between 0 and 1, such as 0.95; got {level!r}.")
+    if not isinstance(confidence, Real) or not 0.0 < confidence < 1.0:
+        raise UnmeasuredError(f"confidence is a probability between 0 and 1, such as 0.95; got {confidence!r}.")
     if bootstrap and bootstrap < _LEAST_REPLICATES:
         raise UnmeasuredError(f"bootstrap is a number of replicates from {_LEAST_REPLICATES}, or 0; got {bootstrap!r}.")
     pairs = _Pairs.of(fit, cause, effect)
     est, std = _values(fit, pairs)
     se, std_se = _errors(fit, pairs)
-    width = float(ndtri(0.5 + level / 2.0))
+    width = float(ndtri(0.5 + confidence / 2.0))
     low, high, std_low, std_high = est - width * se, est + width * se, std - width * std_se, std + width * std_se
     if bootstrap:
         drawn = _replicated(fit, pairs, bootstrap, np.random.default_rng(rng))
-        tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+        tails = [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]
         (low, std_low), (high, std_high) = np.quantile(drawn, tails, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(se > 0, est / se, np.nan)

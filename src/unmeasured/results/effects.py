@@ -318,11 +318,11 @@ class _Implied:
 
 
 def class_effects(
-    result: Result, cause: str | None = None, effect: str | None = None, *, level: float = 0.95
+    result: Result, cause: str | None = None, effect: str | None = None, *, confidence: float = 0.95
 ) -> ClassEffects:
     """Effects over the class of a result: of all pairs of latents, or of the pairs asked for."""
-    if not isinstance(level, Real) or not 0.0 < level < 1.0:
-        raise UnmeasuredError(f"level is a probability between 0 and 1, such as 0.95; got {level!r}.")
+    if not isinstance(confidence, Real) or not 0.0 < confidence < 1.0:
+        raise UnmeasuredError(f"confidence is a probability between 0 and 1, such as 0.95; got {confidence!r}.")
     graph = result.graph
     for name in (cause, effect):
         if name is not None and name not in graph.names:
@@ -336,11 +336,11 @@ def class_effects(
     single = [group[0] for group in graph.groups if len(group) == 1]
     causes = [cause] if cause is not None else single
     effects = [effect] if effect is not None else single
-    pairs = [_class_effect(members, implied, a, b, level) for a in causes for b in effects if a != b]
+    pairs = [_class_effect(members, implied, a, b, confidence) for a in causes for b in effects if a != b]
     return ClassEffects(tuple(pairs), members.n)
 
 
-def _class_effect(members: Members, implied: _Implied, cause: str, effect: str, level: float) -> ClassEffect:
+def _class_effect(members: Members, implied: _Implied, cause: str, effect: str, confidence: float) -> ClassEffect:
     for name in (cause, effect):
         group = members.nodes[members.place(name)]
         if len(group) > 1:
@@ -360,7 +360,7 @@ def _class_effect(members: Members, implied: _Implied, cause: str, effect: str, 
             "correlated in the fitted model."
         )
         return ClassEffect(cause, effect, _values_table([]), reason=reason)
-    rows = _distinct(members, implied.root, by_parents, level)
+    rows = _distinct(members, implied.root, by_parents, confidence)
     decided_by, decides_all = _deciding_edge(members, here, {p: v for p, (_, v, _) in by_parents.items()})
     if len(rows) == 1:
         decided_by, decides_all = "", False
@@ -386,10 +386,10 @@ def _distinct(
     members: Members,
     root: tuple[Floats, Floats],
     by_parents: Mapping[frozenset[int], tuple[float, float, Floats]],
-    level: float,
+    confidence: float,
 ) -> list[dict[str, object]]:
     """One row for each value, the smallest first."""
-    width = float(ndtri(0.5 + level / 2.0))
+    width = float(ndtri(0.5 + confidence / 2.0))
     rows: list[dict[str, object]] = []
     last = math.nan
     for parents, (share, value, gradient) in sorted(by_parents.items(), key=lambda item: item[1][1]):

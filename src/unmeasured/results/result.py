@@ -310,16 +310,16 @@ class Result:
         return self.fit.r2
 
     @overload
-    def effects(self, cause: str, effect: str, *, level: float = ...) -> ClassEffect: ...
+    def effects(self, cause: str, effect: str, *, confidence: float = ...) -> ClassEffect: ...
 
     @overload
-    def effects(self, cause: None = ..., effect: str | None = ..., *, level: float = ...) -> ClassEffects: ...
+    def effects(self, cause: None = ..., effect: str | None = ..., *, confidence: float = ...) -> ClassEffects: ...
 
     @overload
-    def effects(self, cause: str, effect: None = ..., *, level: float = ...) -> ClassEffects: ...
+    def effects(self, cause: str, effect: None = ..., *, confidence: float = ...) -> ClassEffects: ...
 
     def effects(
-        self, cause: str | None = None, effect: str | None = None, *, level: float = 0.95
+        self, cause: str | None = None, effect: str | None = None, *, confidence: float = 0.95
     ) -> ClassEffect | ClassEffects:
         """Total effects in all graphs of the class, standardised.
 
@@ -332,7 +332,7 @@ class Result:
         ----------
         cause, effect
             Latents or observed variables. A latent of a group of several has no effect of its own: the answer says so.
-        level
+        confidence
             Of the confidence intervals, which take the class as given.
 
         Raises
@@ -349,7 +349,7 @@ class Result:
         The effect of Error on Speed depends on directions that are not identified: -0.23 (-0.42 to -0.04); 0; 0.20
         (0.05 to 0.36). The direction of Error – AverageQus_Par would tell most.
         """
-        found = class_effects(self, cause, effect, level=level)
+        found = class_effects(self, cause, effect, confidence=confidence)
         return found.pairs[0] if cause is not None and effect is not None else found
 
     def reliability(self) -> Reliability:

@@ -120,7 +120,9 @@ def test_without_a_consensus_there_is_a_report_all_the_same(tmp_path: Path) -> N
 
 
 def test_path_of_a_file(matrix: str, tmp_path: Path) -> None:
-    said = CliRunner().invoke(app, ["path", matrix, "--n", "202", "--penalties", "1,4", "--out", str(tmp_path / "out")])
+    said = CliRunner().invoke(
+        app, ["penalty-path", matrix, "--n", "202", "--penalties", "1,4", "--out", str(tmp_path / "out")]
+    )
     assert said.exit_code == 0, said.output
     assert "Suggested: 3 latents in 3 groups at 2 of 2 steps" in said.output
     assert (tmp_path / "out" / "path.svg").exists()
@@ -135,7 +137,7 @@ def test_path_of_a_file(matrix: str, tmp_path: Path) -> None:
         refitted = json.loads(CliRunner().invoke(app, ["fit", step, matrix, "--n", "202", "--json"]).output)
         assert refitted["bic"] == pytest.approx(row.bic, abs=1e-4)
         assert refitted["df"] == row.df
-    wrong = CliRunner().invoke(app, ["path", matrix, "--n", "202", "--penalties", "1,few"])
+    wrong = CliRunner().invoke(app, ["penalty-path", matrix, "--n", "202", "--penalties", "1,few"])
     assert "--penalties takes numbers with commas between them; got 'few'" in str(wrong.exception)
 
 

@@ -39,7 +39,7 @@ def test_scores_follow_their_rows_whatever_the_order_of_rows_and_columns(fit: um
     whole = fit.scores(rows)
     shuffled = rows.sample(frac=1.0, random_state=1).iloc[:, ::-1].assign(name="someone")
     shuffled.index = [f"person {i}" for i in shuffled.index]
-    again = fit.scores(shuffled, errors=True)
+    again = fit.scores(shuffled, standard_errors=True)
     assert list(again.index) == list(shuffled.index)
     for i in (0, 17, 399):
         assert again.loc[f"person {i}", ["f", "g"]].to_numpy(dtype=float) == pytest.approx(whole.loc[i].to_numpy())
@@ -49,8 +49,8 @@ def test_a_missing_value_is_what_the_rest_of_the_row_expects(fit: um.Fit, rows: 
     holed = rows.copy()
     holed.loc[3, ["x1", "x6"]] = np.nan
     holed.loc[5] = np.nan
-    scores = fit.scores(holed, errors=True)
-    whole = fit.scores(rows, errors=True)
+    scores = fit.scores(holed, standard_errors=True)
+    whole = fit.scores(rows, standard_errors=True)
     assert scores.drop([3, 5]).equals(whole.drop([3, 5]))
     assert scores.loc[5].isna().all()
     assert (scores.loc[3, ["f_se", "g_se"]] > whole.loc[3, ["f_se", "g_se"]]).all()
@@ -113,7 +113,7 @@ def test_ordinal_items_score_closer_to_the_truth_than_their_codes() -> None:
     cuts = 10.0 + 3.0 * ndtri([0.55, 0.75, 0.87, 0.95])
     coarse = rows.apply(lambda column: np.digitize(column, cuts).astype(float) + 1.0)
     fit = um.fit(TEXT, um.as_sample(coarse, cor="polychoric"))
-    scores = fit.scores(coarse, errors=True)
+    scores = fit.scores(coarse, standard_errors=True)
     codes = ((coarse - coarse.mean()) / coarse.std()) @ fit.score_weights()
     for k, name in enumerate(("f", "g")):
         ours, theirs = (np.sqrt(np.mean((x[name] - latent[:, k]) ** 2)) for x in (scores, codes))
@@ -124,7 +124,7 @@ def test_ordinal_items_score_closer_to_the_truth_than_their_codes() -> None:
         )
     holed = coarse.copy()
     holed.loc[0, "x1"] = np.nan
-    assert fit.scores(holed, errors=True).loc[0, "f_se"] > scores.loc[0, "f_se"]
+    assert fit.scores(holed, standard_errors=True).loc[0, "f_se"] > scores.loc[0, "f_se"]
     with pytest.raises(um.UnmeasuredError, match="Bartlett scores are not defined for ordinal items"):
         fit.scores(coarse, "bartlett")
     strange = coarse.copy()

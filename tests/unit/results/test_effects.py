@@ -124,8 +124,8 @@ def test_mistakes_get_sentences(chain: um.Result) -> None:
         chain.effects("L9", "L1")
     with pytest.raises(um.UnmeasuredError, match="'L1' has no effect on itself"):
         chain.effects("L1", "L1")
-    with pytest.raises(um.UnmeasuredError, match="level is a probability"):
-        chain.effects("L1", "L2", level=95)
+    with pytest.raises(um.UnmeasuredError, match="confidence is a probability"):
+        chain.effects("L1", "L2", confidence=95)
     with pytest.raises(um.UnmeasuredError, match="'y' is no variable of the model"):
         chain.fit.effects("y")
     with pytest.raises(um.UnmeasuredError, match="bootstrap is a number of replicates from 50"):

@@ -384,7 +384,7 @@ def test_mistakes_are_sentences(run, tmp_path):
         (lambda: um.publication("x"), "takes a fitted search, a result or a run; got str"),
         (lambda: um.publication(run.result, published=["f =~ x1"]), "models by name"),
         (lambda: um.publication(run).write("doc", tmp_path / "a"), "no format 'doc'; did you mean 'docx'"),
-        (lambda: run.result.effects(level="x"), "level is a probability"),
+        (lambda: run.result.effects(confidence="x"), "confidence is a probability"),
     ):
         with pytest.raises(um.UnmeasuredError, match=sentence):
             call()
