@@ -82,7 +82,8 @@ def _file_of(constructor: str, texts: Sources) -> str | None:
     """The file a method is defined in: that of a public name of the package, or of ``module:Name``."""
     module, _, name = constructor.rpartition(":")
     if not module:
-        public = {alias.asname or alias.name: node.module for node, alias in _from_imports(texts["__init__.py"])}
+        lists = [texts[path] for path in ("__init__.py", "peers/__init__.py") if path in texts]
+        public = {alias.asname or alias.name: node.module for text in lists for node, alias in _from_imports(text)}
         module = public.get(name) or ""
     return _file(module, texts)
 

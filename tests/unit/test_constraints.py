@@ -32,9 +32,10 @@ NONE = {
     "(stability) n_jobs", "(LGES) random_state",
 }  # fmt: skip
 ESTIMATORS = [
-    getattr(um, name)
-    for name in um.__all__
-    if inspect.isclass(getattr(um, name)) and issubclass(getattr(um, name), Search)
+    getattr(place, name)
+    for place in (um, um.peers)
+    for name in place.__all__
+    if inspect.isclass(getattr(place, name)) and issubclass(getattr(place, name), Search)
 ]
 CORR = 0.5 * np.eye(6) + 0.5
 

@@ -32,6 +32,8 @@ from unmeasured.files import csv_text, write_csv
 if TYPE_CHECKING:
     import pandas as pd
 
+    from unmeasured.models.fit import Fit
+
 
 @cli.app.command("scores", short_help="Factor scores for each row of a file.")
 def scores(
@@ -195,7 +197,7 @@ def _largest(table: pd.DataFrame, max_rows: int) -> pd.DataFrame:
     return rows.sort_values("residual", key=abs, ascending=False, kind="stable").head(max_rows)
 
 
-def _on_its_scale(rows: pd.DataFrame, fit: um.Fit) -> pd.DataFrame:
+def _on_its_scale(rows: pd.DataFrame, fit: Fit) -> pd.DataFrame:
     """Rows less their means, over their standard deviations, times those of the matrix."""
     import pandas as pd
 

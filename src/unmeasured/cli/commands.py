@@ -35,8 +35,11 @@ if TYPE_CHECKING:
 
     from unmeasured.cli.limit import Times
     from unmeasured.data.prepare import Prepared
+    from unmeasured.models.fit import Fit
     from unmeasured.output.report.run import About, Run
     from unmeasured.results.compare import ModelComparison
+    from unmeasured.results.invariance import Invariance
+    from unmeasured.validation.replicates.result import Stability
 
 # Commands load what they need when they are called: --help should not wait for libraries.
 
@@ -411,7 +414,7 @@ def discover(
     )  # fmt: skip
 
 
-def _shared(run: Run, sample: um.Sample) -> um.Invariance:
+def _shared(run: Run, sample: um.Sample) -> Invariance:
     """What the groups of people share of what was found."""
     import pandas as pd
 
@@ -584,7 +587,7 @@ def _finish(
     as_json: bool,
     quiet: bool,
     until: float | None = None,
-    shared: um.Invariance | None = None,
+    shared: Invariance | None = None,
     times: Times | None = None,
     time_limit: float | None = None,
 ) -> None:
@@ -632,7 +635,7 @@ def _finish(
         raise typer.Exit(1)
 
 
-def _shared_files(shared: um.Invariance) -> dict[str, str | bytes]:
+def _shared_files(shared: Invariance) -> dict[str, str | bytes]:
     """Tables of what groups share, and the diagram with the edges that differ."""
     return {
         "invariance.csv": csv_text(shared.table.reset_index()),
@@ -731,14 +734,16 @@ def remake_report(
     _say(_where(write_run(run, out or result.parent, stability=_stability_beside(result, run))), quiet)
 
 
-def _stability_beside(path: Path, run: Run) -> um.Stability | None:
+def _stability_beside(path: Path, run: Run) -> Stability | None:
     """What the replicates of a result said, from the file beside it; told on the screen where that is of another."""
     from unmeasured.output.report.write import STABILITY
 
     file = path.parent / STABILITY
     if not file.exists():
         return None
-    found = um.Stability.from_json(_text(file))
+    from unmeasured.validation.replicates.result import Stability
+
+    found = Stability.from_json(_text(file))
     if found.is_of(run.result.graph):
         return found
     typer.echo(f"{file} is of another graph and is left out of the report.", err=True)
@@ -827,7 +832,7 @@ def _show_remarks(remarks: Iterable[str], quiet: bool) -> None:
         _say(f"Data: {in_options(remark)}", quiet)
 
 
-def _fit_as_json(fit: um.Fit) -> str:
+def _fit_as_json(fit: Fit) -> str:
     indices = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic", "loglik")
     record = {name: getattr(fit, name) for name in indices}
     record |= {"converged": fit.converged, "admissible": fit.admissible, "status": fit.status}

@@ -39,6 +39,7 @@ from unmeasured.files import check_folder
 
 if TYPE_CHECKING:
     from unmeasured.output.report.run import Run
+    from unmeasured.validation.replicates.result import Stability
 
 
 DataOrResultArgument = Annotated[
@@ -240,7 +241,7 @@ def _refuse_other_report(folder: Path | None, earlier: Run, search: um.LGES) -> 
         )
 
 
-def _source(file: Path, rows: Path | None, sample: um.Sample, stable: um.Stability) -> str:
+def _source(file: Path, rows: Path | None, sample: um.Sample, stable: Stability) -> str:
     """One line on the data that replicates were made of."""
     where = rows or file
     if stable.method != "parametric":
@@ -249,7 +250,7 @@ def _source(file: Path, rows: Path | None, sample: um.Sample, stable: um.Stabili
     return f"Replicates are drawn around {held} (N = {sample.n:.0f}).\n"
 
 
-def _show(stable: um.Stability, threshold: float, as_json: bool) -> None:
+def _show(stable: Stability, threshold: float, as_json: bool) -> None:
     if as_json:
         typer.echo(cli._as_json(stable.to_record()))
         return

@@ -115,7 +115,7 @@ def score_weights(fit: Fit, method: str = "regression") -> pd.DataFrame:
 
 
 def determinacy(fit: Fit, method: str = "regression") -> pd.DataFrame:
-    """One row per latent: ``determinacy se minimal``; see :meth:`unmeasured.Fit.determinacy`."""
+    """One row per latent: ``determinacy se minimal``; see :meth:`unmeasured.models.fit.Fit.determinacy`."""
     scoring = _checked(fit, method)
     variance = np.diag(scoring.prior)
     if "ordinal" in fit.sample.kinds:

@@ -16,6 +16,7 @@ from graphs_zoo import latent_chain
 from unmeasured.cli.commands import app
 from unmeasured.graphs.outline import Outline
 from unmeasured.validation.replicates.records import Replicate
+from unmeasured.validation.replicates.result import Stability
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_stability_adds_a_section_to_the_report_of_the_same_result(matrix: str, 
         assert json.loads((folder / "result.json").read_text())["run"]["about"]["title"] == "My study"
         table = pd.read_csv(folder / "stability.csv")
         assert set(table["source"]) == {"Speed", "Error", "AverageQus_Par"}
-        assert "Speed" in um.Stability.from_json((folder / "stability.json").read_text()).graph.latents
+        assert "Speed" in Stability.from_json((folder / "stability.json").read_text()).graph.latents
     # What is there is not replaced by the report of another graph, or of other data.
     everything = {path.name: path.read_bytes() for path in folder.iterdir()}
     for others in (["--n", "202", "--penalty", "20"], ["--n", "150"]):
@@ -147,7 +148,7 @@ def test_edges_of_the_truth_are_right_and_others_wrong() -> None:
     more = Outline(
         right.sizes, right.measures.copy(), np.ones_like(right.between) - np.eye(len(right.sizes), dtype=np.uint8)
     )
-    found = um.Stability(truth, truth.observed, "made up", (Replicate(0, right, 0.0), Replicate(1, more, 0.0)))
+    found = Stability(truth, truth.observed, "made up", (Replicate(0, right, 0.0), Replicate(1, more, 0.0)))
     edges = judged(found, latent_chain)
     assert set(edges["right"][edges["frequency"] == 1.0]) == {True}
     assert set(edges["right"][edges["frequency"] == 0.5]) == {False}

@@ -38,7 +38,7 @@ def model_of_class(dag):
 def test_it_finds_small_questionnaires(seed):
     truth, rows = truth_and_rows(seed)
     model = um.LGES().fit(rows)
-    assert um.is_gnfm(model.graph_.member())
+    assert um.graphs.is_gnfm(model.graph_.member())
     assert um.metrics.compare(truth, model.graph_).f1 > 0.85
     # The search is no worse than the truth by its own criterion.
     assert model.sem_.bic <= um.fit(truth, rows).bic + 0.1
@@ -184,7 +184,7 @@ def test_every_move_leads_to_a_valid_model():
     for other in [*moved, *valid]:
         assert other.is_valid
         # A variable without parents belongs nowhere; without such variables it is a factor model.
-        verdict = um.is_gnfm(other.member)
+        verdict = um.graphs.is_gnfm(other.member)
         alone = {x for x, mask in zip(other.observed, other.parents, strict=True) if not mask}
         assert {failure.variable for failure in verdict.failures} == alone
     assert len({other.key for _, other in others}) > 3
