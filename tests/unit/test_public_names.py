@@ -52,3 +52,12 @@ def test_a_wrong_name_says_which_there_are():
 
 def test_the_commands_are_these():
     assert sorted(get_command(app).commands) == COMMANDS
+
+
+def test_what_a_search_offers_is_this():
+    fitting = {"fit", "fit_cov", "fit_transform", "transform", "make_sample", "check_options"}
+    learned = {"result_", "runners_up_", "stopped_"}  # properties and defaults; others are there after fit
+    interface = {"get_feature_names_out", "get_metadata_routing", "get_params", "set_output", "set_params"}
+    shared = fitting | learned | interface | {"cor", "missing"}
+    assert set(public(um.ExactSearch)) == shared
+    assert set(public(um.LGES)) == shared | {"discover", "group_results_", "invariance_", "set_fit_request"}

@@ -190,7 +190,7 @@ def test_names_and_options_in_the_pages_exist(path):
         fields = [{*dir(one), *getattr(one, "__dataclass_fields__", {})} for one in owners[owner]]
         if name not in ("json", "html") and not any(name in found for found in fields):
             missing.append(f"{owner}.{name}")
-    for command, rest in re.findall(r"\bunmeasured ([a-z]+)([^`\n|&;]*)", text):
+    for command, rest in re.findall(r"\bunmeasured ([a-z][a-z-]*)([^`\n|&;]*)", text):
         if command not in commands():
             continue
         known = {option for given in commands()[command].params for option in (*given.opts, *given.secondary_opts)}

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from unmeasured.output.report.run import About, Run
     from unmeasured.results.compare import ModelComparison
     from unmeasured.results.invariance import Invariance
+    from unmeasured.search.clock import Timing
     from unmeasured.validation.replicates.result import Stability
 
 # Commands load what they need when they are called: --help should not wait for libraries.
@@ -332,7 +333,7 @@ def discover(
     from unmeasured.output.report.groups import Shared
     from unmeasured.output.report.run import About
     from unmeasured.search.budget import BUDGET
-    from unmeasured.search.clock import finished_by
+    from unmeasured.search.clock import Timing, data_time_check, finished_by
 
     known = None if knowledge is None else um.Knowledge.read(knowledge)
     search = um.LGES(
@@ -344,7 +345,6 @@ def discover(
         cor=cor,  # type: ignore[arg-type]
         missing=missing,  # type: ignore[arg-type]
         n_jobs=n_jobs,
-        random_state=seed or 0,
         time_limit=time_limit,
     )
     if seed is not None and holdout is None:
@@ -357,7 +357,7 @@ def discover(
     end = None if time_limit is None else began + time_limit
     times = Times(*_began)
     times.end("loading libraries")
-    check = search.timed(began).check_reading
+    check = data_time_check(time_limit, Timing(began))
     try:
         how = Preparing.of(exclude, na, reverse, sheet, max_unpacked)
         sample, others_rows, made = finished_by(
@@ -389,8 +389,9 @@ def discover(
     until = None if end is None else end - reserved
     left_out = LeftOut()
     run = _searched(
-        search.timed(began, reserved), sample, about, others, left_out,
+        search, sample, about, others, left_out,
         plain_names=plain_names, quiet=quiet or as_json, is_written=out is not None, until=until,
+        timing=Timing(began, reserved),
     )  # fmt: skip
     times.end("the search and its estimates")
     if others_rows is not None:
@@ -535,10 +536,12 @@ def _searched(
     quiet: bool,
     is_written: bool,
     until: float | None = None,
+    timing: Timing | None = None,
 ) -> Run:
     from sklearn.base import clone
 
     from unmeasured.output.report.run import exact_answer, run_of
+    from unmeasured.search.clock import Timing, counted_from
     from unmeasured.search.warm import are_on_disk, compile_kernels
 
     if quiet:
@@ -548,10 +551,12 @@ def _searched(
         compile_kernels()
     # A bar is for people who watch, not for logs.
     watched = clone(search).set_params(verbose=not quiet and sys.stderr.isatty())
-    watched.timed(*search.timing(time.perf_counter() - begun))
+    compiling = time.perf_counter() - begun
+    counted = Timing(time.monotonic()) if timing is None else replace(timing, began=timing.began + compiling)
     begun = time.perf_counter()
     try:
-        watched.fit(sample)
+        with counted_from(counted):
+            watched.fit(sample)
     except um.SearchStopped as stopped:
         raise Interrupted(str(stopped)) from None
     except KeyboardInterrupt:

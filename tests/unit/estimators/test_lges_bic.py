@@ -313,7 +313,7 @@ def test_closed_forms_propose_the_clusters_of_a_clean_sample():
         ({"cor": 5}, "cor must be one of"),
         ({"missing": None}, "missing must be one of"),
         ({"n_jobs": 0}, "n_jobs must be a number of threads"),
-        ({"random_state": "x"}, "random_state must be a whole number, a random generator or None; got 'x'"),
+        ({"random_state": "x"}, "random_state must be a whole number from 0; got 'x'"),
         ({"moves": 5}, "moves must be a list of functions; got 5"),
         ({"moves": [5]}, "moves must be a list of functions; got [5]"),
         ({"verbose": "loud"}, "verbose must be True or False; got 'loud'"),
