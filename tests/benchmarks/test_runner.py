@@ -323,7 +323,7 @@ def test_the_truth_scores_better_than_a_graph_without_edges():
         ("NoSuchSearch", "", f"'NoSuchSearch' is not available in this installation of unmeasured ({um.__version__})."),
         ("no_such_module:Search", "", "'Search' is not available in module 'no_such_module'."),
         ("FakeOracle", "colour = 3", "FakeOracle(colour=3) cannot be made"),
-        ("Variables", "", "Variables() cannot be made"),
+        ("DAG", "", "DAG() cannot be made"),
     ],
 )
 def test_a_failure_is_a_value_with_a_sentence(constructor, options, words):
