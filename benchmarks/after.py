@@ -41,8 +41,8 @@ def ordinal_scores(seeds: int = 5, samples: int = 1000) -> pd.DataFrame:
 
     Three factors that correlate .4, five items each with loadings from .55 to .85, cut at the thresholds of the shares.
     ``codes``: regression weights of the polychoric model on standardised category codes; ``expectation``: the
-    expectation given the categories, as :meth:`unmeasured.Fit.scores` has it; ``uncut``: regression scores of the
-    values before they were cut.
+    expectation given the categories, as :meth:`unmeasured.models.fit.Fit.scores` has it; ``uncut``: regression scores
+    of the values before they were cut.
     """
     text = "; ".join(f"F{k} =~ " + " + ".join(f"x{5 * k + i}" for i in range(5)) for k in range(3))
     rows = []

@@ -142,7 +142,7 @@ def installed_version() -> str:
 
 
 def method_named(constructor: str) -> Callable[..., Any]:
-    """The estimator behind a name: an attribute of ``unmeasured``, or ``module:Name`` for one from elsewhere.
+    """Return the estimator of a name: of ``unmeasured`` or ``unmeasured.peers``, or ``module:Name`` for any other.
 
     >>> method_named("NoSuchMethod")
     Traceback (most recent call last):
@@ -150,9 +150,10 @@ def method_named(constructor: str) -> Callable[..., Any]:
     unmeasured.errors.UnmeasuredError: 'NoSuchMethod' is not available in this installation of unmeasured ...
     """
     module, _, name = constructor.rpartition(":")
-    with contextlib.suppress(ImportError, AttributeError):
-        found: Callable[..., Any] = getattr(importlib.import_module(module or "unmeasured"), name)
-        return found
+    for place in (module,) if module else ("unmeasured", "unmeasured.peers"):
+        with contextlib.suppress(ImportError, AttributeError):
+            found: Callable[..., Any] = getattr(importlib.import_module(place), name)
+            return found
     where = f"module {module!r}" if module else f"this installation of unmeasured ({installed_version()})"
     raise UnmeasuredError(f"{name!r} is not available in {where}.")
 

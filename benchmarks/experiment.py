@@ -25,7 +25,7 @@ A file of ``benchmark/experiments/`` reads like this; a key it should not have i
 
     [[methods]]
     label = "LGES (delta)"
-    constructor = "LGES"          # a name of the package, or "module:Name"
+    constructor = "LGES"          # of the package or its peers, or "module:Name"
     options = { criterion = "delta" }
     paper = "LGES"                # its column in the paper's table
     max_observed = 9              # not run on larger graphs

@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable
 
 import unmeasured as um
+from unmeasured.models.fit import Fit
 
 
-def seconds(function: Callable[[], um.Fit], repeats: int = 5) -> tuple[float, um.Fit]:
+def seconds(function: Callable[[], Fit], repeats: int = 5) -> tuple[float, Fit]:
     """The least of some repeats, and what came out."""
     times = []
     for _ in range(repeats):
@@ -42,10 +43,10 @@ def edited() -> None:
     for edge in graph.directed_edges:
         edges = [other for other in graph.directed_edges if other != edge]
 
-        def refit(edges: list[tuple[str, str]] = edges) -> um.Fit:
+        def refit(edges: list[tuple[str, str]] = edges) -> Fit:
             return um.fit(um.DAG.from_edges(edges, latents=graph.latents, names=names), sample)
 
-        def refit_and_read(refit: Callable[[], um.Fit] = refit) -> um.Fit:
+        def refit_and_read(refit: Callable[[], Fit] = refit) -> Fit:
             fit = refit()
             _ = fit.parameters, fit.chi2, fit.rmsea, fit.cfi, fit.tli, fit.srmr, fit.bic
             return fit

@@ -768,8 +768,8 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "--parameters": ("realistic", "paper", "x"),
     "--n-jobs": ("1", "0", "-7", "x"),
     "--tolerance": ("auto", "0.05", "0", "-1", "nan", "x", "9"),
-    "--confirm": ("0.5", "0", "1", "-1", "nan", "x", "0.01"),
-    "--confirm-by": ("school", "none", "a", ""),
+    "--holdout": ("0.5", "0", "1", "-1", "nan", "x", "0.01"),
+    "--stratify-by": ("school", "none", "a", ""),
     "--estimator": ("MLR", "MLM", "WLSMV", "x", ""),
     "--groups": ("school", "none", "a", ""),
     "--equal": ("loadings", "loadings,intercepts", "x", ",", "intercepts"),
@@ -777,13 +777,13 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "--keep": ("school", "none", "a", ""),
     "--cause": ("L1", "a", "none", ""),
     "--effect": ("a", "L1", "none", ""),
-    "--level": ("0.9", "0", "1", "nan", "x", "2"),
-    "--most": ("3", "0", "-1", "x"),
+    "--confidence": ("0.9", "0", "1", "nan", "x", "2"),
+    "--max-rows": ("3", "0", "-1", "x"),
     "--port": ("x", "-1", "99999999"),
 }
 _FLAGS = (
     "--json", "--quiet", "--plain-names", "--r2", "--no-header", "--header", "--nonsense", "--first-indicator",
-    "--errors", "--member",
+    "--standard-errors", "--decompose",
 )  # fmt: skip
 _ARGUMENTS = (
     "rows.csv",
@@ -801,7 +801,7 @@ _COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "discover": (("rows",), ("--columns", "--exclude", "--na", "--reverse", "--sheet", "--covariates", "--outcomes",
                              "--groups", "--n-latents", "--n", "--cor", "--missing", "--penalty", "--max-group-size",
                              "--time-limit", "--seed", "--out", "--title", "--knowledge", "--published", "--n-jobs",
-                             "--tolerance", "--confirm", "--confirm-by")),
+                             "--tolerance", "--holdout", "--stratify-by")),
     "check": (("rows",), ("--columns", "--exclude", "--na", "--reverse", "--covariates", "--n", "--cor", "--missing")),
     "fit": (("model", "people"), ("--columns", "--exclude", "--na", "--reverse", "--n", "--cor", "--missing",
                                   "--estimator", "--groups", "--equal")),
@@ -809,8 +809,8 @@ _COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
                                           "--na", "--reverse")),
     "scores": (("result", "people"), ("--columns", "--exclude", "--na", "--reverse", "--score-method", "--keep",
                                       "--out")),
-    "effects": (("result",), ("--cause", "--effect", "--level", "--out")),
-    "diagnose": (("result",), ("--most",)),
+    "effects": (("result",), ("--cause", "--effect", "--confidence", "--out")),
+    "diagnose": (("result",), ("--max-rows",)),
     "serve": ((), ("--port",)),
     "compare": (("model", "result", "rows"), ("--columns", "--exclude", "--na", "--reverse", "--n", "--cor",
                                               "--missing")),
@@ -821,7 +821,7 @@ _COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "datasets": (("set",), ()),
     "stability": (("rows",), ("--columns", "--n", "--cor", "--replicates", "--method", "--threshold", "--records",
                               "--seed", "--n-jobs", "--out")),
-    "path": (("rows",), ("--columns", "--n", "--penalties", "--max-group-size", "--out")),
+    "penalty-path": (("rows",), ("--columns", "--n", "--penalties", "--max-group-size", "--out")),
     "nonsense": ((), ()),
 }  # fmt: skip
 _USUAL = {

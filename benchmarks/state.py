@@ -23,7 +23,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 # Packages and modules whose code can change an answer.
-COMPUTING = ("arrays", "graphs", "data", "sem", "precheck", "score", "knowledge", "search", "peers", "benchmark.real")
+COMPUTING = ("arrays", "graphs", "data", "kernels", "models", "knowledge", "search", "estimators", "peers")
 # Files that count themselves but are followed into graphs/ only: what else they import fits or describes an answer that
 # has been found, or checks the input.
 _ENDS = ("peers/base.py", "estimators/base.py")
@@ -82,7 +82,8 @@ def _file_of(constructor: str, texts: Sources) -> str | None:
     """The file a method is defined in: that of a public name of the package, or of ``module:Name``."""
     module, _, name = constructor.rpartition(":")
     if not module:
-        public = {alias.asname or alias.name: node.module for node, alias in _from_imports(texts["__init__.py"])}
+        lists = [texts[path] for path in ("__init__.py", "peers/__init__.py") if path in texts]
+        public = {alias.asname or alias.name: node.module for text in lists for node, alias in _from_imports(text)}
         module = public.get(name) or ""
     return _file(module, texts)
 
@@ -111,8 +112,9 @@ def _from_imports(text: str) -> tuple[tuple[ast.ImportFrom, ast.alias], ...]:
 
 @cache
 def sources() -> Sources:
-    """The Python files of the package as it is installed."""
-    return dict(_walk(files("unmeasured"), ""))
+    """Return the Python files of the package as it is installed, and of the methods that only benchmarks have."""
+    ours = files("benchmarks").joinpath("real.py").read_text(encoding="utf-8")
+    return {**dict(_walk(files("unmeasured"), "")), "benchmarks/real.py": ours}
 
 
 def _walk(folder: Traversable, prefix: str) -> Iterable[tuple[str, str]]:

@@ -62,7 +62,7 @@ def drawn(kind: str, n: int, share: float, rng: np.random.Generator, effect: np.
 
 def p_value(rows: pd.DataFrame, covariates: tuple[str, ...] = ()) -> float:
     """The p-value that a search reports first, for the true graph."""
-    sample = um.LGES(covariates=covariates).prepared(rows)
+    sample = um.LGES(covariates=covariates).make_sample(rows)
     dag = graph(covariates)
     return um.Result(dag.cpdag(), um.fit(dag, sample)).reported.pvalue_reported
 
@@ -99,7 +99,7 @@ def searches(kind: str, n: int, share: float, rng: np.random.Generator) -> float
 
 def moments(kind: str, n: int, share: float, rng: np.random.Generator) -> float:
     """The chi-square of the moments as if they came from complete rows, as many as they are worth."""
-    sample = um.LGES().prepared(drawn(kind, n, share, rng))
+    sample = um.LGES().make_sample(drawn(kind, n, share, rng))
     return um.fit(graph(), cov=sample.cov * sample.n / (sample.n - 1.0), n_samples=sample.n, names=ITEMS).pvalue
 
 

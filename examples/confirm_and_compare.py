@@ -19,7 +19,7 @@ print(found.graph)
 # %% [markdown]
 # ## Confirm
 # The same graph is estimated in the second half. The output compares fit indices, and shows which loadings and paths
-# differ from zero there. On the command line, use `unmeasured discover rows.csv --confirm 0.5`.
+# differ from zero there. On the command line, use `unmeasured discover rows.csv --holdout 0.5`.
 
 # %%
 confirmed = um.confirm(found, second)

@@ -43,7 +43,7 @@ print(found.graph)
 # %% [markdown]
 # ## Confirm
 # The same graph is estimated in rows that were not used in the search. On the command line: `unmeasured discover
-# answers.sav --columns '*1,*2,*3,*4' --confirm 0.5 --confirm-by school`.
+# answers.sav --columns '*1,*2,*3,*4' --holdout 0.5 --stratify-by school`.
 
 # %%
 confirmed = um.confirm(found, second[items])
@@ -74,7 +74,7 @@ print(ordered.effects("strain", "mood"))
 # There is one line for each person, in the order of the file. If answers are missing, the standard error is larger.
 
 # %%
-scores = pd.concat([rows[["person"]], ordered.fit.scores(rows, errors=True)], axis=1)
+scores = pd.concat([rows[["person"]], ordered.fit.scores(rows, standard_errors=True)], axis=1)
 scores.to_csv("scores.csv", index=False)
 print(scores.head().round(2).to_string(index=False))
 print(ordered.fit.determinacy()["determinacy"].round(2).to_dict())

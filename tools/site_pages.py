@@ -14,7 +14,10 @@ import posixpath
 import re
 import shutil
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 import notebooks
@@ -72,24 +75,41 @@ PAGES = {
 
 # Every public name of the package stands on one of these pages; a test compares them with `unmeasured.__all__`.
 REFERENCE = {
-    "search": ("The search", "LGES Knowledge ExactSearch estimate_cost Cost count_gnfm use_device"),
-    "data": ("Data", "read read_matrix Table as_sample Sample check Check split_rows datasets"),
-    "answer": (
-        "Answers, reports and articles",
-        "Result compare_models ModelComparison write_report publication Publication",
-    ),
-    "fit": (
-        "Fits of a model",
-        "fit fit_many Fit GroupFit MeanFit OrdinalFit invariance Invariance Model Parameter dimension",
-    ),
-    "trust": ("How sure it is", "stability Stability penalty_path PenaltyPath confirm Confirmation"),
-    "graphs": ("Graphs", "DAG CPDAG Variables LatentGroups is_gnfm is_hierarchical is_one_factor"),
+    "search": ("The search", "LGES Knowledge ExactSearch estimate_cost count_gnfm use_device"),
+    "data": ("Data", "read read_matrix Table as_sample Sample check split_rows datasets"),
+    "answer": ("Answers, reports and articles", "Result compare_models write_report publication"),
+    "fit": ("Fits of a model", "fit fit_many invariance dimension"),
+    "trust": ("How sure it is", "stability penalty_path confirm"),
+    "graphs": ("Graphs", "DAG CPDAG graphs"),
     "simulate": ("Simulation and comparison with a truth", "simulate metrics"),
-    "peers": ("Other methods", "EGA FOFC FactorAnalysis GES GIN RLCD RankClusters TwoStage"),
+    "peers": ("Other methods", "peers"),
     "errors": (
         "Errors and warnings",
         "UnmeasuredError DataError GraphError ModelError SearchStopped UnmeasuredWarning",
     ),
+}
+# Types that only functions make, each after the function that returns it, and names of public packages.
+RETURNED = {
+    "estimate_cost": ("search.cost.Cost",),
+    "check": ("search.data_check.Check",),
+    "compare_models": ("results.compare.ModelComparison",),
+    "publication": ("output.publish.publication.Publication",),
+    "fit": (
+        "models.fit.Fit",
+        "models.estimators.OrdinalFit",
+        "models.multigroup.GroupFit",
+        "models.multigroup.MeanFit",
+        "models.parameters.Model",
+        "models.parameters.Parameter",
+    ),
+    "invariance": ("results.invariance.Invariance",),
+    "stability": ("validation.replicates.result.Stability",),
+    "penalty_path": ("validation.penalty_path.PenaltyPath",),
+    "confirm": ("validation.confirmation.Confirmation",),
+}
+INSIDE = {
+    "graphs": "Variables LatentGroups is_gnfm is_hierarchical is_one_factor",
+    "peers": "EGA FOFC FactorAnalysis GES GIN RLCD RankClusters TwoStage",
 }
 
 
@@ -207,16 +227,28 @@ def reference() -> dict[str, str]:
     for key, (title, names) in REFERENCE.items():
         parts = [f"# {title}\n\nWith `import unmeasured as um`: {', '.join(f'`um.{name}`' for name in names.split())}."]
         for name in names.split():
-            if name in um._MODULES:
-                kind, options = "automodule", "   :members:\n"
-                place = f"unmeasured.{um._MODULES[name]}"
-            else:
-                kind = "autoclass" if isinstance(getattr(um, name), type) else "autofunction"
-                options = "" if kind == "autofunction" else CLASS
-                place = f"unmeasured.{name}"
-            parts.append(f"## um.{name}\n\n```{{eval-rst}}\n.. {kind}:: {place}\n{options}```")
+            thing = getattr(um, name)
+            parts.append(f"## um.{name}\n\n{described(thing, f'unmeasured.{name}', is_listed=name not in INSIDE)}")
+            for place in RETURNED.get(name, ()):
+                module, _, kind = place.rpartition(".")
+                thing = getattr(import_module(f"unmeasured.{module}"), kind)
+                parts.append(f"## {kind}, returned by um.{name}\n\n{described(thing, f'unmeasured.{place}')}")
+            for inner in INSIDE.get(name, "").split():
+                thing = getattr(getattr(um, name), inner)
+                parts.append(f"## um.{name}.{inner}\n\n{described(thing, f'unmeasured.{name}.{inner}')}")
         pages[f"reference/{key}.md"] = "\n\n".join(parts) + "\n"
     return pages
+
+
+def described(thing: Any, place: str, *, is_listed: bool = True) -> str:
+    """Sphinx's directive for a function, a class or a module; ``is_listed``: with the members of the module."""
+    if isinstance(thing, ModuleType):
+        kind, place, options = "automodule", thing.__name__, "   :members:\n" if is_listed else ""
+    elif isinstance(thing, type):
+        kind, options = "autoclass", CLASS
+    else:
+        kind, options = "autofunction", ""
+    return f"```{{eval-rst}}\n.. {kind}:: {place}\n{options}```"
 
 
 CLASS = (

@@ -26,12 +26,20 @@ import unmeasured as um
 from unmeasured.estimators.base import Search
 from unmeasured.metrics import Comparison
 from unmeasured.models.dimension import Dimension
+from unmeasured.models.fit import Fit
 from unmeasured.models.measures import Measures
+from unmeasured.models.multigroup import GroupFit, MeanFit
 from unmeasured.models.reliability import Reliability
 from unmeasured.peers.base import Peer
 from unmeasured.remarks import severity_of
+from unmeasured.results.compare import ModelComparison
 from unmeasured.results.effects import ClassEffect, ClassEffects
+from unmeasured.results.invariance import Invariance
+from unmeasured.search.data_check import Check
 from unmeasured.search.item_partitions import ItemPartition
+from unmeasured.validation.confirmation import Confirmation
+from unmeasured.validation.penalty_path import PenaltyPath
+from unmeasured.validation.replicates.result import Stability
 
 # The columns of each table of numbers; in a table that is not listed a row has one number, or columns of its own.
 LEGEND: dict[str, tuple[str, ...]] = {
@@ -193,12 +201,12 @@ def _digest(graph: um.CPDAG) -> str:
 # Fits -------------------------------------------------------------------------------------------------------
 
 
-@describe.register(um.Fit)
-@describe.register(um.GroupFit)
-def _(value: um.Fit | um.GroupFit) -> Description:
+@describe.register(Fit)
+@describe.register(GroupFit)
+def _(value: Fit | GroupFit) -> Description:
     made = _measures(value)
     made.numbers |= _estimates(value.parameters)
-    if isinstance(value, um.GroupFit | um.MeanFit):
+    if isinstance(value, GroupFit | MeanFit):
         means = value.latent_means
         table = means.to_frame("all") if isinstance(means, pd.Series) else means
         made.numbers |= {f"latent means: {name}": row.tolist() for name, row in zip(table.index, table.to_numpy())}
@@ -375,7 +383,7 @@ def _(value: Reliability) -> Description:
 
 
 @describe.register
-def _(value: um.Invariance) -> Description:
+def _(value: Invariance) -> Description:
     columns = ("chi2", "df", "rmsea", "cfi", "tli", "srmr", "bic", "d_cfi", "d_rmsea")
     keys = ("kind", "lhs", "op", "rhs", "group")
     made = Description(
@@ -395,7 +403,7 @@ def _(value: um.Invariance) -> Description:
 
 
 @describe.register
-def _(value: um.Confirmation) -> Description:
+def _(value: Confirmation) -> Description:
     made = describe(value.result)
     made.numbers |= _rows("in new rows", value.edges, ("source", "target"), ("std_found", "std", "se", "pvalue"))
     made.structure["same signs"] = [bool(x) for x in value.edges["same_sign"]]
@@ -404,7 +412,7 @@ def _(value: um.Confirmation) -> Description:
 
 
 @describe.register
-def _(value: um.Stability) -> Description:
+def _(value: Stability) -> Description:
     edges, items, groups = value.edges, value.items, value.latent_groups
     numbers = _rows("frequencies", edges, ("source", "target"), ("frequency", "forward", "backward", "undirected"))
     numbers |= _rows("items", items, ("item",), ("stability", "exact"))
@@ -419,7 +427,7 @@ def _(value: um.Stability) -> Description:
 
 
 @describe.register
-def _(value: um.PenaltyPath) -> Description:
+def _(value: PenaltyPath) -> Description:
     table = value.table
     columns = ("penalty", "dimension", "chi2", "df", "rmsea", "bic")
     return Description(
@@ -430,7 +438,7 @@ def _(value: um.PenaltyPath) -> Description:
 
 
 @describe.register
-def _(value: um.ModelComparison) -> Description:
+def _(value: ModelComparison) -> Description:
     columns = ("chi2", "df", "rmsea", "cfi", "tli", "srmr", "aic", "bic")
     numbers = _rows("models", value.table, (), columns)
     numbers |= _rows("difference tests", value.tests, ("smaller", "larger"), ("chi2", "df", "pvalue"))
@@ -447,7 +455,7 @@ def _(value: um.ModelComparison) -> Description:
 
 
 @describe.register
-def _(value: um.Check) -> Description:
+def _(value: Check) -> Description:
     made = Description(
         {
             "suitable": bool(value.ok),

@@ -2,6 +2,10 @@
 
 Public names and nothing else. Each is loaded when it is first asked for, so that ``import unmeasured`` takes no time
 and ``unmeasured --help`` does not wait for libraries that it does not use.
+
+Other methods are in :mod:`unmeasured.peers`, roles and conditions of graphs in :mod:`unmeasured.graphs`. Types that
+only functions make, such as the fit that :func:`fit` returns, are not listed here; the reference has each of them
+after the function that returns it.
 """
 
 from __future__ import annotations
@@ -10,7 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unmeasured import graphs as graphs
     from unmeasured import metrics as metrics
+    from unmeasured import peers as peers
     from unmeasured import simulate as simulate
     from unmeasured.data import datasets as datasets
     from unmeasured.data.files.reading import read as read
@@ -28,49 +34,22 @@ if TYPE_CHECKING:
     from unmeasured.estimators.lges import LGES as LGES
     from unmeasured.graphs import CPDAG as CPDAG
     from unmeasured.graphs import DAG as DAG
-    from unmeasured.graphs import LatentGroups as LatentGroups
-    from unmeasured.graphs import Variables as Variables
-    from unmeasured.graphs import is_gnfm as is_gnfm
-    from unmeasured.graphs import is_hierarchical as is_hierarchical
-    from unmeasured.graphs import is_one_factor as is_one_factor
     from unmeasured.knowledge.known import Knowledge as Knowledge
     from unmeasured.models.device import use_device as use_device
     from unmeasured.models.dimension import dimension as dimension
-    from unmeasured.models.estimators import OrdinalFit as OrdinalFit
-    from unmeasured.models.fit import Fit as Fit
     from unmeasured.models.fit import fit as fit
     from unmeasured.models.fit import fit_many as fit_many
-    from unmeasured.models.multigroup import GroupFit as GroupFit
-    from unmeasured.models.multigroup import MeanFit as MeanFit
-    from unmeasured.models.parameters import Model as Model
-    from unmeasured.models.parameters import Parameter as Parameter
-    from unmeasured.output.publish.publication import Publication as Publication
     from unmeasured.output.publish.publication import publication as publication
     from unmeasured.output.report.write import write_report as write_report
-    from unmeasured.peers.ega import EGA as EGA
-    from unmeasured.peers.factor_analysis import FactorAnalysis as FactorAnalysis
-    from unmeasured.peers.fofc import FOFC as FOFC
-    from unmeasured.peers.ges import GES as GES
-    from unmeasured.peers.gin import GIN as GIN
-    from unmeasured.peers.rank_clusters import RankClusters as RankClusters
-    from unmeasured.peers.rlcd import RLCD as RLCD
-    from unmeasured.peers.two_stage import TwoStage as TwoStage
-    from unmeasured.results.compare import ModelComparison as ModelComparison
     from unmeasured.results.compare import compare_models as compare_models
-    from unmeasured.results.invariance import Invariance as Invariance
     from unmeasured.results.invariance import invariance as invariance
     from unmeasured.results.result import Result as Result
-    from unmeasured.search.cost import Cost as Cost
     from unmeasured.search.cost import estimate_cost as estimate_cost
-    from unmeasured.search.data_check import Check as Check
     from unmeasured.search.data_check import check as check
     from unmeasured.search.exact.enumerate import count_gnfm as count_gnfm
-    from unmeasured.validation.confirmation import Confirmation as Confirmation
     from unmeasured.validation.confirmation import confirm as confirm
     from unmeasured.validation.confirmation import split_rows as split_rows
-    from unmeasured.validation.penalty_path import PenaltyPath as PenaltyPath
     from unmeasured.validation.penalty_path import penalty_path as penalty_path
-    from unmeasured.validation.replicates.result import Stability as Stability
     from unmeasured.validation.replicates.run import stability as stability
 
 __version__ = "0.2.0"
@@ -83,33 +62,24 @@ _PLACES = {
     "errors": ("DataError", "GraphError", "ModelError", "SearchStopped", "UnmeasuredError", "UnmeasuredWarning"),
     "estimators.exact": ("ExactSearch",),
     "estimators.lges": ("LGES",),
-    "graphs": ("CPDAG", "DAG", "LatentGroups", "Variables", "is_gnfm", "is_hierarchical", "is_one_factor"),
+    "graphs": (
+        "CPDAG",
+        "DAG",
+    ),
     "knowledge.known": ("Knowledge",),
     "models.device": ("use_device",),
     "models.dimension": ("dimension",),
-    "models.estimators": ("OrdinalFit",),
-    "models.fit": ("Fit", "fit", "fit_many"),
-    "models.multigroup": ("GroupFit", "MeanFit"),
-    "models.parameters": ("Model", "Parameter"),
-    "output.publish.publication": ("Publication", "publication"),
+    "models.fit": ("fit", "fit_many"),
+    "output.publish.publication": ("publication",),
     "output.report.write": ("write_report",),
-    "peers.ega": ("EGA",),
-    "peers.factor_analysis": ("FactorAnalysis",),
-    "peers.fofc": ("FOFC",),
-    "peers.ges": ("GES",),
-    "peers.gin": ("GIN",),
-    "peers.rank_clusters": ("RankClusters",),
-    "peers.rlcd": ("RLCD",),
-    "peers.two_stage": ("TwoStage",),
-    "results.compare": ("ModelComparison", "compare_models"),
-    "results.invariance": ("Invariance", "invariance"),
+    "results.compare": ("compare_models",),
+    "results.invariance": ("invariance",),
     "results.result": ("Result",),
-    "search.cost": ("Cost", "estimate_cost"),
-    "search.data_check": ("Check", "check"),
+    "search.cost": ("estimate_cost",),
+    "search.data_check": ("check",),
     "search.exact.enumerate": ("count_gnfm",),
-    "validation.confirmation": ("Confirmation", "confirm", "split_rows"),
-    "validation.penalty_path": ("PenaltyPath", "penalty_path"),
-    "validation.replicates.result": ("Stability",),
+    "validation.confirmation": ("confirm", "split_rows"),
+    "validation.penalty_path": ("penalty_path",),
     "validation.replicates.run": ("stability",),
 }
 _PACKAGES = (
@@ -117,16 +87,20 @@ _PACKAGES = (
     "diagram",
     "errors",
     "estimators",
-    "graphs",
     "knowledge",
     "models",
     "output",
-    "peers",
     "results",
     "search",
     "validation",
 )
-_MODULES = {"datasets": "data.datasets", "metrics": "metrics", "simulate": "simulate"}
+_MODULES = {
+    "datasets": "data.datasets",
+    "graphs": "graphs",
+    "metrics": "metrics",
+    "peers": "peers",
+    "simulate": "simulate",
+}
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 
 __all__ = sorted([*_PLACE_OF, *_MODULES])
@@ -147,4 +121,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return ["__version__", *__all__]

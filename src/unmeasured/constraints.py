@@ -144,14 +144,10 @@ PATH = instance_of("a path", str, Path)
 NAMES = Rule("a list of names of variables, such as ['age']", are_names)
 SECONDS = Rule("a positive number of seconds or None", lambda value: value is None or is_positive(value))
 ALPHA = number("a significance level between 0 and 1", lambda value: 0 < value < 1)
-# What numpy's default_rng takes, and what scikit-learn takes, as a seed.
+# What numpy's default_rng takes as a seed.
 SEED = Rule(
     "a seed, a whole number from 0, or a generator of numpy's",
     lambda value: isinstance(value, np.random.Generator) or (is_whole(value) and value >= 0),
-)
-STATE = Rule(
-    "a whole number, a random generator or None",
-    lambda value: value is None or is_whole(value) or isinstance(value, np.random.RandomState | np.random.Generator),
 )
 THREADS = Rule(
     "a number of threads from 1, or -1 for all cores", lambda value: is_whole(value) and (value >= 1 or value == -1)

@@ -216,7 +216,7 @@ def test_drawn_structures_differ_and_fewer_are_the_first_of_more():
     drawn = Drawn(n_observed=(6,), n_latents=((2, 3),), n_graphs=5, seed=1, max_common_children=1)
     structures = drawn.structures()
     assert len({shape_of(s.dag) for s in structures}) == 5
-    assert all(um.is_gnfm(s.dag) for s in structures)
+    assert all(um.graphs.is_gnfm(s.dag) for s in structures)
     assert [s.digest for s in drawn.reduced(2).structures()] == [s.digest for s in structures[:2]]
     with pytest.raises(um.UnmeasuredError, match="40 different structures with 6 observed variables"):
         drawn.reduced(40).structures()
@@ -323,7 +323,7 @@ def test_the_truth_scores_better_than_a_graph_without_edges():
         ("NoSuchSearch", "", f"'NoSuchSearch' is not available in this installation of unmeasured ({um.__version__})."),
         ("no_such_module:Search", "", "'Search' is not available in module 'no_such_module'."),
         ("FakeOracle", "colour = 3", "FakeOracle(colour=3) cannot be made"),
-        ("Variables", "", "Variables() cannot be made"),
+        ("DAG", "", "DAG() cannot be made"),
     ],
 )
 def test_a_failure_is_a_value_with_a_sentence(constructor, options, words):

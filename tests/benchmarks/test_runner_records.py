@@ -165,7 +165,7 @@ def edited(name: str, extra: str) -> dict[str, str]:
         ("LGES", "data/sample.py", True),
         ("LGES", "knowledge/rules.py", True),
         ("LGES", "peers/fofc.py", False),
-        ("LGES", "report/html.py", False),
+        ("LGES", "output/report/html.py", False),
         ("LGES", "diagram/layout.py", False),
         ("FOFC", "peers/fofc.py", True),
         ("FOFC", "peers/blocks.py", True),

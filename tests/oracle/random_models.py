@@ -53,6 +53,7 @@ import numpy as np
 import pandas as pd
 
 import unmeasured as um
+from unmeasured.models.multigroup import GroupFit
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parents[2] / "shared" / "data"
@@ -885,20 +886,20 @@ def _beside(stored: Mapping[str, Any], fit: Any, is_scaled_alike: bool) -> Compa
 
 def fit_latents(fit: Any) -> tuple[str, ...]:
     """Latents of a fit of one group or of several."""
-    first = next(iter(fit.fits.values())) if isinstance(fit, um.GroupFit) else fit
+    first = next(iter(fit.fits.values())) if isinstance(fit, GroupFit) else fit
     return tuple(first.model.latents)
 
 
 def fit_covariates(fit: Any) -> tuple[str, ...]:
     """Observed causes of a model of one group or of several."""
-    first = next(iter(fit.fits.values())) if isinstance(fit, um.GroupFit) else fit
+    first = next(iter(fit.fits.values())) if isinstance(fit, GroupFit) else fit
     return tuple(first.model.covariates)
 
 
 def _parameters(stored: Mapping[str, Any], fit: Any, is_scaled_alike: bool) -> Iterator[tuple[list[str], float, float]]:
     """What differs in each parameter that lavaan has, with the differences of estimate and error."""
     table = fit.parameters
-    groups = table["group"].astype(str) if "group" in table and isinstance(fit, um.GroupFit) else [""] * len(table)
+    groups = table["group"].astype(str) if "group" in table and isinstance(fit, GroupFit) else [""] * len(table)
     ours = {
         (g, r.lhs, r.op, "" if r.op in ("~1", ":=") else r.rhs): r
         for g, r in zip(groups, table.itertuples(index=False), strict=True)

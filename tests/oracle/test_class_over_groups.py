@@ -15,8 +15,8 @@ BACKWARD = um.DAG.from_edges([*CHILDREN, ("L2", "L1"), ("L3", "L1")], latents=["
 
 
 def test_both_are_factor_models_with_the_same_groups():
-    assert um.is_gnfm(FORWARD)
-    assert um.is_gnfm(BACKWARD)
+    assert um.graphs.is_gnfm(FORWARD)
+    assert um.graphs.is_gnfm(BACKWARD)
     assert FORWARD.latent_groups == BACKWARD.latent_groups == (("L1",), ("L2", "L3"))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import unmeasured as um
+from unmeasured.models.fit import Fit
 from unmeasured.results import effects as under_test
 
 
@@ -59,7 +60,7 @@ def _colliders(arcs: list[tuple[int, int]]) -> set[tuple[int, int, int]]:
     return found
 
 
-def standardised_total(fit: um.Fit) -> dict[tuple[str, str], float]:
+def standardised_total(fit: Fit) -> dict[tuple[str, str], float]:
     """Sums of products along all directed paths, in standard deviations."""
     graph = nx.DiGraph()
     names, sd = fit.causal_order, np.sqrt(np.diag(fit.full_cov))
@@ -102,7 +103,7 @@ def test_two_hundred_models_against_all_their_members(monkeypatch: pytest.Monkey
     assert several > 150
 
 
-def _sign(fit: um.Fit, other: um.Fit, latent: str) -> float:
+def _sign(fit: Fit, other: Fit, latent: str) -> float:
     """Whether a latent points the same way in two fits of the same rows."""
     items = fit.model.observed
     ours, theirs = (f.F[f.causal_order.index(latent), [f.causal_order.index(x) for x in items]] for f in (fit, other))

@@ -22,6 +22,7 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
+from unmeasured.models.fit import Fit
 from unmeasured.models.local_fit import residual_errors
 
 HERE = Path(__file__).parent
@@ -110,7 +111,7 @@ def model_and_cov(name: str) -> tuple[str, pd.DataFrame, int]:
 
 
 @cache
-def fitted(name: str) -> um.Fit:
+def fitted(name: str) -> Fit:
     text, cov, n = model_and_cov(name)
     return um.fit(text, cov=cov, n_samples=n)
 
@@ -119,7 +120,7 @@ def table(name: str, key: str) -> pd.DataFrame:
     return pd.read_csv(StringIO(stored()[name][key]), keep_default_na=False, na_values=["NA", "NaN"])
 
 
-def oriented(fit: um.Fit, name: str) -> dict[str, float]:
+def oriented(fit: Fit, name: str) -> dict[str, float]:
     """For each latent whether lavaan's points the same way: 1 or -1."""
     ours = fit.parameters[fit.parameters["op"] == "=~"]
     theirs = table(name, "parameters").set_index(["lhs", "op", "rhs"])["est"]
@@ -234,7 +235,7 @@ def test_scores_are_lavaans(name: str, part: str, method: str) -> None:
     fit = um.fit(model_and_cov(name)[0], rows)
     asked = rows if part == "rows" else with_missing(rows)
     theirs, errors = (table(name, f"{key}_{method}_{part}") for key in ("scores", "errors"))
-    ours = fit.scores(asked, method, errors=True).iloc[: len(theirs)]
+    ours = fit.scores(asked, method, standard_errors=True).iloc[: len(theirs)]
     names = list(theirs.columns)
     sign = np.array([oriented(fit, name)[x] for x in names])
     # lavaan's latents have the mean their predictors give them, ours zero.
@@ -249,7 +250,7 @@ def test_scores_are_lavaans(name: str, part: str, method: str) -> None:
     assert np.isfinite(difference).mean() > 0.95
 
 
-def _mean_of(fit: um.Fit, latent: str) -> float:
+def _mean_of(fit: Fit, latent: str) -> float:
     place = {name: k for k, name in enumerate(fit.causal_order)}
     total = np.linalg.inv(np.eye(len(fit.F)) - fit.F)
     sources = [x for x in fit.model.observed if (fit.F[place[x]] != 0).any()]

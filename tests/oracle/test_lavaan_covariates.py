@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 import unmeasured as um
 from graphs_zoo import measured
 from unmeasured.cli.commands import app
+from unmeasured.models.fit import Fit
 
 HERE = Path(__file__).parent
 STORED = HERE / "lavaan_covariates.json"
@@ -66,7 +67,7 @@ def stored(name: str) -> dict[str, Any]:
     return json.loads(STORED.read_text())["cases"][name]
 
 
-def fitted(name: str) -> um.Fit:
+def fitted(name: str) -> Fit:
     case = stored(name)
     cov = pd.DataFrame(case["cov"], index=case["names"], columns=case["names"])
     return um.fit(CASES[name], cov=cov, n_samples=case["n_samples"])

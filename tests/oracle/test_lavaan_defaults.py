@@ -13,7 +13,9 @@ import unmeasured as um
 from lavaan_rows import ROOT
 from oracle import random_models
 from oracle.random_models import arguments_in
+from unmeasured.models.fit import Fit
 from unmeasured.models.lavaan import write
+from unmeasured.models.multigroup import GroupFit
 from unmeasured.remarks import Severity, severity_of
 
 LAVAAN = json.loads((ROOT / "tests" / "oracle" / "lavaan_defaults.json").read_text("utf-8"))["fits"]
@@ -36,7 +38,7 @@ def holes() -> pd.DataFrame:
     return rows
 
 
-def fitted(name: str, **options: Any) -> um.Fit | um.GroupFit:
+def fitted(name: str, **options: Any) -> Fit | GroupFit:
     text = LAVAAN[name]["model"]
     rows = rows_of("political_democracy") if name == "political democracy" else ROWS
     rows = holes() if "missing" in name else rows
@@ -52,7 +54,7 @@ def fitted(name: str, **options: Any) -> um.Fit | um.GroupFit:
     return um.fit(text, rows[used], **options)
 
 
-def said(fit: um.Fit | um.GroupFit) -> list[str]:
+def said(fit: Fit | GroupFit) -> list[str]:
     return [note for note in fit.notes if "lavaan" in note]
 
 

@@ -17,6 +17,8 @@ import pytest
 
 import unmeasured as um
 from lavaan_rows import DRAWN
+from unmeasured.models.fit import Fit
+from unmeasured.models.multigroup import GroupFit
 
 HERE = Path(__file__).parent
 STORED = HERE / "lavaan_equal.json"
@@ -33,7 +35,7 @@ def name_of(oracle: dict) -> str:
     return " ".join([*oracle["model"].split("\n"), scale, oracle["estimator"], oracle["missing"]])
 
 
-def fitted(oracle: dict) -> um.Fit | um.GroupFit:
+def fitted(oracle: dict) -> Fit | GroupFit:
     rows = DRAWN[oracle["rows"]]
     return um.fit(
         oracle["model"],
@@ -72,7 +74,7 @@ def test_estimates_and_standard_errors_are_lavaans(oracle: dict) -> None:
 @pytest.mark.parametrize("oracle", [o for o in FITS if o["mi"]], ids=name_of)
 def test_modification_indices_are_lavaans(oracle: dict) -> None:
     fit = fitted(oracle)
-    shares = list(fit.fits.values()) if isinstance(fit, um.GroupFit) else [fit]
+    shares = list(fit.fits.values()) if isinstance(fit, GroupFit) else [fit]
     tables = [share.modification_indices().set_index(["lhs", "op", "rhs"]) for share in shares]
     assert len(oracle["mi"]) > 10
     for group, lhs, op, rhs, mi, epc in oracle["mi"]:

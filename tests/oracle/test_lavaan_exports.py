@@ -152,7 +152,7 @@ def _store() -> None:
 
     record = {}
     for name, dag in CASES.items():
-        draw = um.simulate.realistic_parameters if um.is_gnfm(dag) else um.simulate.paper_parameters
+        draw = um.simulate.realistic_parameters if um.graphs.is_gnfm(dag) else um.simulate.paper_parameters
         cov = um.simulate.sample(draw(dag, rng=3), 400, rng=5).cov().round(6)
         result = um.Result(dag.cpdag(), um.fit(dag, cov=cov, n_samples=400))
         with TemporaryDirectory() as folder:

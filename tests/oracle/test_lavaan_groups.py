@@ -8,6 +8,8 @@ import pytest
 
 import unmeasured as um
 from lavaan_rows import ROOT, rows_of
+from unmeasured.models.fit import Fit
+from unmeasured.models.multigroup import GroupFit
 
 ORACLE = json.loads((ROOT / "tests" / "oracle" / "lavaan_groups.json").read_text("utf-8"))
 INDICES = {"df": "df", "rmsea": "rmsea", "cfi": "cfi", "tli": "tli", "srmr": "srmr", "pvalue": "pvalue"}
@@ -21,7 +23,7 @@ def name_of(oracle: dict) -> str:
     return f"{oracle['name']}-{oracle['estimator']}-{equal}-{oracle['scale_latents']}-{len(oracle['model'])}"
 
 
-def fitted(oracle: dict) -> um.Fit | um.GroupFit:
+def fitted(oracle: dict) -> Fit | GroupFit:
     return um.fit(
         oracle["model"],
         rows_of(oracle["name"]),

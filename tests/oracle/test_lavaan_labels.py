@@ -10,6 +10,8 @@ import pytest
 
 import unmeasured as um
 from lavaan_rows import DRAWN, ROOT
+from unmeasured.models.fit import Fit
+from unmeasured.models.multigroup import GroupFit
 
 ORACLE = json.loads((ROOT / "tests" / "oracle" / "lavaan_labels.json").read_text("utf-8"))["fits"]
 
@@ -18,7 +20,7 @@ def numbers(name: str) -> pd.DataFrame:
     return DRAWN[name].drop(columns="g", errors="ignore")
 
 
-def fitted(oracle: dict) -> um.Fit | um.GroupFit:
+def fitted(oracle: dict) -> Fit | GroupFit:
     return um.fit(
         oracle["model"],
         DRAWN[oracle["rows"]] if oracle["groups"] else numbers(oracle["rows"]),
@@ -42,7 +44,7 @@ def test_defined_parameters_equal_lavaans(oracle: dict) -> None:
 @pytest.mark.parametrize("oracle", [o for o in ORACLE if o["scores"]], ids=lambda oracle: oracle["rows"])
 def test_scores_equal_lavaans(oracle: dict) -> None:
     fit, rows = fitted(oracle), DRAWN[oracle["rows"]]
-    if isinstance(fit, um.GroupFit):
+    if isinstance(fit, GroupFit):
         parts = [share.scores(rows[rows[oracle["groups"]] == g][:5]) for g, share in fit.fits.items()]
         found = np.concatenate([part.to_numpy() for part in parts])
     else:

@@ -16,6 +16,8 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
+from unmeasured.models.fit import Fit
+from unmeasured.models.multigroup import GroupFit
 
 HERE = Path(__file__).parent
 STORED = HERE / "lavaan_means.json"
@@ -35,7 +37,7 @@ def name_of(oracle: dict) -> str:
     return "-".join([oracle["rows"], kind, oracle["estimator"], oracle["missing"], *oracle["equal"]])
 
 
-def fitted(oracle: dict, rows: pd.DataFrame) -> um.Fit | um.GroupFit:
+def fitted(oracle: dict, rows: pd.DataFrame) -> Fit | GroupFit:
     return um.fit(
         oracle["model"],
         rows if oracle["groups"] else rows.drop(columns="g"),

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
+from unmeasured.models.fit import Fit
 
 STORED = json.loads(Path(__file__).with_name("lavaan_missing.json").read_text("utf-8"))
 ROWS = {
@@ -36,7 +37,7 @@ def of_robust(oracle: dict, name: str) -> bool:
     return oracle["estimator"] == "ML" and name.endswith("robust")
 
 
-def compared(fit: um.Fit, oracle: dict) -> None:
+def compared(fit: Fit, oracle: dict) -> None:
     expected = {k: v for k, v in oracle["measures"].items() if v is not None and not of_robust(oracle, k)}
     ordinal = oracle["estimator"] == "WLSMV"
     for theirs, ours in CLOSE.items():

@@ -11,6 +11,8 @@ import pytest
 
 import unmeasured as um
 from lavaan_rows import ROOT
+from unmeasured.models.fit import Fit
+from unmeasured.models.multigroup import GroupFit
 
 ORACLE = json.loads(gzip.decompress((ROOT / "tests" / "oracle" / "lavaan_simulated.json.gz").read_bytes()))
 ROWS = {name: pd.DataFrame(columns).replace({None: np.nan}) for name, columns in ORACLE["rows"].items()}
@@ -35,7 +37,7 @@ def rows_of(oracle: dict) -> pd.DataFrame:
     return rows if oracle["groups"] else rows.drop(columns="school", errors="ignore")
 
 
-def fitted(oracle: dict) -> um.Fit | um.GroupFit:
+def fitted(oracle: dict) -> Fit | GroupFit:
     return um.fit(
         oracle["model"],
         rows_of(oracle),
@@ -66,7 +68,7 @@ def compare(oracle: dict) -> None:
         for theirs, ours in ROBUST.items():
             if expected.get(theirs) is not None:
                 assert getattr(fit, ours) == pytest.approx(expected[theirs], rel=1e-5, abs=1e-4), theirs
-        if isinstance(fit, um.Fit):
+        if isinstance(fit, Fit):
             interval = [expected["rmsea.ci.lower.robust"], expected["rmsea.ci.upper.robust"]]
             assert fit.rmsea_robust_ci == pytest.approx(interval, abs=1e-4)
     table = fit.parameters if oracle["groups"] else fit.parameters.assign(group="")

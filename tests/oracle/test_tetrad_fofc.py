@@ -91,7 +91,7 @@ def test_every_p_value_of_a_tetrad_is_tetrads() -> None:
 
 @pytest.mark.parametrize("rules", ["ours", "tetrad"])
 def test_the_estimator_gives_these_clusters(rules: str) -> None:
-    found = um.FOFC(alpha=tetrad.ALPHA, rules=rules, latent_edges=False).fit(frame("correlated-0"))
+    found = um.peers.FOFC(alpha=tetrad.ALPHA, rules=rules, latent_edges=False).fit(frame("correlated-0"))
     assert sorted(map(sorted, found.clusters_)) == ours("correlated-0", rules)
 
 

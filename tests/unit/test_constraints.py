@@ -29,12 +29,13 @@ RIGHT = {
 # Options that may be left out by None.
 NONE = {
     "delta", "max_group_size", "knowledge", "n_latents", "compare_without_knowledge", "time_limit", "n_factors",
-    "records", "(stability) n_jobs", "(LGES) random_state",
+    "records", "(stability) n_jobs",
 }  # fmt: skip
 ESTIMATORS = [
-    getattr(um, name)
-    for name in um.__all__
-    if inspect.isclass(getattr(um, name)) and issubclass(getattr(um, name), Search)
+    getattr(place, name)
+    for place in (um, um.peers)
+    for name in place.__all__
+    if inspect.isclass(getattr(place, name)) and issubclass(getattr(place, name), Search)
 ]
 CORR = 0.5 * np.eye(6) + 0.5
 
@@ -50,8 +51,6 @@ def is_right(name, value, default, where):
         return is_flag(name, default)
     if is_flag(name, default) and isinstance(value, int):
         return value in (0, 1)
-    if name == "random_state" and where == "LGES" and isinstance(value, int) and value == -1:
-        return True  # as scikit-learn, which LGES takes it from, and does not use it
     right = RIGHT.get(name, ())
     return any(type(value) is type(one) and value == one for one in right)
 

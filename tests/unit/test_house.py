@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
 import inspect
 import io
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
+import site_pages
 
 import unmeasured as um
 
@@ -122,8 +124,12 @@ def test_no_module_imports_itself_by_way_of_others():
 
 def test_every_public_name_is_documented():
     undocumented = []
-    for name in um.__all__:
-        thing = getattr(um, name)
+    things = {name: getattr(um, name) for name in um.__all__}
+    things |= {f"peers.{name}": getattr(um.peers, name) for name in um.peers.__all__}
+    for place in (place for places in site_pages.RETURNED.values() for place in places):
+        module, _, kind = place.rpartition(".")
+        things[place] = getattr(importlib.import_module(f"unmeasured.{module}"), kind)
+    for name, thing in things.items():
         if not inspect.getdoc(thing):
             undocumented.append(name)
         if inspect.isclass(thing):

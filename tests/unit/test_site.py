@@ -17,6 +17,9 @@ import pytest
 import site_pages
 
 import unmeasured as um
+from unmeasured.models.fit import Fit
+from unmeasured.models.multigroup import GroupFit, MeanFit
+from unmeasured.search.data_check import Check
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -86,6 +89,10 @@ def test_the_reference_has_every_public_name_and_command(site):
         assert f"um.{name}<" in text, name
     listed = [name for _, names in site_pages.REFERENCE.values() for name in names.split()]
     assert sorted(listed) == sorted(um.__all__)
+    assert site_pages.INSIDE["peers"].split() == um.peers.__all__
+    for name, places in site_pages.RETURNED.items():
+        for place in places:
+            assert f"{place.rpartition('.')[2]}, returned by um.{name}<" in text, place
     anchors = Page(paths["reference/search.html"]).anchors
     assert {"unmeasured.LGES", "unmeasured.LGES.fit", "unmeasured.LGES.fit_cov"} <= anchors
     assert "One row per parameter: <code" in paths["reference/answer.html"].read_text("utf-8")  # no type of napoleon's
@@ -178,12 +185,12 @@ def test_names_and_options_in_the_pages_exist(path):
         known = inspect.signature(thing).parameters
         if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
             missing += [f"{ast.unparse(call)}: {key.arg}" for key in call.keywords if key.arg not in known]
-    owners = {"fit": (um.Fit, um.GroupFit, um.MeanFit), "result": (um.Result,), "check": (um.Check,)}
+    owners = {"fit": (Fit, GroupFit, MeanFit), "result": (um.Result,), "check": (Check,)}
     for owner, name in re.findall(r"`(fit|result|check)\.([a-z_]\w*)", text):
         fields = [{*dir(one), *getattr(one, "__dataclass_fields__", {})} for one in owners[owner]]
         if name not in ("json", "html") and not any(name in found for found in fields):
             missing.append(f"{owner}.{name}")
-    for command, rest in re.findall(r"\bunmeasured ([a-z]+)([^`\n|&;]*)", text):
+    for command, rest in re.findall(r"\bunmeasured ([a-z][a-z-]*)([^`\n|&;]*)", text):
         if command not in commands():
             continue
         known = {option for given in commands()[command].params for option in (*given.opts, *given.secondary_opts)}

@@ -11,13 +11,16 @@ import unmeasured as um
 from benchmarks.golden import describe
 from benchmarks.golden.cases import inputs
 from benchmarks.golden.cases.table import Table
+from unmeasured.models.fit import Fit
+from unmeasured.results.invariance import Invariance
+from unmeasured.validation.replicates.result import Stability
 
 TABLE = Table()
 
 _PATH = f"{inputs.TWO_FACTORS}; g ~ f"
 
 
-def _democracy() -> um.Fit:
+def _democracy() -> Fit:
     text = "ind60 =~ x1 + x2 + x3; dem60 =~ y1 + y2 + y3 + y4; dem65 =~ y5 + y6 + y7 + y8"
     return um.fit(f"{text}; dem60 ~ ind60; dem65 ~ ind60 + dem60", inputs.bundled("political_democracy"))
 
@@ -32,19 +35,19 @@ def _found() -> um.LGES:
 @TABLE.case("scores/regression")
 def _() -> Any:
     rows = inputs.people()
-    return um.fit(_PATH, rows[inputs.ITEMS]).scores(rows[:40], errors=True)
+    return um.fit(_PATH, rows[inputs.ITEMS]).scores(rows[:40], standard_errors=True)
 
 
 @TABLE.case("scores/Bartlett, rows with holes")
 def _() -> Any:
     rows = inputs.with_holes(inputs.people()[inputs.ITEMS], 0.3)
-    return um.fit(_PATH, rows).scores(rows[:60], "bartlett", errors=True)
+    return um.fit(_PATH, rows).scores(rows[:60], "bartlett", standard_errors=True)
 
 
 @TABLE.case("scores/ordinal items")
 def _() -> Any:
     rows = inputs.five_categories(inputs.people()[inputs.ITEMS])
-    return um.fit(_PATH, rows, cor="polychoric").scores(rows[:40], errors=True)
+    return um.fit(_PATH, rows, cor="polychoric").scores(rows[:40], standard_errors=True)
 
 
 @TABLE.case("scores/of a search")
@@ -118,7 +121,7 @@ def _() -> Any:
 # Groups of people, other rows, replicates -------------------------------------------------------------------
 
 
-def _invariance(model: Any, **options: Any) -> um.Invariance:
+def _invariance(model: Any, **options: Any) -> Invariance:
     return um.invariance(model, inputs.people()[[*inputs.ITEMS, "country"]], groups="country", **options)
 
 
@@ -152,7 +155,7 @@ def _() -> Any:
     return um.confirm(found, cov=data.frame() * 0.95 + 0.05 * np.eye(len(data.names)), n_samples=150)
 
 
-def _stability(method: str, **options: Any) -> um.Stability:
+def _stability(method: str, **options: Any) -> Stability:
     rows = inputs.people()[inputs.ITEMS]
     return um.stability(um.LGES(**options).fit(rows), 10, method=method, random_state=4)  # type: ignore[arg-type]
 

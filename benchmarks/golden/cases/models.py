@@ -12,6 +12,7 @@ import pandas as pd
 import unmeasured as um
 from benchmarks.golden.cases import inputs
 from benchmarks.golden.cases.table import Table
+from unmeasured.models.fit import Fit
 
 TABLE = Table()
 
@@ -38,7 +39,7 @@ def _grouped_holes() -> pd.DataFrame:
     return _holes().assign(country=inputs.people()["country"])
 
 
-def _published(data: str, name: str) -> um.Fit:
+def _published(data: str, name: str) -> Fit:
     model = um.datasets.load(data).models[name]
     return um.fit(model.text, inputs.bundled(data), correlate_exogenous=model.correlate_exogenous)
 

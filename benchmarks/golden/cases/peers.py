@@ -35,18 +35,18 @@ def _few_rows() -> Any:
 
 _CAUSAL, _STATS, _IGRAPH = ["causallearn"], ["statsmodels"], ["igraph"]
 for _label, _method, _data, _libraries in (
-    ("FOFC", um.FOFC(), _rows, []),
-    ("FOFC, rules of Tetrad", um.FOFC(rules="tetrad", latent_edges=False), _burnout, []),
-    ("rank clusters", um.RankClusters(), _rows, []),
-    ("rank clusters, big five", um.RankClusters(alpha=0.05), _burnout, []),
-    ("two stages", um.TwoStage(), _matrix, _STATS),
-    ("two stages, big five", um.TwoStage(cut=0.3), _burnout, _STATS),
-    ("factor analysis", um.FactorAnalysis(), _matrix, _STATS),
-    ("factor analysis, five factors", um.FactorAnalysis(n_factors=5, eigenvalues="factors"), _burnout, _STATS),
-    ("EGA", um.EGA(), _matrix, _IGRAPH),
-    ("EGA, big five", um.EGA(latent_edges=False), _burnout, _IGRAPH),
-    ("GES", um.GES(), _matrix, _CAUSAL),
-    ("GIN", um.GIN(test="hsic"), _few_rows, _CAUSAL),
+    ("FOFC", um.peers.FOFC(), _rows, []),
+    ("FOFC, rules of Tetrad", um.peers.FOFC(rules="tetrad", latent_edges=False), _burnout, []),
+    ("rank clusters", um.peers.RankClusters(), _rows, []),
+    ("rank clusters, big five", um.peers.RankClusters(alpha=0.05), _burnout, []),
+    ("two stages", um.peers.TwoStage(), _matrix, _STATS),
+    ("two stages, big five", um.peers.TwoStage(cut=0.3), _burnout, _STATS),
+    ("factor analysis", um.peers.FactorAnalysis(), _matrix, _STATS),
+    ("factor analysis, five factors", um.peers.FactorAnalysis(n_factors=5, eigenvalues="factors"), _burnout, _STATS),
+    ("EGA", um.peers.EGA(), _matrix, _IGRAPH),
+    ("EGA, big five", um.peers.EGA(latent_edges=False), _burnout, _IGRAPH),
+    ("GES", um.peers.GES(), _matrix, _CAUSAL),
+    ("GIN", um.peers.GIN(test="hsic"), _few_rows, _CAUSAL),
 ):
     TABLE.add(f"peers/{_label}", partial(_peer, _method, _data), cost=5.0, libraries=_libraries)
 
@@ -54,4 +54,4 @@ for _label, _method, _data, _libraries in (
 @TABLE.case("peers/RLCD", libraries=_CAUSAL)
 def _() -> Any:
     """Return who shares a latent: edges and order of latents of causal-learn's RLCD depend on Python's hash seed."""
-    return describe.shared_items(um.RLCD().fit(_rows()))
+    return describe.shared_items(um.peers.RLCD().fit(_rows()))

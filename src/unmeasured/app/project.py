@@ -29,12 +29,14 @@ from unmeasured.data.prepare import chosen_columns, prepared
 from unmeasured.data.sample import labels_of
 from unmeasured.errors import listing
 from unmeasured.models.estimate import split_rows_by_group
+from unmeasured.models.fit import Fit
 from unmeasured.output.report.groups import Shared
 from unmeasured.output.report.html import diagram_data, html_page
 from unmeasured.output.report.lead import lead
 from unmeasured.output.report.run import About, Comparison, Run
 from unmeasured.results.drawing import picture_of
 from unmeasured.search.data_check import Finding
+from unmeasured.validation.replicates.result import Stability
 
 TEXT_FILES = (".csv", ".tsv", ".txt", ".dat")
 STATISTICS_FILES = (".sav", ".zsav", ".por", ".dta")
@@ -91,12 +93,12 @@ class Project:
         self.has_header = True
         self.knowledge: dict[str, Any] = {}
         self.run: Run | None = None
-        self.stability: um.Stability | None = None
+        self.stability: Stability | None = None
         self.people: dict[str, Any] | None = None  # estimates of groups of people, as results.group_record has them
         self.models: list[Model] = []
         self.at = 0
         self._sample: um.Sample | None = None
-        self._fits: dict[Model, um.Fit] = {}
+        self._fits: dict[Model, Fit] = {}
         self._seconds: dict[Model, float] = {}  # that each fit took
         self._results: dict[Model, um.Result] = {}  # of the last model that was edited
 
@@ -545,7 +547,7 @@ class Project:
         return Run(result, about, comparison=Comparison.of(compared))
 
     @property
-    def stability_now(self) -> um.Stability | None:
+    def stability_now(self) -> Stability | None:
         """How often what is at hand comes back, where that was looked at: not for an edited model."""
         if self.stability is None or self.is_edited:
             return None
@@ -582,7 +584,7 @@ class Project:
         )
         return dag.with_pairs(model.pairs) if model.pairs else dag
 
-    def _fit(self, model: Model) -> um.Fit:
+    def _fit(self, model: Model) -> Fit:
         if model not in self._fits:
             begun = time.perf_counter()
             is_found = bool(self.models) and model.is_same_as(self.models[0])
@@ -735,7 +737,7 @@ class Project:
             if "result.json" in parts:
                 other.run = Run.from_json(parts["result.json"].decode("utf-8"))
                 if "stability.json" in parts:
-                    other.stability = um.Stability.from_json(parts["stability.json"].decode("utf-8"))
+                    other.stability = Stability.from_json(parts["stability.json"].decode("utf-8"))
                 if "groups.json" in parts:
                     other.people = json.loads(parts["groups.json"])
                 other.models = [Model.of(other.run.result)]
@@ -818,11 +820,11 @@ def _number(value: Any, what: str) -> float:
     return number
 
 
-def _indices(fit: um.Fit) -> dict[str, Any]:
+def _indices(fit: Fit) -> dict[str, Any]:
     return {name: getattr(fit, name) for name in _INDICES} | {"proper": bool(fit.converged and fit.admissible)}
 
 
-def _coefficients(fit: um.Fit) -> dict[tuple[str, str], float]:
+def _coefficients(fit: Fit) -> dict[tuple[str, str], float]:
     """Standardised loadings and paths by cause and effect, and correlations of residuals by their items."""
     rows = fit.parameters[fit.parameters["op"].isin(["=~", "~", "~~"])]
     ends = [(b, a) if op == "~" else (a, b) for a, op, b in zip(rows["lhs"], rows["op"], rows["rhs"])]

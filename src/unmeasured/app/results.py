@@ -25,6 +25,7 @@ from unmeasured.results.interpretation import (
     paths_beyond_one,
     paths_heading,
 )
+from unmeasured.results.invariance import Invariance
 
 Table = dict[str, Any]
 # As in the report: effects of more groups, and modification indices of more variables, take too long to wait for.
@@ -180,7 +181,7 @@ def _local_fit(project: Project) -> dict[str, Any]:
 # Groups of people -------------------------------------------------------------------------------------------
 
 
-def group_record(shared: um.Invariance, by_group: Mapping[str, um.Result]) -> dict[str, Any]:
+def group_record(shared: Invariance, by_group: Mapping[str, um.Result]) -> dict[str, Any]:
     """What the page shows of groups of people beyond what a run keeps: sentences, and the estimates of each group."""
     estimates = [
         {

@@ -36,6 +36,7 @@ from unmeasured.app.project import FILES, PROJECT, Project, spelled
 from unmeasured.app.results import panel
 from unmeasured.app.sketch import sketch
 from unmeasured.app.words import in_the_page
+from unmeasured.validation.replicates.result import Stability
 
 HOST = "127.0.0.1"
 MOST_BYTES = 200 * 1024 * 1024  # of an uploaded file
@@ -142,7 +143,7 @@ class Session:
             if message["task"] == "search":
                 project.found(message["run"], message["people"])
             else:
-                project.stability = um.Stability.from_json(message["stability"])
+                project.stability = Stability.from_json(message["stability"])
 
     def _tell(self, **changes: Any) -> None:
         self.job = {**self.job, **changes}

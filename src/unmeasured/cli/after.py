@@ -32,6 +32,8 @@ from unmeasured.files import csv_text, write_csv
 if TYPE_CHECKING:
     import pandas as pd
 
+    from unmeasured.models.fit import Fit
+
 
 @cli.app.command("scores", short_help="Factor scores for each row of a file.")
 def scores(
@@ -42,7 +44,7 @@ def scores(
         typer.Option("--out", "-o", parser=named_path, metavar="<path>", help="A CSV file; without one, the screen."),
     ] = None,
     method: Annotated[str, typer.Option(help="regression or bartlett.")] = "regression",
-    errors: Annotated[bool, typer.Option("--errors", help="Add standard errors.")] = False,
+    standard_errors: Annotated[bool, typer.Option("--standard-errors", help="Add standard errors.")] = False,
     keep: Annotated[
         list[str] | None, typer.Option("--keep", help="A column to copy, such as an id; may be given again.")
     ] = None,
@@ -66,7 +68,7 @@ def scores(
     A model in lavaan syntax is fitted to the file first. A result.json is used with its estimates, and --na
     and --reverse are those of its run unless they are given.
 
-    Example: unmeasured scores report/result.json answers.csv --out scores.csv --keep id --errors
+    Example: unmeasured scores report/result.json answers.csv --out scores.csv --keep id --standard-errors
     """
     from unmeasured.data.prepare import chosen_columns
 
@@ -84,7 +86,7 @@ def scores(
     mean = None
     if standardise:
         rows, mean = _on_its_scale(rows, fit), [0.0] * len(fit.sample.names)
-    scored = fit.scores(rows, method, errors=errors, mean=mean)  # type: ignore[arg-type]
+    scored = fit.scores(rows, method, standard_errors=standard_errors, mean=mean)  # type: ignore[arg-type]
     taken = [name for name in scored.columns if name in copied.columns]
     if taken:
         raise um.UnmeasuredError(f"A column to keep has the name of a latent: {', '.join(taken)}. Rename one of them.")
@@ -105,9 +107,9 @@ def effects(
     result: ResultArgument,
     cause: Annotated[str | None, typer.Option(help="Effects of this variable.")] = None,
     effect: Annotated[str | None, typer.Option(help="Effects on this variable.")] = None,
-    level: Annotated[float, typer.Option(help="Level of the confidence intervals.")] = 0.95,
-    member: Annotated[
-        bool, typer.Option("--member", help="Direct and indirect effects too, in the one graph that was fitted.")
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    decompose: Annotated[
+        bool, typer.Option("--decompose", help="Direct and indirect effects too, in the one graph that was fitted.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", parser=named_path, metavar="<path>", help="A CSV file for the table.")
@@ -125,11 +127,11 @@ def effects(
 
     cli._refuse_overwriting(out, result)
     found = cli._run(result).result
-    if member:
-        table = found.fit.effects(cause, effect, confidence=level)
+    if decompose:
+        table = found.fit.effects(cause, effect, confidence=confidence)
         text = apa.table_text(table, 3)
     else:
-        over = class_effects(found, cause, effect, confidence=level)
+        over = class_effects(found, cause, effect, confidence=confidence)
         table, text = over.table, str(over.pairs[0] if len(over.pairs) == 1 else over)
     if out is not None:
         write_csv(out, table)
@@ -142,7 +144,9 @@ def effects(
 @cli.app.command("diagnose")
 def diagnose(
     result: ResultArgument,
-    most: Annotated[int, typer.Option(min=1, help="The number of rows in each table: the largest values.")] = 10,
+    max_rows: Annotated[
+        int, typer.Option(min=1, help="The number of rows in each table, those with the largest values.")
+    ] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """Modification indices, residuals and reliability of a model.
@@ -155,10 +159,10 @@ def diagnose(
     import pandas as pd
 
     found = cli._run(result).result
-    missed = found.modification_indices(most)
+    missed = found.modification_indices(max_rows)
     # In a population nothing varies: there is no error to divide a residual by, as there is no modification index.
     is_sample = math.isfinite(found.fit.sample.n)
-    residuals = _largest(found.fit.residuals("standardised"), most) if is_sample else pd.DataFrame()
+    residuals = _largest(found.fit.residuals("standardised"), max_rows) if is_sample else pd.DataFrame()
     # Loadings of the latents of a group of several depend on the rotation: they have no reliability of their own.
     has_own = any(len(group) == 1 and found.indicators[group] for group in found.graph.latent_groups)
     table = found.reliability().table.reset_index() if has_own else pd.DataFrame()
@@ -180,7 +184,7 @@ def diagnose(
         typer.echo(f"- {sentence}")
 
 
-def _largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
+def _largest(table: pd.DataFrame, max_rows: int) -> pd.DataFrame:
     """Pairs of variables with the largest entries in absolute value."""
     import pandas as pd
 
@@ -190,10 +194,10 @@ def _largest(table: pd.DataFrame, most: int) -> pd.DataFrame:
         for b in table.index[k + 1 :]
     ]
     rows = pd.DataFrame(pairs, columns=["lhs", "rhs", "residual"]).dropna()
-    return rows.sort_values("residual", key=abs, ascending=False, kind="stable").head(most)
+    return rows.sort_values("residual", key=abs, ascending=False, kind="stable").head(max_rows)
 
 
-def _on_its_scale(rows: pd.DataFrame, fit: um.Fit) -> pd.DataFrame:
+def _on_its_scale(rows: pd.DataFrame, fit: Fit) -> pd.DataFrame:
     """Rows less their means, over their standard deviations, times those of the matrix."""
     import pandas as pd
 

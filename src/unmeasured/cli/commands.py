@@ -35,8 +35,12 @@ if TYPE_CHECKING:
 
     from unmeasured.cli.limit import Times
     from unmeasured.data.prepare import Prepared
+    from unmeasured.models.fit import Fit
     from unmeasured.output.report.run import About, Run
     from unmeasured.results.compare import ModelComparison
+    from unmeasured.results.invariance import Invariance
+    from unmeasured.search.clock import Timing
+    from unmeasured.validation.replicates.result import Stability
 
 # Commands load what they need when they are called: --help should not wait for libraries.
 
@@ -295,7 +299,7 @@ def discover(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="The seed of the split by --confirm (0). Seeds of the search are fixed.")
+        int | None, typer.Option(help="The seed of the split by --holdout (0). Seeds of the search are fixed.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -304,15 +308,15 @@ def discover(
     title: Annotated[str, typer.Option(help="The heading of the report.")] = "",
     published: PublishedOption = None,
     plain_names: Annotated[bool, typer.Option("--plain-names", help="Call latents L1, L2, ...")] = False,
-    confirm: Annotated[
+    holdout: Annotated[
         float | None,
         typer.Option(
             help="The share of the rows, such as 0.5, that the search does not use; the model "
             "is then estimated in these rows."
         ),
     ] = None,
-    confirm_by: Annotated[
-        str | None, typer.Option(help="A column of groups: --confirm uses the same share of the rows of each group.")
+    stratify_by: Annotated[
+        str | None, typer.Option(help="A column of groups: --holdout uses the same share of the rows of each group.")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -329,7 +333,7 @@ def discover(
     from unmeasured.output.report.groups import Shared
     from unmeasured.output.report.run import About
     from unmeasured.search.budget import BUDGET
-    from unmeasured.search.clock import finished_by
+    from unmeasured.search.clock import Timing, data_time_check, finished_by
 
     known = None if knowledge is None else um.Knowledge.read(knowledge)
     search = um.LGES(
@@ -341,11 +345,10 @@ def discover(
         cor=cor,  # type: ignore[arg-type]
         missing=missing,  # type: ignore[arg-type]
         n_jobs=n_jobs,
-        random_state=seed or 0,
         time_limit=time_limit,
     )
-    if seed is not None and confirm is None:
-        raise um.UnmeasuredError("--seed is the seed of --confirm, which is not asked for. Leave --seed out.")
+    if seed is not None and holdout is None:
+        raise um.UnmeasuredError("--seed is the seed of --holdout, which is not asked for. Leave --seed out.")
     # Options that are refused, and models that cannot be read, should not wait for the search to say so.
     search.check_options()
     others = {path.stem: _model(path) for path in published or ()}
@@ -354,14 +357,14 @@ def discover(
     end = None if time_limit is None else began + time_limit
     times = Times(*_began)
     times.end("loading libraries")
-    check = search.timed(began).check_reading
+    check = data_time_check(time_limit, Timing(began))
     try:
         how = Preparing.of(exclude, na, reverse, sheet, max_unpacked)
         sample, others_rows, made = finished_by(
             None if end is None else end + BUDGET.for_first_model,
             lambda: with_one_thread(
                 lambda: _parts(
-                    file, columns, n, cor, missing, header, how, asked, confirm, confirm_by, seed or 0, check, times
+                    file, columns, n, cor, missing, header, how, asked, holdout, stratify_by, seed or 0, check, times
                 )
             ),
         )
@@ -386,8 +389,9 @@ def discover(
     until = None if end is None else end - reserved
     left_out = LeftOut()
     run = _searched(
-        search.timed(began, reserved), sample, about, others, left_out,
+        search, sample, about, others, left_out,
         plain_names=plain_names, quiet=quiet or as_json, is_written=out is not None, until=until,
+        timing=Timing(began, reserved),
     )  # fmt: skip
     times.end("the search and its estimates")
     if others_rows is not None:
@@ -411,7 +415,7 @@ def discover(
     )  # fmt: skip
 
 
-def _shared(run: Run, sample: um.Sample) -> um.Invariance:
+def _shared(run: Run, sample: um.Sample) -> Invariance:
     """What the groups of people share of what was found."""
     import pandas as pd
 
@@ -472,13 +476,13 @@ def _parts(
     """The rows to search and, where a share is asked for, those to confirm in; and how they were prepared."""
     if share is None:
         if by is not None:
-            raise um.UnmeasuredError("--confirm-by says how --confirm splits the rows. Give --confirm 0.5 with it.")
+            raise um.UnmeasuredError("--stratify-by says how --holdout splits the rows. Give --holdout 0.5 with it.")
         times.made = made = _table(file, columns, n, header, how, asked=asked)
         return _as_sample(made, n, cor, missing, asked, check), None, made
     if asked.groups is not None:
-        raise um.DataError("--confirm and --groups do not go together yet. Leave one of them out.")
+        raise um.DataError("--holdout and --groups do not go together yet. Leave one of them out.")
     if n is not None:
-        raise um.DataError("--confirm splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
+        raise um.DataError("--holdout splits rows; a matrix (--n) cannot be split. Confirm it with another matrix.")
     times.made = made = _table(file, columns, n, header, how, keep=[by] if by else [], asked=asked)
     whole = made.frame.read() if isinstance(made.frame, um.Table) else made.frame
     first, second = (
@@ -532,10 +536,12 @@ def _searched(
     quiet: bool,
     is_written: bool,
     until: float | None = None,
+    timing: Timing | None = None,
 ) -> Run:
     from sklearn.base import clone
 
     from unmeasured.output.report.run import exact_answer, run_of
+    from unmeasured.search.clock import Timing, counted_from
     from unmeasured.search.warm import are_on_disk, compile_kernels
 
     if quiet:
@@ -545,10 +551,12 @@ def _searched(
         compile_kernels()
     # A bar is for people who watch, not for logs.
     watched = clone(search).set_params(verbose=not quiet and sys.stderr.isatty())
-    watched.timed(*search.timing(time.perf_counter() - begun))
+    compiling = time.perf_counter() - begun
+    counted = Timing(time.monotonic()) if timing is None else replace(timing, began=timing.began + compiling)
     begun = time.perf_counter()
     try:
-        watched.fit(sample)
+        with counted_from(counted):
+            watched.fit(sample)
     except um.SearchStopped as stopped:
         raise Interrupted(str(stopped)) from None
     except KeyboardInterrupt:
@@ -584,7 +592,7 @@ def _finish(
     as_json: bool,
     quiet: bool,
     until: float | None = None,
-    shared: um.Invariance | None = None,
+    shared: Invariance | None = None,
     times: Times | None = None,
     time_limit: float | None = None,
 ) -> None:
@@ -632,7 +640,7 @@ def _finish(
         raise typer.Exit(1)
 
 
-def _shared_files(shared: um.Invariance) -> dict[str, str | bytes]:
+def _shared_files(shared: Invariance) -> dict[str, str | bytes]:
     """Tables of what groups share, and the diagram with the edges that differ."""
     return {
         "invariance.csv": csv_text(shared.table.reset_index()),
@@ -731,14 +739,16 @@ def remake_report(
     _say(_where(write_run(run, out or result.parent, stability=_stability_beside(result, run))), quiet)
 
 
-def _stability_beside(path: Path, run: Run) -> um.Stability | None:
+def _stability_beside(path: Path, run: Run) -> Stability | None:
     """What the replicates of a result said, from the file beside it; told on the screen where that is of another."""
     from unmeasured.output.report.write import STABILITY
 
     file = path.parent / STABILITY
     if not file.exists():
         return None
-    found = um.Stability.from_json(_text(file))
+    from unmeasured.validation.replicates.result import Stability
+
+    found = Stability.from_json(_text(file))
     if found.is_of(run.result.graph):
         return found
     typer.echo(f"{file} is of another graph and is left out of the report.", err=True)
@@ -827,7 +837,7 @@ def _show_remarks(remarks: Iterable[str], quiet: bool) -> None:
         _say(f"Data: {in_options(remark)}", quiet)
 
 
-def _fit_as_json(fit: um.Fit) -> str:
+def _fit_as_json(fit: Fit) -> str:
     indices = ("chi2", "df", "pvalue", "rmsea", "cfi", "tli", "srmr", "aic", "bic", "loglik")
     record = {name: getattr(fit, name) for name in indices}
     record |= {"converged": fit.converged, "admissible": fit.admissible, "status": fit.status}
@@ -1325,7 +1335,10 @@ _IN_OPTIONS = tuple(
         (r'\bmissing="([\w-]+)"', r"--missing \1"),
         (r'\bestimator="(\w+)"', r"--estimator \1"),
         (r"\bmissing='([\w-]+)'", r"--missing \1"),
-        (r"^(cor|missing|penalty|tolerance|estimator|method|threshold|level|equal|groups) (?=must\b|is\b)", r"--\1 "),
+        (
+            r"^(cor|missing|penalty|tolerance|estimator|method|threshold|confidence|equal|groups) (?=must\b|is\b)",
+            r"--\1 ",
+        ),
         (r"^equal= has ", "--equal has "),
         (r"^penalties (?=must\b|are\b)", "--penalties "),
         (r"^n_replicates (?=must\b|is\b)", "--replicates "),

@@ -30,6 +30,8 @@ from unmeasured.files import csv_text, write_folder
 if TYPE_CHECKING:
     import pandas as pd
 
+    from unmeasured.results.invariance import Invariance
+
 
 @cli.app.command("invariance", short_help="Test measurement invariance across groups of people.")
 def invariance(
@@ -87,7 +89,7 @@ def invariance(
         raise typer.Exit(1)
 
 
-def _as_json(found: um.Invariance, tables: dict[str, pd.DataFrame]) -> str:
+def _as_json(found: Invariance, tables: dict[str, pd.DataFrame]) -> str:
     record: dict[str, Any] = {"groups": found.groups, "holds_up_to": found.supported_step}
     record |= {name: json.loads(table.to_json(orient="records")) for name, table in tables.items()}
     record["status"] = {step: fit.status for step, fit in found.fits.items()}

@@ -39,6 +39,7 @@ from unmeasured.files import check_folder
 
 if TYPE_CHECKING:
     from unmeasured.output.report.run import Run
+    from unmeasured.validation.replicates.result import Stability
 
 
 DataOrResultArgument = Annotated[
@@ -240,7 +241,7 @@ def _refuse_other_report(folder: Path | None, earlier: Run, search: um.LGES) -> 
         )
 
 
-def _source(file: Path, rows: Path | None, sample: um.Sample, stable: um.Stability) -> str:
+def _source(file: Path, rows: Path | None, sample: um.Sample, stable: Stability) -> str:
     """One line on the data that replicates were made of."""
     where = rows or file
     if stable.method != "parametric":
@@ -249,7 +250,7 @@ def _source(file: Path, rows: Path | None, sample: um.Sample, stable: um.Stabili
     return f"Replicates are drawn around {held} (N = {sample.n:.0f}).\n"
 
 
-def _show(stable: um.Stability, threshold: float, as_json: bool) -> None:
+def _show(stable: Stability, threshold: float, as_json: bool) -> None:
     if as_json:
         typer.echo(cli._as_json(stable.to_record()))
         return
@@ -261,8 +262,8 @@ def _show(stable: um.Stability, threshold: float, as_json: bool) -> None:
     typer.echo(f"\nConsensus of what comes back in {threshold:.0%} of the replicates\n{consensus}")
 
 
-@cli.app.command("path", short_help="Search with several penalties.")
-def path(
+@cli.app.command("penalty-path", short_help="Search with several penalties.")
+def penalty_path(
     file: FileArgument,
     columns: ColumnsOption = None,
     exclude: ExcludeOption = None,
@@ -292,7 +293,7 @@ def path(
     With --out every step is written as a result (step-01.json, ...), which report, export, fit, compare, scores and
     effects accept.
 
-    Example: unmeasured path answers.csv --columns 'q*' --out penalties
+    Example: unmeasured penalty-path answers.csv --columns 'q*' --out penalties
     """
     from unmeasured.output.report.run import About, run_of
     from unmeasured.search.warm import compile_kernels

@@ -14,7 +14,6 @@ Options are only stored by ``__init__`` and looked at by ``fit``, as scikit-lear
 from __future__ import annotations
 
 import re
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -41,7 +40,7 @@ from unmeasured.models.full import NOT_DONE, calls_for_it, with_full_information
 from unmeasured.models.signs import with_signs
 from unmeasured.remarks import by_consequence, distrust
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.clock import checked_time_limit, finished_by
+from unmeasured.search.clock import checked_time_limit, data_time_check, finished_by, fit_under_way, present_timing
 from unmeasured.search.discovery import RunnerUp, remarks_on_fit
 from unmeasured.search.item_partitions import ItemPartition
 
@@ -76,8 +75,6 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     _named_latents: tuple[str, ...] = ()  # latents whose names were given
     _item_partitions: tuple[ItemPartition, ...] = ()  # where a search measured them
     _selected_partition: int = 0
-    _began: float | None = None  # when the present fit began: time limits count from there
-    _reserved: float = 0.0
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Search the structure of rows of data.
@@ -89,11 +86,12 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         y
             Not used; scikit-learn's pipelines pass it.
         """
-        self._begin()
-        return self._fit(self._in_time(lambda: self.prepared(X)), X)
+        self.check_options()
+        with fit_under_way():
+            return self._fit(self._in_time(lambda: self.make_sample(X)), X)
 
-    def prepared(self, X: Any) -> Sample:
-        """Rows as this search takes them: the sample that ``fit`` would search."""
+    def make_sample(self, X: Any) -> Sample:
+        """Return the sample that ``fit`` would make of rows and search, by the options ``cor`` and ``missing``."""
         _refuse_other_tables(X)
         roles = self._roles
         return as_sample(
@@ -102,20 +100,13 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             missing=self.missing,
             covariates=roles.covariates,
             outcomes=roles.outcomes,
-            check=self.check_reading,
+            check=data_time_check(getattr(self, "time_limit", None), present_timing()),
         )
 
     @property
     def _roles(self) -> Roles:
         """Variables that are no indicators, for searches that know of such."""
         return Roles()
-
-    def check_reading(self) -> None:
-        """Raise Stopped where the moments of rows have had their part of the time limit."""
-        limit = checked_time_limit(getattr(self, "time_limit", None))
-        part = BUDGET.read_by
-        if limit is not None and self._began is not None and time.monotonic() - self._began > part * limit:
-            raise Stopped
 
     def check_options(self) -> None:
         """Refuse options that are not allowed, as ``fit`` does first: for whoever has long work before a fit.
@@ -129,22 +120,16 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
     def _in_time(self, work: Callable[[], T]) -> T:
         """Do to the rows what comes before the search, within the time limit and the moment that a first model has."""
-        limit = checked_time_limit(getattr(self, "time_limit", None))
-        assert self._began is not None
+        limit, timing = checked_time_limit(getattr(self, "time_limit", None)), present_timing()
         try:
             # Threads of BLAS wait for one another where other programs have the cores, and round differently each time.
             with threadpool_limits(limits=1, user_api="blas"):
-                return finished_by(None if limit is None else self._began + limit + BUDGET.for_first_model, work)
+                return finished_by(None if limit is None else timing.began + limit + BUDGET.for_first_model, work)
         except Stopped:
-            spent = time.monotonic() - self._began
-            self._began, self._reserved = None, 0.0
             raise SearchStopped(
-                f"The time limit of {limit:g} s was over after {spent:.1f} s, while the correlations of the rows were "
-                "being computed: nothing was searched. Give time_limit more, or use fewer rows or columns."
+                f"The time limit of {limit:g} s was over after {timing.spent:.1f} s, while the correlations of the "
+                "rows were being computed: nothing was searched. Give time_limit more, or use fewer rows or columns."
             ) from None
-        except BaseException:
-            self._began, self._reserved = None, 0.0
-            raise
 
     def fit_cov(self, cov: Any, n_samples: float, names: Sequence[str] | None = None) -> Self:
         """Search the structure behind a covariance or correlation matrix.
@@ -158,30 +143,11 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         names : sequence of str, optional
             The variables, where the matrix does not name them.
         """
-        self._begin()
-        roles = self._roles
-        return self._fit(
-            as_sample(cov=cov, n_samples=n_samples, names=names, covariates=roles.covariates, outcomes=roles.outcomes),
-            cov,
-        )
-
-    def timed(self, began: float, reserved: float = 0.0) -> Self:
-        """Have the time limit of the next fit count from an earlier moment (of ``time.monotonic``).
-
-        ``reserved`` seconds of it are left for what comes after the search, such as a report.
-        """
-        self._began, self._reserved = began, reserved
-        return self
-
-    def timing(self, excepted: float = 0.0) -> tuple[float, float]:
-        """What :meth:`timed` was told, ``excepted`` seconds later."""
-        return (time.monotonic() if self._began is None else self._began + excepted), self._reserved
-
-    def _begin(self) -> None:
-        """Check the options; time limits count from here, unless :meth:`timed` said otherwise."""
         self.check_options()
-        if self._began is None:
-            self._began = time.monotonic()
+        causes, effects = self._roles.covariates, self._roles.outcomes
+        with fit_under_way():
+            sample = as_sample(cov=cov, n_samples=n_samples, names=names, covariates=causes, outcomes=effects)
+            return self._fit(sample, cov)
 
     def transform(self, X: Any) -> Any:
         """Factor scores of rows on every latent found: ``result_.fit.scores(X)``.
@@ -228,11 +194,8 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """Check the options, then set ``graph_``, ``sem_``, ``trace_``, ``remarks_`` and whatever else there is."""
 
     def _fit(self, sample: Sample, source: Any) -> Self:
-        try:
-            self._search(sample)
-            self._fit_to_rows()
-        finally:
-            self._began, self._reserved = None, 0.0
+        self._search(sample)
+        self._fit_to_rows()
         # That the search was stopped comes before all else; it is among the remarks of the search, too.
         stopped = [distrust(self.stopped_)] if self.stopped_ else []
         self.remarks_ = by_consequence((*stopped, *sample.remarks, *self.remarks_))
@@ -263,7 +226,7 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def _fit_to_rows(self) -> None:
         """Full information for what is reported, where the search took the moments of rows with missing values."""
         found = self.sem_
-        self.sem_ = with_full_information(found, self._check_last_fit)
+        self.sem_ = with_full_information(found, self._last_fit_check())
         if self.sem_.full is not None:
             told = {str(remark) for remark in remarks_on_fit(found)}
             if any(str(remark) in told for remark in self.remarks_):
@@ -278,13 +241,15 @@ class Search(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         elif calls_for_it(found.sample):
             self.remarks_ = (*self.remarks_, distrust(NOT_DONE))
 
-    def _check_last_fit(self) -> None:
-        """Raise Stopped where the time limit is over, and for what comes after the search."""
-        limit = checked_time_limit(getattr(self, "time_limit", None))
-        if limit is not None and self._began is not None:
-            left = limit - self._reserved - (time.monotonic() - self._began)
-            if left < 0.0:
+    def _last_fit_check(self) -> Callable[[], None]:
+        """Return a check that raises Stopped if the time limit is over, less the seconds reserved for later work."""
+        limit, timing = checked_time_limit(getattr(self, "time_limit", None)), present_timing()
+
+        def check_time() -> None:
+            if limit is not None and timing.spent > limit - timing.reserved:
                 raise Stopped
+
+        return check_time
 
     @property
     def result_(self) -> Result:

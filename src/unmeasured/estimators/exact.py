@@ -16,7 +16,7 @@ from unmeasured.data.sample import Cor, Sample
 from unmeasured.errors import DataError, SearchStopped, Stopped, UnmeasuredError, UnmeasuredWarning
 from unmeasured.estimators.base import Search
 from unmeasured.remarks import distrust
-from unmeasured.search.clock import Clock
+from unmeasured.search.clock import Clock, present_timing
 from unmeasured.search.discovery import RunnerUp
 from unmeasured.search.exact.branch import FITS, MOST_OBSERVED, TIE, BranchAndBound, Criterion, ExactStep
 from unmeasured.search.exact.enumerate import checked_group_size, count_gnfm
@@ -137,7 +137,7 @@ class ExactSearch(Search):
 
     def _search(self, sample: Sample) -> None:
         n = _checked_size(sample)
-        started = time.monotonic() if self._began is None else self._began
+        started = present_timing().began
         clock = Clock(self.time_limit, started)
         try:
             search = BranchAndBound(

@@ -17,7 +17,6 @@ from unmeasured.constraints import (
     FLAG,
     NAMES,
     SECONDS,
-    STATE,
     THREADS,
     Rule,
     instance_of,
@@ -37,7 +36,7 @@ from unmeasured.models.estimators import tested_together
 from unmeasured.models.fit import Fit
 from unmeasured.search import options
 from unmeasured.search.budget import BUDGET
-from unmeasured.search.clock import Clock, checked_time_limit
+from unmeasured.search.clock import Clock, checked_time_limit, fit_under_way, present_timing
 from unmeasured.search.close_fit.tolerance import TOLERANCE
 from unmeasured.search.discovery import (
     Discovery,
@@ -110,8 +109,9 @@ class LGES(Search):
         Number of threads for fits; -1 for all cores, or as set by ``joblib.parallel_config``. It does not change the
         result.
     random_state : int
-        Part of the interface of an estimator; not used. What the search draws (replicates of the data, starting
-        points) has fixed seeds: the same rows in any order give the same result.
+        Seed of the replicates of the data, which are drawn if misfit may be tolerated: they tell how well partitions
+        of the items are reproduced and whether a model is rejected. Starting points of fits have seeds of their own.
+        The same seed and the same rows, in any order, give the same result.
     verbose : bool
         Whether to show each step and the estimated remaining time.
     moves : sequence of functions or moves
@@ -183,7 +183,7 @@ class LGES(Search):
         "cor": one_of(*get_args(Cor)),
         "missing": one_of(*get_args(Missing)),
         "n_jobs": THREADS,
-        "random_state": STATE,
+        "random_state": whole(0),
         "time_limit": SECONDS,
         "moves": Rule("a list of functions", options.are_moves),
         "verbose": FLAG,
@@ -270,9 +270,9 @@ class LGES(Search):
         """
         if groups is None:
             return super().fit(X, y)
-        self._begin()
+        self.check_options()
 
-        def prepared() -> tuple[Sample, pd.DataFrame]:
+        def sample_and_rows() -> tuple[Sample, pd.DataFrame]:
             table, labels = split_rows_by_group(X, groups)
             roles = self._roles
             return Sample.from_rows(
@@ -280,7 +280,8 @@ class LGES(Search):
                 groups=labels,
             ), table  # fmt: skip
 
-        return self._fit(*self._in_time(prepared))
+        with fit_under_way():
+            return self._fit(*self._in_time(sample_and_rows))
 
     @property
     def group_results_(self) -> dict[str, Result]:
@@ -364,6 +365,7 @@ class LGES(Search):
             prune=bool(self.prune),
             missing=self.missing,
             n_threads=self._n_threads,
+            seed=int(self.random_state),
             time_limit=checked_time_limit(self.time_limit),
             moves=tuple(self.moves),
             verbose=bool(self.verbose),
@@ -399,12 +401,13 @@ class LGES(Search):
 
     def _clock(self) -> Clock:
         """The clock of this fit; compiling the kernels, which the first run on a machine does, is not counted."""
-        began = time.monotonic() if self._began is None else self._began
+        timing = present_timing()
+        began = timing.began
         if checked_time_limit(self.time_limit) is not None and not are_on_disk():
             before = time.monotonic()
             compile_kernels()
             began += time.monotonic() - before
-        return Clock(self.time_limit, began, self._reserved)
+        return Clock(self.time_limit, began, timing.reserved)
 
 
 @cache

@@ -79,7 +79,7 @@ def effects(
     bootstrap: int = 0,
     rng: int | np.random.Generator = 0,
 ) -> pd.DataFrame:
-    """One row per pair and kind; see :meth:`unmeasured.Fit.effects`."""
+    """One row per pair and kind; see :meth:`unmeasured.models.fit.Fit.effects`."""
     if not isinstance(confidence, Real) or not 0.0 < confidence < 1.0:
         raise UnmeasuredError(f"confidence is a probability between 0 and 1, such as 0.95; got {confidence!r}.")
     if bootstrap and bootstrap < _LEAST_REPLICATES:

@@ -780,7 +780,7 @@ class Fit(Measures):
     # Factor scores ----------------------------------------------------------------------------------------
 
     def scores(
-        self, rows: Any, method: scoring.Method = "regression", *, errors: bool = False, mean: Any = None
+        self, rows: Any, method: scoring.Method = "regression", *, standard_errors: bool = False, mean: Any = None
     ) -> pd.DataFrame:
         """Factor scores: one column per latent, aligned with the rows given.
 
@@ -793,7 +793,7 @@ class Fit(Measures):
             The expectation of the latents given the row, which has the least error; or unbiased estimates from the
             indicators. Both are lavaan's ``lavPredict``. With ordinal items the expectation is that given the
             categories.
-        errors
+        standard_errors
             Add a column ``NAME_se`` for each latent: the standard error of its score, the estimates taken as given.
         mean
             Of the observed variables, where the model was fitted to a matrix: a Series, a mapping, or numbers in order.
@@ -808,10 +808,10 @@ class Fit(Measures):
         >>> import unmeasured as um
         >>> rows = um.simulate.sample(um.simulate.random_gnfm(n_latents=2, n_observed=6, rng=0), 200, rng=1)
         >>> fit = um.fit("f =~ X1 + X2 + X3; g =~ X4 + X5 + X6", rows)
-        >>> fit.scores(rows).shape, list(fit.scores(rows[:3], errors=True))
+        >>> fit.scores(rows).shape, list(fit.scores(rows[:3], standard_errors=True))
         ((200, 2), ['f', 'g', 'f_se', 'g_se'])
         """
-        return scoring.scores(self, rows, method, errors=errors, mean=mean)
+        return scoring.scores(self, rows, method, standard_errors=standard_errors, mean=mean)
 
     def score_weights(self, method: scoring.Method = "regression") -> pd.DataFrame:
         """Weights of factor scores, observed x latents: ``scores = (rows - rows.mean()) @ weights``.

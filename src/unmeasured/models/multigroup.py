@@ -528,14 +528,14 @@ class MeanFit(Fit):
         return symmetric_root(self._joint.acov)[at] / scale, self._joint.blind[at] / scale
 
     def scores(
-        self, rows: Any, method: Method = "regression", *, errors: bool = False, mean: Any = None
+        self, rows: Any, method: Method = "regression", *, standard_errors: bool = False, mean: Any = None
     ) -> pd.DataFrame:
         """Factor scores of rows as :meth:`Fit.scores` gives them, from the means of the model unless ``mean`` is given.
 
         With free latent means, those of the group are added.
         """
         centre = self.implied_mean if mean is None and self.has_means and self.sample.rows is not None else mean
-        table = super().scores(rows, method, errors=errors, mean=centre)
+        table = super().scores(rows, method, standard_errors=standard_errors, mean=centre)
         latents = list(self.latent_means.index)
         table[latents] = table[latents] + self.latent_means.to_numpy()
         return table

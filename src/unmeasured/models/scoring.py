@@ -115,7 +115,7 @@ def score_weights(fit: Fit, method: str = "regression") -> pd.DataFrame:
 
 
 def determinacy(fit: Fit, method: str = "regression") -> pd.DataFrame:
-    """One row per latent: ``determinacy se minimal``; see :meth:`unmeasured.Fit.determinacy`."""
+    """One row per latent: ``determinacy se minimal``; see :meth:`unmeasured.models.fit.Fit.determinacy`."""
     scoring = _checked(fit, method)
     variance = np.diag(scoring.prior)
     if "ordinal" in fit.sample.kinds:
@@ -131,7 +131,9 @@ def determinacy(fit: Fit, method: str = "regression") -> pd.DataFrame:
     )
 
 
-def scores(fit: Fit, rows: Any, method: str = "regression", *, errors: bool = False, mean: Any = None) -> pd.DataFrame:
+def scores(
+    fit: Fit, rows: Any, method: str = "regression", *, standard_errors: bool = False, mean: Any = None
+) -> pd.DataFrame:
     """Scores of rows on every latent, aligned with the rows given."""
     scoring = _checked(fit, method)
     frame, values = _table(fit, rows)
@@ -154,7 +156,7 @@ def scores(fit: Fit, rows: Any, method: str = "regression", *, errors: bool = Fa
     value[nothing], error[nothing] = math.nan, math.nan
     names = list(scoring.latents)
     table = pd.DataFrame(value, index=frame.index, columns=names)
-    if errors:
+    if standard_errors:
         table = pd.concat([table, pd.DataFrame(error, index=frame.index, columns=[f"{x}_se" for x in names])], axis=1)
     return table
 

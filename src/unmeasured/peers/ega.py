@@ -59,7 +59,7 @@ class EGA(Peer):
     >>> import unmeasured as um
     >>> truth = um.simulate.random_one_factor(n_latents=2, n_observed=8, rng=0)
     >>> rows = um.simulate.sample(truth, 1000, rng=0, parameters="realistic")
-    >>> ega = um.EGA().fit(rows)  # doctest: +SKIP
+    >>> ega = um.peers.EGA().fit(rows)  # doctest: +SKIP
     >>> len(ega.graph_.latents)  # doctest: +SKIP
     2
     """

@@ -61,7 +61,7 @@ class FactorAnalysis(Peer):
     >>> import unmeasured as um
     >>> truth = um.simulate.random_one_factor(n_latents=2, n_observed=8, rng=0)
     >>> rows = um.simulate.sample(truth, 1000, rng=0, parameters="realistic")
-    >>> found = um.FactorAnalysis(n_factors=2).fit(rows)
+    >>> found = um.peers.FactorAnalysis(n_factors=2).fit(rows)
     >>> len(found.graph_.latents), um.metrics.compare(truth, found.graph_).n_latents_true
     (2, 2)
     """

@@ -64,7 +64,7 @@ class FOFC(Peer):
     >>> import unmeasured as um
     >>> truth = um.simulate.random_one_factor(n_latents=2, n_observed=8, rng=0)
     >>> parameters = um.simulate.realistic_parameters(truth, rng=0)
-    >>> found = um.FOFC().fit_cov(parameters.cov(), math.inf, names=parameters.observed)
+    >>> found = um.peers.FOFC().fit_cov(parameters.cov(), math.inf, names=parameters.observed)
     >>> um.metrics.compare(truth, found.graph_).shd
     0
     """

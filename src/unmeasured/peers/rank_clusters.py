@@ -43,7 +43,7 @@ class RankClusters(Peer):
     >>> import math, unmeasured as um
     >>> truth = um.simulate.random_gnfm(group_sizes=(1, 2), n_observed=9, rng=0)
     >>> parameters = um.simulate.realistic_parameters(truth, rng=0)
-    >>> found = um.RankClusters().fit_cov(parameters.cov(), math.inf, names=parameters.observed)
+    >>> found = um.peers.RankClusters().fit_cov(parameters.cov(), math.inf, names=parameters.observed)
     >>> um.metrics.compare(truth, found.graph_).shd
     0
     """

@@ -168,7 +168,7 @@ def direction_in_words(result: Result, source: str, target: str) -> str:
 
 
 def replicates_in_words(edges: pd.DataFrame, source: str, target: str) -> str:
-    """How often replicates have an edge and which way, from a table as :attr:`unmeasured.Stability.edges`.
+    """Return how often replicates have an edge and which way, from the table of ``Stability.edges``.
 
     >>> row = {"source": "A", "target": "B", "frequency": 0.9, "forward": 0.2, "backward": 0.45, "undirected": 0.25}
     >>> replicates_in_words(pd.DataFrame([row]), "B", "A")

@@ -196,7 +196,8 @@ class Result:
     def parameters(self) -> pd.DataFrame:
         """One row per parameter: ``lhs op rhs est se z pvalue std std_se``.
 
-        The columns of :attr:`unmeasured.Fit.parameters`, and the standard error of the standardised estimate.
+        The columns of :attr:`unmeasured.models.fit.Fit.parameters`, and the standard error of the standardised
+        estimate.
         """
         return self.fit.parameters.assign(std_se=standardised_errors(self.fit))
 
@@ -353,7 +354,7 @@ class Result:
         return found.pairs[0] if cause is not None and effect is not None else found
 
     def reliability(self) -> Reliability:
-        """Omega, alpha, AVE, HTMT and Fornell-Larcker of the latents, as :meth:`unmeasured.Fit.reliability`.
+        """Omega, alpha, AVE, HTMT and Fornell-Larcker of the latents, as :meth:`unmeasured.models.fit.Fit.reliability`.
 
         Each latent goes with its own items, those that load on no other latent more.
 
@@ -520,7 +521,7 @@ class Result:
             250; the picture says so.
         marked : pairs of str
             Edges ``(cause, effect)`` that differ between groups of people, to be marked with ≠; see
-            :meth:`unmeasured.Invariance.plot`.
+            :meth:`unmeasured.results.invariance.Invariance.plot`.
         width : float, "column" or "page", optional
             Of the figure in inches; letters and lines go with it. "column" and "page" are one and two columns of a
             journal, at most 3.4 and 7 inches wide and 9 inches tall: layout and view are chosen so that letters can be

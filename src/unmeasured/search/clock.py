@@ -18,6 +18,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from numbers import Real
 from types import FrameType
 from typing import Any, TypeVar
@@ -235,6 +237,73 @@ class Clock:
             yield
         finally:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Time by ``time.monotonic`` from which a time limit counts, and seconds of it to leave for later work."""
+
+    began: float
+    reserved: float = 0.0
+
+    @property
+    def spent(self) -> float:
+        """Seconds since then."""
+        return time.monotonic() - self.began
+
+
+# Of the next fit, where somebody has set it; of the fit that is under way.
+_asked: ContextVar[Timing | None] = ContextVar("asked", default=None)
+_present: ContextVar[Timing | None] = ContextVar("present", default=None)
+
+
+@contextmanager
+def counted_from(timing: Timing) -> Iterator[None]:
+    """Count the time limit of the fit inside from an earlier moment: for a command, which has read a file before.
+
+    >>> with counted_from(Timing(time.monotonic() - 60.0, reserved=5.0)), fit_under_way():
+    ...     present_timing().spent >= 60.0, present_timing().reserved
+    (True, 5.0)
+    """
+    token = _asked.set(timing)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+@contextmanager
+def fit_under_way() -> Iterator[None]:
+    """Have :func:`present_timing` inside; it begins now, or as :func:`counted_from` says."""
+    timing = _asked.get() or Timing(time.monotonic())
+    asked, present = _asked.set(None), _present.set(timing)  # a fit inside a fit has a beginning of its own
+    try:
+        yield
+    finally:
+        _asked.reset(asked)
+        _present.reset(present)
+
+
+def present_timing() -> Timing:
+    """Return the timing of the fit that is under way; outside of one, time begins now."""
+    return _present.get() or Timing(time.monotonic())
+
+
+def data_time_check(time_limit: float | None, timing: Timing) -> Callable[[], None]:
+    """Return a check that raises Stopped if the moments of rows have had their part of the time limit.
+
+    >>> data_time_check(60.0, Timing(time.monotonic() - 59.0))()
+    Traceback (most recent call last):
+    ...
+    unmeasured.errors.Stopped
+    """
+    limit = checked_time_limit(time_limit)
+
+    def check() -> None:
+        if limit is not None and timing.spent > BUDGET.read_by * limit:
+            raise Stopped
+
+    return check
 
 
 def finished_by(moment: float | None, work: Callable[[], T]) -> T:

@@ -54,8 +54,8 @@ def questioned(found: Discovery, sample: Sample, data: Sample, penalty: float) -
     if rejected and (fit.rmsea <= BUDGET.poor_rmsea or lead < BUDGET.margin_if_rejected):
         remark = (
             f"A graph of the observed variables without latents describes the data {better}. This does not show that "
-            "there are no latents: both models may be wrong, and in a large sample every small misfit counts. um.GES "
-            "finds that graph."
+            "there are no latents: both models may be wrong, and in a large sample every small misfit counts. "
+            "um.peers.GES finds that graph."
         )
         return replace(found, remarks=(*found.remarks, distrust(remark)))
     cpdag = DAG.from_edges(rival.cpdag.member().edges, names=sample.names).cpdag()

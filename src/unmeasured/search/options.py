@@ -37,6 +37,7 @@ class Options:
     prune: bool = True
     missing: Missing = "ml"
     n_threads: int | None = None
+    seed: int = 0  # of replicates of the data
     time_limit: float | None = None
     moves: Sequence[OwnMove] = ()
     verbose: bool = False

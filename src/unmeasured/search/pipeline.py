@@ -98,7 +98,7 @@ def discover_items(sample: Sample, options: Options, clock: Clock) -> Discovery:
     tolerance = BUDGET.close_rmsea if options.tolerance is None else options.tolerance
     within = Tolerant(
         sample, tolerance, options.penalty, clock, options.n_threads, options.verbose, options.residual_covariances,
-        options.hierarchy,
+        options.hierarchy, options.seed,
     )  # fmt: skip
     if options.knowledge or options.moves:
         return within.searched(exactly)

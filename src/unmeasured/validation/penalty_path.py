@@ -277,7 +277,7 @@ def _search_and_sample(found: Any) -> tuple[LGES, Sample]:
         search, sample = LGES(**found.get_params()), found.sample_
     else:
         search = LGES()
-        sample = search.prepared(found)
+        sample = search.make_sample(found)
     if math.isinf(sample.n):
         raise DataError("In a population no penalty matters; give the number of samples.")
     return search.set_params(verbose=False), sample

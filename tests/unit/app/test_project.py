@@ -23,6 +23,7 @@ from unmeasured.app.results import panel
 from unmeasured.app.sketch import sketch
 from unmeasured.output.report.run import Run
 from unmeasured.search.climb import watched
+from unmeasured.validation.replicates.result import Stability
 
 
 @pytest.fixture(scope="module")
@@ -477,7 +478,7 @@ def test_replicates_that_were_made_count_when_it_is_stopped(project, monkeypatch
     line = Line()
     task = {"latents": project.result.graph.latents, "replicates": 50, "options": {}, "sample": project.sample()}
     jobs._stability(task, line, {"search": search})
-    project.stability = um.Stability.from_json(line.sent[-1]["stability"])
+    project.stability = Stability.from_json(line.sent[-1]["stability"])
     assert len(project.stability.replicates) == 3
     project.edit({"kind": "rename", "source": "Speed", "name": "Pace"})
     assert "Pace" in [row[0][0] for row in panel(project, "stability")["tables"][0]["rows"]]

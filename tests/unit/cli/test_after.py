@@ -48,7 +48,17 @@ def folder(tmp_path_factory):
 
 
 def test_scores_go_to_a_file_with_what_was_asked_for(folder):
-    done = run("scores", "run/result.json", "rows.csv", "--out", "scores.csv", "--keep", "name", "--errors", cwd=folder)
+    done = run(
+        "scores",
+        "run/result.json",
+        "rows.csv",
+        "--out",
+        "scores.csv",
+        "--keep",
+        "name",
+        "--standard-errors",
+        cwd=folder,
+    )
     table, rows = pd.read_csv(folder / "scores.csv"), pd.read_csv(folder / "rows.csv")
     result = um.Result.from_json((folder / "run" / "result.json").read_text())
     latents = list(result.graph.latents)
@@ -79,20 +89,20 @@ def test_effects_over_the_class_and_in_the_member(folder):
     every = run("effects", "run/result.json", "--out", "effects.csv", cwd=folder)
     assert "Total effects in all members (2 in the class)" in every.stdout
     assert list(pd.read_csv(folder / "effects.csv")["values"]) == [2, 2]
-    member = run("effects", "run/result.json", "--member", "--json", cwd=folder)
+    member = run("effects", "run/result.json", "--decompose", "--json", cwd=folder)
     assert {row["kind"] for row in json.loads(member.stdout)["effects"]} == {"total", "direct", "indirect"}
 
 
 def test_discover_confirms_in_other_rows(folder):
     done = run(
-        "discover", "rows.csv", "--columns", "a*,b*", "--confirm", "0.5", "--seed", "3", "--out", "half", cwd=folder
+        "discover", "rows.csv", "--columns", "a*,b*", "--holdout", "0.5", "--seed", "3", "--out", "half", cwd=folder
     )
     assert "Confirmed in other rows" in done.stdout
     assert "the loss is" in done.stdout
     result = um.Result.from_json((folder / "half" / "result.json").read_text())
     assert result.sem.sample.n == 200
     assert "found in other data (N = 200)" in result.estimation_note
-    again = run("discover", "rows.csv", "--columns", "a*,b*", "--confirm", "0.5", "--seed", "3", cwd=folder)
+    again = run("discover", "rows.csv", "--columns", "a*,b*", "--holdout", "0.5", "--seed", "3", cwd=folder)
     assert again.stdout.split("Fit")[0].split(";")[0] == done.stdout.split("Fit")[0].split(";")[0]
 
 
@@ -104,10 +114,10 @@ def test_mistakes_are_sentences_and_files_stay_whole(folder):
         (("scores", "run/result.json", "rows.csv", "--keep", "nam"), "No column is called 'nam'"),
         (("scores", "run/result.json", "scores.csv"), "does not have these variables of the model"),
         (("effects", "run/result.json", "--cause", "Anger"), "'Anger' is no variable of the graph"),
-        (("effects", "run/result.json", "--level", "95"), "confidence is a probability between 0 and 1"),
-        (("discover", "matrix.csv", "--n", "400", "--confirm", "0.5"), "a matrix (--n) cannot be split"),
-        (("discover", "rows.csv", "--confirm", "2"), "between 0 and 1, such as 0.5; got 2.0"),
-        (("discover", "rows.csv", "--confirm-by", "name"), "Give --confirm 0.5 with it"),
+        (("effects", "run/result.json", "--confidence", "95"), "confidence is a probability between 0 and 1"),
+        (("discover", "matrix.csv", "--n", "400", "--holdout", "0.5"), "a matrix (--n) cannot be split"),
+        (("discover", "rows.csv", "--holdout", "2"), "between 0 and 1, such as 0.5; got 2.0"),
+        (("discover", "rows.csv", "--stratify-by", "name"), "Give --holdout 0.5 with it"),
     ]
     for arguments, sentence in cases:
         done = run(*arguments, cwd=folder, ok=False)
@@ -119,10 +129,10 @@ def test_mistakes_are_sentences_and_files_stay_whole(folder):
 
 def test_a_model_is_diagnosed(folder):
     result = um.Result.from_json((folder / "run" / "result.json").read_text())
-    told = run("diagnose", "run/result.json", "--most", "3", cwd=folder).stdout
+    told = run("diagnose", "run/result.json", "--max-rows", "3", cwd=folder).stdout
     for heading in ("modification indices", "Standardised residuals", "omega", "reliability is"):
         assert heading in told
-    record = json.loads(run("diagnose", "run/result.json", "--most", "3", "--json", cwd=folder).stdout)
+    record = json.loads(run("diagnose", "run/result.json", "--max-rows", "3", "--json", cwd=folder).stdout)
     largest = result.fit.residuals("standardised").abs().to_numpy(copy=True)
     np.fill_diagonal(largest, 0.0)
     assert abs(record["standardised_residuals"][0]["residual"]) == pytest.approx(np.nanmax(largest))

@@ -78,17 +78,17 @@ MISTAKES = {
                 "--max-unpacked": ("0",),
             },
             "check": {"--cor": ("", "nonsense"), "--missing": ("nonsense",), "--max-unpacked": ("nan",)},
-            "path": {"--max-group-size": ("0",), "--cor": ("nonsense",)},
+            "penalty-path": {"--max-group-size": ("0",), "--cor": ("nonsense",)},
         }.items()
         for option, values in options.items()
         for value in values
     },
     "a tolerance in words": (["discover", "rows.csv", "--tolerance", "some"], "--tolerance is auto or an RMSEA"),
-    "a seed of nothing": (["discover", "rows.csv", "--seed", "3"], "--seed is the seed of --confirm"),
+    "a seed of nothing": (["discover", "rows.csv", "--seed", "3"], "--seed is the seed of --holdout"),
     "a sheet of text": (["discover", "rows.csv", "--sheet", "first"], "--sheet is for files of Excel; 'rows.csv' is"),
     "a picture's option": (["export", "result.json", "--to", "json", "--r2"], "--view, --style and --r2 are for pict"),
     "a share above one": (["stability", "rows.csv", "--threshold", "2"], "--threshold is a part of the replicates"),
-    "a split of nothing": (["discover", "rows.csv", "--confirm", "0"], "between 0 and 1, such as 0.5; got 0"),
+    "a split of nothing": (["discover", "rows.csv", "--holdout", "0"], "between 0 and 1, such as 0.5; got 0"),
     "a NUL in a header": (["discover", "nul.csv"], "NUL"),
     "a NUL in a header, checked": (["check", "nul.csv"], "NUL"),
     "brackets for a result": (["export", "brackets.json"], "nested too deeply"),

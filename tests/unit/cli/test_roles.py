@@ -84,7 +84,7 @@ def test_discover_searches_groups(rows: Path, tmp_path: Path) -> None:
             "'age' is named as a covariate and as an outcome",
         ),
         (("--groups", "land"), "There is no column 'land'"),
-        (("--groups", "country", "--confirm", "0.5"), "--confirm and --groups do not go together yet"),
+        (("--groups", "country", "--holdout", "0.5"), "--holdout and --groups do not go together yet"),
     ],
 )
 def test_mistakes_are_sentences(rows: Path, words: tuple[str, ...], message: str) -> None:

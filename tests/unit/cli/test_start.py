@@ -65,6 +65,6 @@ def test_compiling_is_announced_only_where_nothing_is_on_disk(caplog, monkeypatc
 def test_every_public_name_is_there_and_listed():
     for name in um.__all__:
         assert getattr(um, name) is not None
-    assert set(um.__all__) <= set(dir(um))
+    assert dir(um) == sorted({"__version__", *um.__all__})
     with pytest.raises(AttributeError, match="no attribute 'LGSE'"):
         um.LGSE  # noqa: B018

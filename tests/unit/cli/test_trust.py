@@ -16,6 +16,7 @@ from graphs_zoo import latent_chain
 from unmeasured.cli.commands import app
 from unmeasured.graphs.outline import Outline
 from unmeasured.validation.replicates.records import Replicate
+from unmeasured.validation.replicates.result import Stability
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_stability_adds_a_section_to_the_report_of_the_same_result(matrix: str, 
         assert json.loads((folder / "result.json").read_text())["run"]["about"]["title"] == "My study"
         table = pd.read_csv(folder / "stability.csv")
         assert set(table["source"]) == {"Speed", "Error", "AverageQus_Par"}
-        assert "Speed" in um.Stability.from_json((folder / "stability.json").read_text()).graph.latents
+        assert "Speed" in Stability.from_json((folder / "stability.json").read_text()).graph.latents
     # What is there is not replaced by the report of another graph, or of other data.
     everything = {path.name: path.read_bytes() for path in folder.iterdir()}
     for others in (["--n", "202", "--penalty", "20"], ["--n", "150"]):
@@ -120,7 +121,9 @@ def test_without_a_consensus_there_is_a_report_all_the_same(tmp_path: Path) -> N
 
 
 def test_path_of_a_file(matrix: str, tmp_path: Path) -> None:
-    said = CliRunner().invoke(app, ["path", matrix, "--n", "202", "--penalties", "1,4", "--out", str(tmp_path / "out")])
+    said = CliRunner().invoke(
+        app, ["penalty-path", matrix, "--n", "202", "--penalties", "1,4", "--out", str(tmp_path / "out")]
+    )
     assert said.exit_code == 0, said.output
     assert "Suggested: 3 latents in 3 groups at 2 of 2 steps" in said.output
     assert (tmp_path / "out" / "path.svg").exists()
@@ -135,7 +138,7 @@ def test_path_of_a_file(matrix: str, tmp_path: Path) -> None:
         refitted = json.loads(CliRunner().invoke(app, ["fit", step, matrix, "--n", "202", "--json"]).output)
         assert refitted["bic"] == pytest.approx(row.bic, abs=1e-4)
         assert refitted["df"] == row.df
-    wrong = CliRunner().invoke(app, ["path", matrix, "--n", "202", "--penalties", "1,few"])
+    wrong = CliRunner().invoke(app, ["penalty-path", matrix, "--n", "202", "--penalties", "1,few"])
     assert "--penalties takes numbers with commas between them; got 'few'" in str(wrong.exception)
 
 
@@ -145,7 +148,7 @@ def test_edges_of_the_truth_are_right_and_others_wrong() -> None:
     more = Outline(
         right.sizes, right.measures.copy(), np.ones_like(right.between) - np.eye(len(right.sizes), dtype=np.uint8)
     )
-    found = um.Stability(truth, truth.observed, "made up", (Replicate(0, right, 0.0), Replicate(1, more, 0.0)))
+    found = Stability(truth, truth.observed, "made up", (Replicate(0, right, 0.0), Replicate(1, more, 0.0)))
     edges = judged(found, latent_chain)
     assert set(edges["right"][edges["frequency"] == 1.0]) == {True}
     assert set(edges["right"][edges["frequency"] == 0.5]) == {False}

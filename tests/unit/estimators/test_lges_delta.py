@@ -58,7 +58,7 @@ def test_a_result_is_a_class_a_fit_and_groups():
     assert model.latent_groups_ == model.graph_.latent_groups
     assert set(model.graph_.observed) == set(truth.observed)
     assert model.sem_.converged
-    assert um.is_gnfm(model.graph_.member()) or model.remarks_
+    assert um.graphs.is_gnfm(model.graph_.member()) or model.remarks_
 
 
 def test_default_delta_is_the_papers():

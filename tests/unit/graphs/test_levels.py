@@ -61,15 +61,15 @@ def test_three_levels() -> None:
     assert cpdag.levels["S"] == 1
     assert cpdag.levels["A"] == 0
     assert not cpdag.undirected_edges
-    assert um.is_hierarchical(dag)
+    assert um.graphs.is_hierarchical(dag)
 
 
 def test_what_data_cannot_tell_is_said() -> None:
     three = DAG.from_edges([*measured(["g"], "abc"), *facets("abc")], latents=list("abcg"))
-    assert "(v) g has 3 neighbours" in str(um.is_hierarchical(three))
+    assert "(v) g has 3 neighbours" in str(um.graphs.is_hierarchical(three))
     two = DAG.from_edges([*measured(["g"], "ab"), *facets("ab")], latents=list("abg"))
-    assert "(iv) g needs at least 3 latents" in str(um.is_hierarchical(two))
-    assert um.is_hierarchical(two_traits)
+    assert "(iv) g needs at least 3 latents" in str(um.graphs.is_hierarchical(two))
+    assert um.graphs.is_hierarchical(two_traits)
 
 
 def test_three_latents_below_one_are_three_with_all_edges() -> None:

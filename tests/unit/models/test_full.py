@@ -45,7 +45,7 @@ def test_what_a_search_reports_of_ordinal_rows_with_holes_keeps_the_size_of_the_
     """A third of the values of 250 rows missing: weights of maximum likelihood rejected most of them."""
     rejected = 0
     for seed in range(60):
-        sample = um.LGES().prepared(drawn(seed, 250, 0.33, cuts))
+        sample = um.LGES().make_sample(drawn(seed, 250, 0.33, cuts))
         assert set(sample.kinds) == {"ordinal"}
         result = um.Result(graph().cpdag(), um.fit(graph(), sample))
         assert result.reported.robust is not None
@@ -145,5 +145,5 @@ def test_covariates_may_have_any_distribution() -> None:
 def test_an_answer_from_few_rows_says_how_often_its_test_rejects_true_models() -> None:
     """120 rows with a third of the values missing, beside 600 complete ones."""
     for rows, said in ((drawn(9, 120, 0.45), True), (drawn(9, 600, 0.0), False)):
-        result = um.Result(graph().cpdag(), um.fit(graph(), um.LGES().prepared(rows)))
+        result = um.Result(graph().cpdag(), um.fit(graph(), um.LGES().make_sample(rows)))
         assert ("There are few rows for a test of 19 degrees of freedom" in " ".join(result.summary().split())) is said

@@ -9,6 +9,7 @@ from scipy.special import ndtr, ndtri
 
 import unmeasured as um
 from graphs_zoo import latent_chain, two_group_chain
+from unmeasured.models.fit import Fit
 from unmeasured.models.scoring import _expectation_propagation
 
 TEXT = "f =~ x1 + x2 + x3 + x4; g =~ x5 + x6 + x7 + x8; f ~~ g"
@@ -31,26 +32,26 @@ def rows() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def fit(rows: pd.DataFrame) -> um.Fit:
+def fit(rows: pd.DataFrame) -> Fit:
     return um.fit(TEXT, rows)
 
 
-def test_scores_follow_their_rows_whatever_the_order_of_rows_and_columns(fit: um.Fit, rows: pd.DataFrame) -> None:
+def test_scores_follow_their_rows_whatever_the_order_of_rows_and_columns(fit: Fit, rows: pd.DataFrame) -> None:
     whole = fit.scores(rows)
     shuffled = rows.sample(frac=1.0, random_state=1).iloc[:, ::-1].assign(name="someone")
     shuffled.index = [f"person {i}" for i in shuffled.index]
-    again = fit.scores(shuffled, errors=True)
+    again = fit.scores(shuffled, standard_errors=True)
     assert list(again.index) == list(shuffled.index)
     for i in (0, 17, 399):
         assert again.loc[f"person {i}", ["f", "g"]].to_numpy(dtype=float) == pytest.approx(whole.loc[i].to_numpy())
 
 
-def test_a_missing_value_is_what_the_rest_of_the_row_expects(fit: um.Fit, rows: pd.DataFrame) -> None:
+def test_a_missing_value_is_what_the_rest_of_the_row_expects(fit: Fit, rows: pd.DataFrame) -> None:
     holed = rows.copy()
     holed.loc[3, ["x1", "x6"]] = np.nan
     holed.loc[5] = np.nan
-    scores = fit.scores(holed, errors=True)
-    whole = fit.scores(rows, errors=True)
+    scores = fit.scores(holed, standard_errors=True)
+    whole = fit.scores(rows, standard_errors=True)
     assert scores.drop([3, 5]).equals(whole.drop([3, 5]))
     assert scores.loc[5].isna().all()
     assert (scores.loc[3, ["f_se", "g_se"]] > whole.loc[3, ["f_se", "g_se"]]).all()
@@ -75,7 +76,7 @@ def test_determinacy_is_the_correlation_with_the_latent() -> None:
             assert expected.loc[name, "se"] == pytest.approx(np.std(scores[name] - latent[:, k]), abs=0.02)
 
 
-def test_weights_give_the_scores_of_complete_rows(fit: um.Fit, rows: pd.DataFrame) -> None:
+def test_weights_give_the_scores_of_complete_rows(fit: Fit, rows: pd.DataFrame) -> None:
     weights = fit.score_weights()
     by_hand = (rows - rows.mean())[list(weights.index)] @ weights
     assert np.allclose(by_hand, fit.scores(rows))
@@ -113,7 +114,7 @@ def test_ordinal_items_score_closer_to_the_truth_than_their_codes() -> None:
     cuts = 10.0 + 3.0 * ndtri([0.55, 0.75, 0.87, 0.95])
     coarse = rows.apply(lambda column: np.digitize(column, cuts).astype(float) + 1.0)
     fit = um.fit(TEXT, um.as_sample(coarse, cor="polychoric"))
-    scores = fit.scores(coarse, errors=True)
+    scores = fit.scores(coarse, standard_errors=True)
     codes = ((coarse - coarse.mean()) / coarse.std()) @ fit.score_weights()
     for k, name in enumerate(("f", "g")):
         ours, theirs = (np.sqrt(np.mean((x[name] - latent[:, k]) ** 2)) for x in (scores, codes))
@@ -124,7 +125,7 @@ def test_ordinal_items_score_closer_to_the_truth_than_their_codes() -> None:
         )
     holed = coarse.copy()
     holed.loc[0, "x1"] = np.nan
-    assert fit.scores(holed, errors=True).loc[0, "f_se"] > scores.loc[0, "f_se"]
+    assert fit.scores(holed, standard_errors=True).loc[0, "f_se"] > scores.loc[0, "f_se"]
     with pytest.raises(um.UnmeasuredError, match="Bartlett scores are not defined for ordinal items"):
         fit.scores(coarse, "bartlett")
     strange = coarse.copy()
@@ -162,7 +163,7 @@ def test_a_rotated_group_is_scored_in_the_rotation_that_is_reported() -> None:
 # Mistakes ---------------------------------------------------------------------------------------------------
 
 
-def test_mistakes_get_sentences(fit: um.Fit, rows: pd.DataFrame) -> None:
+def test_mistakes_get_sentences(fit: Fit, rows: pd.DataFrame) -> None:
     with pytest.raises(um.DataError, match=r"do not have these variables of the model: 'x3', 'x5'\. They have 'x1'"):
         fit.scores(rows.drop(columns=["x3", "x5"]))
     with pytest.raises(um.DataError, match=r"8 observed variables .* got rows without names and 5 columns"):
@@ -180,7 +181,7 @@ def test_mistakes_get_sentences(fit: um.Fit, rows: pd.DataFrame) -> None:
         second.scores(rows, "bartlett")
 
 
-def test_a_model_of_a_matrix_needs_means(rows: pd.DataFrame, fit: um.Fit) -> None:
+def test_a_model_of_a_matrix_needs_means(rows: pd.DataFrame, fit: Fit) -> None:
     matrix = um.fit(TEXT, cov=rows.cov(), n_samples=len(rows))
     with pytest.raises(um.DataError, match=r"fitted to a matrix, which has no means.*score_weights"):
         matrix.scores(rows)

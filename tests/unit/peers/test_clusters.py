@@ -69,7 +69,7 @@ def test_p_values_are_uniform_where_the_rank_holds():
 @pytest.mark.parametrize("seed", range(8))
 def test_fofc_finds_every_one_factor_model_in_its_population(seed):
     dag = um.simulate.random_one_factor(n_latents=2 + seed % 3, n_observed=12, rng=seed)
-    found, compared = population(um.FOFC(), dag, seed)
+    found, compared = population(um.peers.FOFC(), dag, seed)
     assert compared.shd == 0
     assert sorted(map(sorted, found.clusters_)) == sorted(
         sorted(x for x in dag.observed if dag.parents(x) == (latent,)) for latent in dag.latents
@@ -81,7 +81,7 @@ def test_fofc_finds_every_one_factor_model_in_its_population(seed):
 def test_fofc_finds_what_is_in_its_reach_and_nothing_else(suite, rules):
     """Single latents with three pure indicators or more, whatever groups and common children stand beside them."""
     for seed, dag in enumerate(suite()):
-        found, _ = population(um.FOFC(latent_edges=False, rules=rules), dag, seed)
+        found, _ = population(um.peers.FOFC(latent_edges=False, rules=rules), dag, seed)
         pure = [
             tuple(x for x in dag.observed if dag.parents(x) == group) for group in dag.latent_groups if len(group) == 1
         ]
@@ -89,13 +89,13 @@ def test_fofc_finds_what_is_in_its_reach_and_nothing_else(suite, rules):
 
 
 def test_fofc_without_edges_gives_clusters_alone():
-    found, _ = population(um.FOFC(latent_edges=False), latent_chain, 0)
+    found, _ = population(um.peers.FOFC(latent_edges=False), latent_chain, 0)
     assert {len(items) for items in found.clusters_} == {3}
     assert not any(a in found.graph_.latents and b in found.graph_.latents for a, b in found.graph_.member().edges)
 
 
 def test_fofc_leaves_out_what_measures_two_latents():
-    found, _ = population(um.FOFC(), shared_child, 0)
+    found, _ = population(um.peers.FOFC(), shared_child, 0)
     assert sorted(found.clusters_) == [("x1", "x2", "x3"), ("x4", "x5", "x6")]
     assert found.remarks_ == ("In no pure cluster of three or more: x7.",)
 
@@ -118,10 +118,10 @@ def test_a_pure_triple_is_pure_with_every_other_variable():
 
 
 def test_fofc_says_nothing_of_three_variables_and_of_independent_ones():
-    three = um.FOFC().fit_cov(np.full((3, 3), 0.5) + 0.5 * np.eye(3), 500)
+    three = um.peers.FOFC().fit_cov(np.full((3, 3), 0.5) + 0.5 * np.eye(3), 500)
     assert three.graph_.latents == ()
     assert three.remarks_ == ("Tetrads need four variables; there are 3.",)
-    assert um.FOFC().fit_cov(np.eye(6), 500).graph_.latents == ()
+    assert um.peers.FOFC().fit_cov(np.eye(6), 500).graph_.latents == ()
 
 
 # ------------------------------------------------------------------------------------------------- clusters
@@ -129,7 +129,7 @@ def test_fofc_says_nothing_of_three_variables_and_of_independent_ones():
 
 @pytest.mark.parametrize("dag", [latent_chain, two_group_chain, group_collider], ids=["chain", "two", "collider"])
 def test_rank_clusters_finds_groups_of_several_latents(dag):
-    found, compared = population(um.RankClusters(), dag, 1)
+    found, compared = population(um.peers.RankClusters(), dag, 1)
     assert compared.shd == 0
     assert sorted(map(len, found.latent_groups_)) == sorted(map(len, dag.latent_groups))
 
@@ -137,17 +137,17 @@ def test_rank_clusters_finds_groups_of_several_latents(dag):
 @pytest.mark.parametrize("seed", range(10))
 def test_rank_clusters_finds_every_factor_model_without_common_children(seed):
     dag = um.simulate.random_gnfm(n_latents=2 + seed % 4, n_observed=14, rng=seed)
-    assert population(um.RankClusters(), dag, seed)[1].shd == 0
+    assert population(um.peers.RankClusters(), dag, seed)[1].shd == 0
 
 
 def test_rank_clusters_at_a_finite_sample_and_with_variables_that_belong_nowhere():
     model = um.simulate.realistic_parameters(latent_chain, rng=0)
     rows = um.simulate.sample(model, 20_000, rng=0)
     rows["noise"] = np.random.default_rng(0).standard_normal(len(rows))
-    found = um.RankClusters(alpha=0.001).fit(rows)
+    found = um.peers.RankClusters(alpha=0.001).fit(rows)
     assert sorted(map(len, found.clusters_)) == [3, 3, 3]
     assert found.remarks_ == ("In no cluster: noise.",)
-    assert um.RankClusters(max_rank=1).fit_cov(np.eye(5), 400).graph_.latents == ()
+    assert um.peers.RankClusters(max_rank=1).fit_cov(np.eye(5), 400).graph_.latents == ()
 
 
 # ------------------------------------------------------------------------------------------------ two stages
@@ -156,7 +156,7 @@ def test_rank_clusters_at_a_finite_sample_and_with_variables_that_belong_nowhere
 @pytest.mark.parametrize("rotation", ["oblimin", "promax"])
 def test_two_stages_find_simple_structure(rotation):
     rows = um.simulate.sample(um.simulate.realistic_parameters(latent_chain, rng=3), 4000, rng=5)
-    found = um.TwoStage(rotation=rotation).fit(rows)
+    found = um.peers.TwoStage(rotation=rotation).fit(rows)
     assert found.n_factors_ == 3
     assert um.metrics.compare(latent_chain, found.graph_).shd == 0
 
@@ -166,7 +166,7 @@ def test_an_item_of_two_factors_is_kept_with_both_or_with_one():
     loadings[0, [2, 3, 4, 8]] = loadings[1, [5, 6, 7, 8]] = 0.6
     model = um.simulate.Parameters(shared_child, loadings, np.diag([1.0, 1.0, *[0.5] * 7]))
     rows = um.simulate.sample(model, 4000, rng=5)
-    both, one = um.TwoStage().fit(rows), um.TwoStage(cross_loadings=False).fit(rows)
+    both, one = um.peers.TwoStage().fit(rows), um.peers.TwoStage(cross_loadings=False).fit(rows)
     assert um.metrics.compare(shared_child, both.graph_).shd == 0
     assert len(one.graph_.member().parents("x7")) == 1
 
@@ -215,7 +215,7 @@ def test_hill_climbing_never_beats_the_exact_search_and_mostly_reaches_it():
 def test_many_latents_are_connected_by_hill_climbing():
     dag = um.simulate.random_one_factor(n_latents=14, n_observed=42, shape="chain", rng=0)
     rows = um.simulate.sample(um.simulate.realistic_parameters(dag, rng=0), 20_000, rng=0)
-    compared = um.metrics.compare(dag, um.FOFC(alpha=1e-6).fit(rows).graph_)
+    compared = um.metrics.compare(dag, um.peers.FOFC(alpha=1e-6).fit(rows).graph_)
     assert compared.n_latents_found == 14
     assert compared.f1 > 0.95
 
@@ -226,16 +226,16 @@ def test_many_latents_are_connected_by_hill_climbing():
 @pytest.mark.parametrize(
     ("search", "words"),
     [
-        (um.FOFC(alpha=0), "alpha must be a significance level between 0 and 1; got 0"),
-        (um.FOFC(alpha="small"), "alpha must be a significance level between 0 and 1; got 'small'"),
-        (um.FOFC(latent_edges="yes"), "latent_edges must be True or False; got 'yes'"),
-        (um.FOFC(rules="java"), "rules must be one of 'ours', 'tetrad'; got 'java'"),
-        (um.RankClusters(alpha=2.0), "alpha must be a significance level between 0 and 1; got 2.0"),
-        (um.RankClusters(max_rank=0), "max_rank must be a whole number from 1; got 0"),
-        (um.TwoStage(rotation="varimax"), "rotation must be one of 'oblimin', 'promax'; got 'varimax'"),
-        (um.TwoStage(eigenvalues="roots"), "eigenvalues must be one of 'components', 'factors'; got 'roots'"),
-        (um.TwoStage(cut=3), "cut must be a loading between 0 and 1; got 3"),
-        (um.TwoStage(cross_loadings=2), "cross_loadings must be True or False; got 2"),
+        (um.peers.FOFC(alpha=0), "alpha must be a significance level between 0 and 1; got 0"),
+        (um.peers.FOFC(alpha="small"), "alpha must be a significance level between 0 and 1; got 'small'"),
+        (um.peers.FOFC(latent_edges="yes"), "latent_edges must be True or False; got 'yes'"),
+        (um.peers.FOFC(rules="java"), "rules must be one of 'ours', 'tetrad'; got 'java'"),
+        (um.peers.RankClusters(alpha=2.0), "alpha must be a significance level between 0 and 1; got 2.0"),
+        (um.peers.RankClusters(max_rank=0), "max_rank must be a whole number from 1; got 0"),
+        (um.peers.TwoStage(rotation="varimax"), "rotation must be one of 'oblimin', 'promax'; got 'varimax'"),
+        (um.peers.TwoStage(eigenvalues="roots"), "eigenvalues must be one of 'components', 'factors'; got 'roots'"),
+        (um.peers.TwoStage(cut=3), "cut must be a loading between 0 and 1; got 3"),
+        (um.peers.TwoStage(cross_loadings=2), "cross_loadings must be True or False; got 2"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(search, words):
@@ -243,7 +243,7 @@ def test_options_that_make_no_sense_are_refused(search, words):
         search.fit_cov(np.full((5, 5), 0.5) + 0.5 * np.eye(5), 200)
 
 
-@pytest.mark.parametrize("kind", [um.FOFC, um.RankClusters, um.TwoStage])
+@pytest.mark.parametrize("kind", [um.peers.FOFC, um.peers.RankClusters, um.peers.TwoStage])
 def test_bad_data_are_refused_by_the_same_door(kind):
     with pytest.raises(um.DataError, match=r"not positive definite|singular"):
         kind().fit_cov(np.ones((4, 4)), 100)
@@ -251,7 +251,7 @@ def test_bad_data_are_refused_by_the_same_door(kind):
         kind().fit(np.ones((1, 4)))
 
 
-@pytest.mark.parametrize("kind", [um.FOFC, um.RankClusters, um.TwoStage])
+@pytest.mark.parametrize("kind", [um.peers.FOFC, um.peers.RankClusters, um.peers.TwoStage])
 def test_peers_have_scikit_learns_manners(kind):
     checks = check_estimator(kind(), legacy=False, on_skip=None, on_fail="raise")
     assert len(checks) > 10

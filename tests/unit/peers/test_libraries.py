@@ -44,20 +44,22 @@ def uniform_rows():
 
 
 def test_gin_mended_finds_the_clusters_of_a_chain(uniform_rows):
-    found = um.GIN(test="hsic").fit(uniform_rows)
+    found = um.peers.GIN(test="hsic").fit(uniform_rows)
     assert clusters(found.graph_) == TRIPLES
     # All latents are ordered, so that all are adjacent and the class directs no edge between them.
     assert found.graph_.undirected_edges == (("L1", "L2"), ("L1", "L3"), ("L2", "L3"))
 
 
 def test_gin_says_so_where_rows_are_normal(uniform_rows):
-    assert not any("not normal" in remark for remark in um.GIN(test="hsic").fit(uniform_rows).remarks_)
+    assert not any("not normal" in remark for remark in um.peers.GIN(test="hsic").fit(uniform_rows).remarks_)
     parameters = um.simulate.paper_parameters(latent_chain, rng=2)
     normal = um.simulate.sample(parameters, 400, rng=3)
-    (remark,) = [r for r in um.GIN(test="hsic").fit(normal).result_.remarks if "needs noise that is not normal" in r]
+    (remark,) = [
+        r for r in um.peers.GIN(test="hsic").fit(normal).result_.remarks if "needs noise that is not normal" in r
+    ]
     assert remark.severity.name == "DISTRUST"
     skewed = um.simulate.sample(parameters, 400, rng=3).pipe(np.exp)
-    assert not any("not normal" in remark for remark in um.GIN(test="hsic").fit(skewed).remarks_)
+    assert not any("not normal" in remark for remark in um.peers.GIN(test="hsic").fit(skewed).remarks_)
 
 
 def test_gin_as_released_looks_at_the_first_columns_and_mended_at_those_it_means(uniform_rows, monkeypatch):
@@ -71,10 +73,10 @@ def test_gin_as_released_looks_at_the_first_columns_and_mended_at_those_it_means
 
     monkeypatch.setattr(library, "hsic_test_gamma", spy)
     first_pairs = list(combinations(range(9), 2))[:5]
-    um.GIN(test="hsic", corrected=False).fit(uniform_rows)
+    um.peers.GIN(test="hsic", corrected=False).fit(uniform_rows)
     assert looked[: 5 * 7] == [*range(7)] * 5
     looked.clear()
-    um.GIN(test="hsic").fit(uniform_rows)
+    um.peers.GIN(test="hsic").fit(uniform_rows)
     assert looked[: 5 * 7] == [j for pair in first_pairs for j in range(9) if j not in pair]
 
 
@@ -82,7 +84,7 @@ def test_the_mend_leaves_the_library_as_it_was(uniform_rows):
     library = import_module("causallearn.search.HiddenCausal.GIN.GIN")
 
     before = library.cal_e_with_gin
-    um.GIN(test="hsic").fit(uniform_rows.iloc[:60])
+    um.peers.GIN(test="hsic").fit(uniform_rows.iloc[:60])
     assert library.cal_e_with_gin is before
 
 
@@ -94,8 +96,8 @@ def test_kernels_that_are_kept_change_no_p_value_and_no_graph(uniform_rows):
         expected = released().compute_pvalue(rows[:, [i]], rows[:, [j]])
         np.testing.assert_allclose(kept.compute_pvalue(rows[:, [i]], rows[:, [j]]), expected, rtol=1e-9, atol=1e-12)
     for corrected in (True, False):
-        slow = um.GIN(corrected=corrected).fit(uniform_rows.iloc[:150])
-        fast = um.GIN(corrected=corrected, cache_kernels=True).fit(uniform_rows.iloc[:150])
+        slow = um.peers.GIN(corrected=corrected).fit(uniform_rows.iloc[:150])
+        fast = um.peers.GIN(corrected=corrected, cache_kernels=True).fit(uniform_rows.iloc[:150])
         assert fast.graph_ == slow.graph_
 
 
@@ -108,11 +110,11 @@ def test_rows_that_answer_for_the_set_asked_about():
 
 def test_gin_needs_rows_without_holes():
     with pytest.raises(um.DataError, match="GIN needs rows: a covariance does not tell noise that is not Gaussian"):
-        um.GIN().fit_cov(np.full((4, 4), 0.5) + 0.5 * np.eye(4), 100)
+        um.peers.GIN().fit_cov(np.full((4, 4), 0.5) + 0.5 * np.eye(4), 100)
     rows = um.simulate.sample(one_factor, 50, rng=0)
     rows.iloc[3, 1] = np.nan
     with pytest.raises(um.DataError, match="GIN needs complete rows; 1 of 50 have missing values"):
-        um.GIN().fit(rows)
+        um.peers.GIN().fit(rows)
 
 
 # ----------------------------------------------------------------------------------------------------- RLCD
@@ -124,7 +126,7 @@ def normal_rows():
 
 
 def test_rlcd_finds_a_chain_and_says_no_more_than_data_can(normal_rows):
-    found = um.RLCD().fit(normal_rows)
+    found = um.peers.RLCD().fit(normal_rows)
     assert clusters(found.graph_) == TRIPLES
     assert um.metrics.compare(latent_chain, found.graph_).shd == 0
     assert len(found.graph_.undirected_edges) == 2  # causal-learn directs both
@@ -132,31 +134,31 @@ def test_rlcd_finds_a_chain_and_says_no_more_than_data_can(normal_rows):
 
 def test_rlcd_as_released_leaves_edges_between_observed_variables(normal_rows):
     """They are its answer: the first stage's edges where the second found no latent."""
-    found = um.RLCD(observed_are_leaves=False, sparsity=5.0).fit(normal_rows.iloc[:300])
+    found = um.peers.RLCD(observed_are_leaves=False, sparsity=5.0).fit(normal_rows.iloc[:300])
     assert any(a in found.graph_.observed and b in found.graph_.observed for a, b in found.graph_.member().edges)
     assert found.result_.summary()
 
 
 def test_rlcd_takes_a_covariance_as_well(normal_rows):
-    rows, cov = um.RLCD().fit(normal_rows), um.RLCD().fit_cov(normal_rows.cov(), len(normal_rows))
+    rows, cov = um.peers.RLCD().fit(normal_rows), um.peers.RLCD().fit_cov(normal_rows.cov(), len(normal_rows))
     assert um.metrics.compare(rows.graph_, cov.graph_).shd == 0
     with pytest.raises(um.DataError, match="has none for a population; pass a finite n_samples"):
-        um.RLCD().fit_cov(normal_rows.cov(), math.inf)
+        um.peers.RLCD().fit_cov(normal_rows.cov(), math.inf)
 
 
 def test_names_that_begin_with_l_are_not_taken_for_latents(normal_rows):
     renamed = normal_rows.rename(columns={x: f"L{x[1:]}" for x in normal_rows.columns})
-    found = um.RLCD().fit(renamed)
+    found = um.peers.RLCD().fit(renamed)
     assert found.graph_.observed == tuple(renamed.columns)
     assert len(found.graph_.latents) == 3
 
 
 def test_rlcd_runs_in_one_process_and_leaves_the_environment_as_it_was(normal_rows, monkeypatch):
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "3")
-    um.RLCD().fit(normal_rows.iloc[:200])
+    um.peers.RLCD().fit(normal_rows.iloc[:200])
     assert os.environ["LOKY_MAX_CPU_COUNT"] == "3"
     monkeypatch.delenv("LOKY_MAX_CPU_COUNT")
-    um.RLCD().fit(normal_rows.iloc[:200])
+    um.peers.RLCD().fit(normal_rows.iloc[:200])
     assert "LOKY_MAX_CPU_COUNT" not in os.environ
 
 
@@ -177,7 +179,7 @@ def test_ges_reaches_the_best_graph_of_all(seed):
     dag = um.simulate.random_dag(n_observed=7, density=0.35, rng=seed)
     model = um.simulate.paper_parameters(dag, rng=seed)
     rows = um.simulate.sample(model, 20_000, rng=seed)
-    found = um.GES().fit(rows).graph_
+    found = um.peers.GES().fit(rows).graph_
     log_det = np.empty(1 << 7)
     log_dets(rows.corr().to_numpy(), np.arange(8), log_det)
     arcs = np.zeros((7, 7), dtype=np.uint8)
@@ -189,10 +191,10 @@ def test_ges_reaches_the_best_graph_of_all(seed):
 
 def test_ges_from_a_covariance_and_not_from_a_population():
     cov = pd.DataFrame([[1.0, 0.5], [0.5, 1.0]], index=["a", "b"], columns=["a", "b"])
-    assert um.GES().fit_cov(cov, 500).graph_.undirected_edges == (("a", "b"),)
-    assert um.GES(penalty=50.0).fit_cov(cov, 500).graph_.undirected_edges == ()
+    assert um.peers.GES().fit_cov(cov, 500).graph_.undirected_edges == (("a", "b"),)
+    assert um.peers.GES(penalty=50.0).fit_cov(cov, 500).graph_.undirected_edges == ()
     with pytest.raises(um.DataError, match="GES scores at a sample size and has none for a population"):
-        um.GES().fit_cov(cov, math.inf)
+        um.peers.GES().fit_cov(cov, math.inf)
 
 
 # ----------------------------------------------------------------------------------------------------- marks
@@ -227,14 +229,14 @@ def test_latents_that_share_all_their_edges_are_a_group():
 @pytest.mark.parametrize(
     ("search", "words"),
     [
-        (um.GIN(alpha=1.0), "alpha must be a significance level between 0 and 1; got 1.0"),
-        (um.GIN(test="pearson"), "test must be one of 'kci', 'hsic'; got 'pearson'"),
-        (um.GIN(corrected="no"), "corrected must be True or False; got 'no'"),
-        (um.RLCD(alpha=-1), "alpha must be a significance level between 0 and 1; got -1"),
-        (um.RLCD(max_rank=2.5), "max_rank must be a whole number from 1; got 2.5"),
-        (um.RLCD(observed_are_leaves=None), "observed_are_leaves must be True or False; got None"),
-        (um.RLCD(sparsity=0), "sparsity must be a positive number; got 0. 0.5 is BIC's"),
-        (um.GES(penalty=0), "penalty must be a positive number; got 0. 1 is BIC's"),
+        (um.peers.GIN(alpha=1.0), "alpha must be a significance level between 0 and 1; got 1.0"),
+        (um.peers.GIN(test="pearson"), "test must be one of 'kci', 'hsic'; got 'pearson'"),
+        (um.peers.GIN(corrected="no"), "corrected must be True or False; got 'no'"),
+        (um.peers.RLCD(alpha=-1), "alpha must be a significance level between 0 and 1; got -1"),
+        (um.peers.RLCD(max_rank=2.5), "max_rank must be a whole number from 1; got 2.5"),
+        (um.peers.RLCD(observed_are_leaves=None), "observed_are_leaves must be True or False; got None"),
+        (um.peers.RLCD(sparsity=0), "sparsity must be a positive number; got 0. 0.5 is BIC's"),
+        (um.peers.GES(penalty=0), "penalty must be a positive number; got 0. 1 is BIC's"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(search, words):
@@ -242,7 +244,7 @@ def test_options_that_make_no_sense_are_refused(search, words):
         search.fit(um.simulate.sample(one_factor, 50, rng=0))
 
 
-@pytest.mark.parametrize("search", [um.GIN(), um.RLCD(), um.GES()], ids=["gin", "rlcd", "ges"])
+@pytest.mark.parametrize("search", [um.peers.GIN(), um.peers.RLCD(), um.peers.GES()], ids=["gin", "rlcd", "ges"])
 def test_libraries_are_heard_neither_in_print_nor_in_warnings(search, capfd):
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -267,7 +269,7 @@ def test_a_peer_that_is_not_installed_is_a_record_that_says_how_to_get_it(name, 
     advice = f"{name} needs the package {package}, which is not installed. Run: pip install 'unmeasured[peers]'"
     rows = um.simulate.sample(one_factor, 50, rng=0)
     with pytest.raises(um.UnmeasuredError) as raised:
-        getattr(um, name)().fit(rows)
+        getattr(um.peers, name)().fit(rows)
     assert str(raised.value) == advice
     table = experiment.load("no-latents").quickened()
     assignment = next(a for a in table.assignments if a.task.constructor == name)

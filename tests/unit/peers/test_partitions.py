@@ -30,7 +30,9 @@ def simple_structure(n_factors: int = 3, n_items: int = 5, loading: float = 0.7,
     return R
 
 
-@pytest.mark.parametrize("method", [um.EGA(), um.EGA(lambda_min_ratio=0.01), um.FactorAnalysis()], ids=repr)
+@pytest.mark.parametrize(
+    "method", [um.peers.EGA(), um.peers.EGA(lambda_min_ratio=0.01), um.peers.FactorAnalysis()], ids=repr
+)
 def test_simple_structure_is_found(method):
     R = simple_structure()
     found = method.fit_cov(R, 500, names=[f"x{i}" for i in range(15)])
@@ -41,12 +43,12 @@ def test_simple_structure_is_found(method):
 
 def test_one_factor_is_one_community_only_with_the_check():
     R = simple_structure(1, 10)
-    assert set(um.EGA().fit_cov(R, 500).communities_.values()) == {0}
+    assert set(um.peers.EGA().fit_cov(R, 500).communities_.values()) == {0}
 
 
 def test_independent_variables_have_no_latents():
     R = np.corrcoef(np.random.default_rng(0).normal(size=(300, 6)).T)
-    assert um.FactorAnalysis().fit_cov(R, 300).graph_.latents == ()
+    assert um.peers.FactorAnalysis().fit_cov(R, 300).graph_.latents == ()
 
 
 def test_the_network_minimises_extended_bic_over_the_path_and_gamma_sparsifies():
@@ -107,24 +109,24 @@ def test_agreement_with_the_scales_of_questionnaires(name, ega, ega_dense, told)
     def fitted(method):
         return method.fit_cov(np.array(data["corr"]), data["n"], names=data["names"])
 
-    assert agreement(fitted(um.EGA(latent_edges=False)).communities_) == pytest.approx(ega, abs=0.006)
-    dense = fitted(um.EGA(lambda_min_ratio=0.01, latent_edges=False))
+    assert agreement(fitted(um.peers.EGA(latent_edges=False)).communities_) == pytest.approx(ega, abs=0.006)
+    dense = fitted(um.peers.EGA(lambda_min_ratio=0.01, latent_edges=False))
     assert agreement(dense.communities_) == pytest.approx(ega_dense, abs=0.006)
     n = len(data["scales"])
-    found = fitted(um.FactorAnalysis(n_factors=n, latent_edges=False))
+    found = fitted(um.peers.FactorAnalysis(n_factors=n, latent_edges=False))
     assert agreement(found.strongest_) == pytest.approx(told, abs=0.006)
 
 
 @pytest.mark.parametrize(
     ("method", "words"),
     [
-        (um.EGA(gamma=-1), "gamma must be a number from 0 to 1; got -1"),
-        (um.EGA(lambda_min_ratio=0), "lambda_min_ratio must be a number between 0 and 1; got 0"),
-        (um.EGA(unidimensional="x"), "unidimensional must be True or False"),
-        (um.FactorAnalysis(n_factors=0), "n_factors must be a whole number from 1 or None; got 0"),
-        (um.FactorAnalysis(n_factors=11), "15 variables allow 10 factors at most; got n_factors=11"),
-        (um.FactorAnalysis(extraction="pca"), "extraction must be one of 'minres', 'ml'"),
-        (um.FactorAnalysis(eigenvalues="x"), "eigenvalues must be one of 'components', 'factors'"),
+        (um.peers.EGA(gamma=-1), "gamma must be a number from 0 to 1; got -1"),
+        (um.peers.EGA(lambda_min_ratio=0), "lambda_min_ratio must be a number between 0 and 1; got 0"),
+        (um.peers.EGA(unidimensional="x"), "unidimensional must be True or False"),
+        (um.peers.FactorAnalysis(n_factors=0), "n_factors must be a whole number from 1 or None; got 0"),
+        (um.peers.FactorAnalysis(n_factors=11), "15 variables allow 10 factors at most; got n_factors=11"),
+        (um.peers.FactorAnalysis(extraction="pca"), "extraction must be one of 'minres', 'ml'"),
+        (um.peers.FactorAnalysis(eigenvalues="x"), "eigenvalues must be one of 'components', 'factors'"),
     ],
     ids=repr,
 )  # fmt: skip
@@ -135,4 +137,4 @@ def test_mistakes_are_sentences(method, words):
 
 def test_ega_has_nothing_to_say_of_a_population():
     with pytest.raises(um.DataError, match="pass a finite n_samples"):
-        um.EGA().fit_cov(simple_structure(), math.inf)
+        um.peers.EGA().fit_cov(simple_structure(), math.inf)

@@ -16,6 +16,7 @@ from unmeasured.errors import DataError, ModelError
 from unmeasured.models.lavaan import parse
 from unmeasured.models.parameters import model_of
 from unmeasured.output.report.screen import screen
+from unmeasured.results.invariance import Invariance
 
 TWO = "f =~ y1 + y2 + y3\nh =~ y4 + y5 + y6"
 PATH = TWO + "\nh ~ f"
@@ -37,11 +38,11 @@ def three_groups(n: int = 400) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def found() -> um.Invariance:
+def found() -> Invariance:
     return um.invariance(PATH, three_groups(), groups="g")
 
 
-def test_what_differs_is_found(found: um.Invariance) -> None:
+def test_what_differs_is_found(found: Invariance) -> None:
     assert not found.table.loc["loadings", "holds"]
     assert found.supported_step == "configural"
     first = found.differences.groupby("kind").first()
@@ -68,7 +69,7 @@ def test_partial_invariance_by_labels_brings_the_means_back() -> None:
     assert fit.pvalue > 0.001
 
 
-def test_fewer_constraints_never_fit_worse(found: um.Invariance) -> None:
+def test_fewer_constraints_never_fit_worse(found: Invariance) -> None:
     chi2 = [fit.chi2 for fit in found.fits.values()]
     assert chi2 == sorted(chi2)
     df = [fit.df for fit in found.fits.values()]

@@ -28,7 +28,7 @@ def test_a_runner_up_is_as_far_behind_as_a_fit_of_it_says(search: um.LGES) -> No
     assert len(search.runners_up_) > 5
     for runner in search.runners_up_[:6]:
         assert bic(runner.graph) - best == pytest.approx(2.0 * runner.difference, abs=0.1)
-        assert um.is_gnfm(runner.graph.member())
+        assert um.graphs.is_gnfm(runner.graph.member())
 
 
 def test_the_table_starts_with_the_best_and_weights_are_those_of_bic(search: um.LGES) -> None:

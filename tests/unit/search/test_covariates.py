@@ -17,6 +17,7 @@ from unmeasured.knowledge.rules import Paths
 from unmeasured.search.model import FactorModel
 from unmeasured.search.roles.structural import StructuralFit, StructuralModel, best_allowed
 from unmeasured.search.score import GroupBic
+from unmeasured.validation.replicates.result import Stability
 
 X, Y = ["age", "female"], ["sick", "pay"]
 
@@ -162,7 +163,7 @@ def test_replicates_count_edges_of_covariates_and_outcomes() -> None:
     table = stable.edges.set_index(["source", "target"])
     assert table.loc[("age", "L1"), "frequency"] == 1.0
     assert table.loc[("female", "a2"), "kind"] == "direct"
-    assert um.Stability.from_json(stable.to_json()).edges.equals(stable.edges)
+    assert Stability.from_json(stable.to_json()).edges.equals(stable.edges)
     assert ("age", "L1") in stable.consensus(0.5).directed_edges
     assert set(stable.items["item"]) == set(found.graph_.variables.indicators)
 

@@ -10,9 +10,10 @@ import pytest
 from scipy import stats
 
 import unmeasured as um
+from unmeasured.search.data_check import Check
 
 
-def finding(check: um.Check, topic: str):
+def finding(check: Check, topic: str):
     return next(f for f in check.findings if f.topic == topic)
 
 

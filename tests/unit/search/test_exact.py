@@ -41,13 +41,13 @@ def brute_force(n):
     graphs, found = set(), set()
     for k in range(1, n // 2 + 1):
         latents = [f"L{i}" for i in range(k)]
-        variables = um.Variables.of([*latents, *names(n)], latents)
+        variables = um.graphs.Variables.of([*latents, *names(n)], latents)
         for among in all_dags(k):
             for parents in product(product((0, 1), repeat=k), repeat=n):
                 A = np.zeros((k + n, k + n), dtype=np.uint8)
                 A[:k, :k], A[:k, k:] = among, np.array(parents).T
                 dag = um.DAG(variables, A)
-                if um.is_gnfm(dag):
+                if um.graphs.is_gnfm(dag):
                     graphs.add(unnamed(dag))
                     found.add(unnamed(dag.cpdag()))
     return graphs, found
@@ -82,7 +82,7 @@ def test_what_is_listed_is_a_factor_model_and_a_class():
     listed = set(gnfm_classes(names(6)))
     assert len(listed) == count_gnfm(6).n_classes == 458
     for cpdag in sorted(listed, key=hash)[::9]:
-        assert um.is_gnfm(cpdag.member())
+        assert um.graphs.is_gnfm(cpdag.member())
         assert um.CPDAG(cpdag.variables, cpdag.adjacency, cpdag.latent_groups) == cpdag.member().cpdag()
 
 

@@ -26,4 +26,4 @@ def test_from_a_bad_start_a_search_ends_no_lower_than_from_its_own(seed: int) ->
     cold = um.LGES().discover(sample)
     warm = um.LGES().discover(sample, starts=[one])
     assert warm.fit.bic <= cold.fit.bic + 2.0
-    assert um.is_gnfm(warm.cpdag.member())
+    assert um.graphs.is_gnfm(warm.cpdag.member())

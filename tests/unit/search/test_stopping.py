@@ -17,7 +17,7 @@ from unmeasured.models.exploratory import dense_factors, ml_discrepancy
 from unmeasured.models.factors import fit_factors
 from unmeasured.models.parameters import pattern_of
 from unmeasured.models.solve import Problem, solve
-from unmeasured.search.clock import Clock
+from unmeasured.search.clock import Clock, Timing, counted_from, fit_under_way
 from unmeasured.search.close_fit.replicability import partitions
 from unmeasured.search.close_fit.tolerance import no_model_holds
 from unmeasured.search.latent_graph.edges import climbed_graph
@@ -238,7 +238,11 @@ def test_the_moments_of_rows_with_missing_values_keep_a_limit():
     assert not any("time limit" in remark for remark in whole.remarks)
     assert np.abs(early.corr - whole.corr).max() < 0.2
     # A search gives them a part of its limit.
-    late, soon = (um.LGES(time_limit=1000).timed(time.monotonic() - spent).prepared(rows) for spent in (400, 100))
+    made = []
+    for spent in (400, 100):
+        with counted_from(Timing(time.monotonic() - spent)), fit_under_way():
+            made.append(um.LGES(time_limit=1000).make_sample(rows))
+    late, soon = made
     assert any("stopped at the time limit after 1 step," in remark for remark in late.remarks)
     assert soon.remarks == whole.remarks
 

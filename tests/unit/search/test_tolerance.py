@@ -48,6 +48,17 @@ def simple_structure(rng, n_factors=3, n_items=4):
     return R, factor
 
 
+def test_random_state_seeds_the_replicates():
+    R, factor = simple_structure(np.random.default_rng(1))
+    names = [f"x{k}" for k in range(len(factor))]
+
+    def agreements(**options):
+        found = um.LGES(tolerance=0.05, **options).discover(um.as_sample(cov=R, n_samples=60, names=names))
+        return [level.agreement for level in found.levels]
+
+    assert agreements(random_state=0) == agreements() != agreements(random_state=1)
+
+
 # The dense analysis -----------------------------------------------------------------------------------------
 
 

@@ -9,15 +9,16 @@ import pandas as pd
 import pytest
 
 import unmeasured as um
+from unmeasured.validation.penalty_path import PenaltyPath
 
 
 @pytest.fixture(scope="module")
-def path() -> um.PenaltyPath:
+def path() -> PenaltyPath:
     data = um.datasets.load("holzinger_swineford")
     return um.penalty_path(um.as_sample(cov=data.frame(), n_samples=data.n_samples))
 
 
-def test_there_are_twelve_steps_from_bic_to_that_of_fifty_samples(path: um.PenaltyPath) -> None:
+def test_there_are_twelve_steps_from_bic_to_that_of_fifty_samples(path: PenaltyPath) -> None:
     table = path.table
     assert len(table) == 12
     assert table["penalty"][0] == 1.0
@@ -26,11 +27,11 @@ def test_there_are_twelve_steps_from_bic_to_that_of_fifty_samples(path: um.Penal
     assert table["penalty"].iloc[-1] == pytest.approx(math.log(50) / 50 * 301 / math.log(301))
 
 
-def test_dimensions_never_rise_with_the_penalty(path: um.PenaltyPath) -> None:
+def test_dimensions_never_rise_with_the_penalty(path: PenaltyPath) -> None:
     assert (np.diff(path.table["dimension"]) <= 0).all()
 
 
-def test_no_step_would_rather_have_the_model_of_another(path: um.PenaltyPath) -> None:
+def test_no_step_would_rather_have_the_model_of_another(path: PenaltyPath) -> None:
     from unmeasured.validation.penalty_path import _prior
 
     n = path.steps[0].fit.sample.n
@@ -41,12 +42,12 @@ def test_no_step_would_rather_have_the_model_of_another(path: um.PenaltyPath) ->
         assert own == pytest.approx(max(values), abs=0.05)
 
 
-def test_the_first_step_is_no_worse_than_the_search_itself(path: um.PenaltyPath) -> None:
+def test_the_first_step_is_no_worse_than_the_search_itself(path: PenaltyPath) -> None:
     search = um.LGES().fit(path.steps[0].fit.sample)
     assert path.steps[0].fit.bic <= search.sem_.bic + 1.0
 
 
-def test_a_step_is_suggested_with_a_reason_and_edges_have_a_life(path: um.PenaltyPath, tmp_path) -> None:
+def test_a_step_is_suggested_with_a_reason_and_edges_have_a_life(path: PenaltyPath, tmp_path) -> None:
     assert path.reason in str(path)
     step = path.steps[path.suggested]
     assert f"{step.penalty:.3g} is the sparsest that fits acceptably (RMSEA {step.fit.rmsea:.3f}" in path.reason

@@ -101,7 +101,7 @@ def browne(residuals: Floats, implied: Floats, n: float) -> float:
     return 0.5 * n * float((weighed * weighed.T).sum())
 
 
-def row_errors(sample: Sample, check: Check = never) -> RowErrors | None:
+def row_errors(sample: Sample, check: Check = never, seed: int = 0) -> RowErrors | None:
     """Of replicates of the rows; None where there are no rows, or no time.
 
     Rows are drawn from an order that follows from their values: a file that is sorted otherwise gives the same ones.
@@ -113,7 +113,7 @@ def row_errors(sample: Sample, check: Check = never) -> RowErrors | None:
     if not sample.has_rows or sample.groups:
         return None
     n_all = sample.n_rows or 0
-    rng, p, n_rows = np.random.default_rng(0), len(sample.names), min(n_all, BUDGET.most_rows_drawn)
+    rng, p, n_rows = np.random.default_rng(seed), len(sample.names), min(n_all, BUDGET.most_rows_drawn)
     n_pairs = p * (p - 1) // 2
     n = min(max(BUDGET.pairs_in_replicates // n_pairs, BUDGET.least_row_replicates), BUDGET.most_row_replicates)
     errors, worths = [], []
@@ -136,8 +136,8 @@ def row_errors(sample: Sample, check: Check = never) -> RowErrors | None:
 class MisfitTest:
     """Compares models of a sample with what chi-square would be if they were right."""
 
-    def __init__(self, sample: Sample, check: Check = never) -> None:
-        self.sample, self._check = sample, check
+    def __init__(self, sample: Sample, check: Check = never, seed: int = 0) -> None:
+        self.sample, self._check, self._seed = sample, check, seed
         self._errors: RowErrors | None = None
         self._are_drawn = False
 
@@ -154,7 +154,7 @@ class MisfitTest:
         if other > BUDGET.largest_expected * df:
             return plain
         if not self._are_drawn:
-            self._errors, self._are_drawn = row_errors(self.sample, self._check), True
+            self._errors, self._are_drawn = row_errors(self.sample, self._check, self._seed), True
         if self._errors is None:
             return plain
         first, second = self._errors.factors(implied)

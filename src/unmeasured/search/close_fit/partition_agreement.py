@@ -34,7 +34,9 @@ from unmeasured.search.discovery import Discovery
 from unmeasured.search.item_partitions import ItemPartition, model_partitions, name_partition
 
 
-def add_agreement(found: Discovery, sample: Sample, n_effective: float, clock: Clock, *, always: bool) -> Discovery:
+def add_agreement(
+    found: Discovery, sample: Sample, n_effective: float, clock: Clock, *, always: bool, seed: int = 0
+) -> Discovery:
     """Add agreement to an exact answer; ``always``, where it is rejected, also the other reproducible partitions.
 
     Groups of several latents have no partition into as many sets, and one latent has only one: whether such latents
@@ -43,11 +45,11 @@ def add_agreement(found: Discovery, sample: Sample, n_effective: float, clock: C
     if set(found.cpdag.variables.indicators) != set(sample.names):
         return found
     with suppress(Stopped), clock.listening():
-        return _read(found, canonical(sample), n_effective, clock, always)
+        return _read(found, canonical(sample), n_effective, clock, always, seed)
     return found
 
 
-def _read(found: Discovery, data: Sample, n_effective: float, clock: Clock, always: bool) -> Discovery:
+def _read(found: Discovery, data: Sample, n_effective: float, clock: Clock, always: bool, seed: int) -> Discovery:
     graph = found.cpdag
     n_latents = sum(level == 0 for level in graph.levels.values())
     is_measured = (
@@ -59,7 +61,7 @@ def _read(found: Discovery, data: Sample, n_effective: float, clock: Clock, alwa
         return found
     own, *above = model_partitions(graph, found.fit)
     most = BUDGET.n_replicates if always else BUDGET.least_replicates
-    replicates = Replicates(data.corr, n_effective, check=clock.check_partition_time, most=most)
+    replicates = Replicates(data.corr, n_effective, seed, check=clock.check_partition_time, most=most)
     if is_measured:
         own = _measured(own, data, replicates, n_latents)
     is_unstable = own.agreement < BUDGET.stable_agreement  # not where it was not measured

@@ -155,6 +155,7 @@ class Tolerant:
     verbose: bool = False
     residual_covariances: bool = True
     hierarchy: bool = True
+    seed: int = 0  # of replicates
 
     @property
     def n_effective(self) -> float:
@@ -164,7 +165,7 @@ class Tolerant:
     @cached_property
     def test(self) -> MisfitTest:
         """What decides whether a model is rejected."""
-        return MisfitTest(self.sample, self.clock.check_measuring)
+        return MisfitTest(self.sample, self.clock.check_measuring, self.seed)
 
     def discover(self, check: Check) -> Discovery | None:
         """The level that leads, refined; None where none comes back. ``check`` ends the partitions."""
@@ -172,7 +173,7 @@ class Tolerant:
         steps = Steps(self.verbose, self.clock)
         with self.clock.listening():
             steps.say("Partitions of the items that come back in replicates")
-            found = partitions(data.corr, self.n_effective, check)
+            found = partitions(data.corr, self.n_effective, check, seed=self.seed)
             levels = agreement_peaks(found)
             lead = select_partition(levels, data.corr, self.n_effective)
             lead = self._one_latent(data, lead) or lead
@@ -203,7 +204,7 @@ class Tolerant:
         if found.fit.rmsea > self.tolerance or n_measured(found.cpdag) >= n_latents:
             return False
         data = canonical(self.sample)
-        (other,) = partitions(data.corr, self.n_effective, self.clock.check, numbers=[n_latents])
+        (other,) = partitions(data.corr, self.n_effective, self.clock.check, numbers=[n_latents], seed=self.seed)
         own = strongest_partition(exact.cpdag, exact.fit)
         labels = dict(zip(own.items, own.labels, strict=True))
         if adjusted_rand_score([labels[name] for name in data.names], other.labels) >= BUDGET.least_agreement:
@@ -365,7 +366,7 @@ class Tolerant:
         """An exact answer with its levels: one whose model is rejected is read at what the sample is worth."""
         is_off = self.test.of_fit(exact.fit).is_rejected
         n = self.n_effective if is_off else self.sample.n
-        return add_agreement(exact, self.sample, n, self.clock, always=is_off)
+        return add_agreement(exact, self.sample, n, self.clock, always=is_off, seed=self.seed)
 
     def _one_latent(self, data: Sample, lead: Partition | None) -> Partition | None:
         """One latent behind everything, where that fits within the tolerance and the level that leads does not pay.

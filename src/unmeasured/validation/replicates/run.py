@@ -33,7 +33,7 @@ from unmeasured.validation.replicates.resample import Method, Resampling
 from unmeasured.validation.replicates.result import Stability
 
 # Options of a search that change nothing in its answer.
-_IDLE = ("n_jobs", "verbose", "random_state")
+_IDLE = ("n_jobs", "verbose")
 RULES = {
     "n_replicates": whole(1),
     "method": one_of(*get_args(Method)),
@@ -139,7 +139,8 @@ class Work:
             "method": self.draw.method,
             "seed": self.seed,
             "search": type(self.search).__name__,
-            "options": {k: v for k, v in options.items() if k not in _IDLE},
+            # A seed of zero is left out, as records had it that were made when a search had no seed.
+            "options": {k: v for k, v in options.items() if k not in _IDLE and (k, v) != ("random_state", 0)},
             "warm": self.warm,
             "start": Outline.of(self.start, self.draw.sample.names).to_record(),
             "version": __version__,

@@ -12,6 +12,7 @@ from unmeasured.graphs.outline import Outline
 from unmeasured.output.report.run import run_of
 from unmeasured.output.report.stability import stability_section
 from unmeasured.validation.replicates.records import Replicate
+from unmeasured.validation.replicates.result import Stability
 
 
 @pytest.fixture(scope="module")
@@ -22,15 +23,15 @@ def search() -> um.LGES:
 
 
 @pytest.fixture(scope="module")
-def stable(search: um.LGES) -> um.Stability:
+def stable(search: um.LGES) -> Stability:
     """Three replicates like the graph found, and a runner-up."""
     graphs = [search.graph_] * 3 + [search.runners_up_[0].graph]
     outlines = [Outline.of(graph, search.sample_.names) for graph in graphs]
     replicates = tuple(Replicate(i, outline, 0.0) for i, outline in enumerate(outlines))
-    return um.Stability(search.graph_, search.sample_.names, "made up", replicates)
+    return Stability(search.graph_, search.sample_.names, "made up", replicates)
 
 
-def test_the_page_has_the_section_and_its_figures(search: um.LGES, stable: um.Stability, tmp_path: Path) -> None:
+def test_the_page_has_the_section_and_its_figures(search: um.LGES, stable: Stability, tmp_path: Path) -> None:
     page = um.write_report(search, tmp_path, stability=stable).read_text()
     assert "4 replicates of the data (made up)" in page
     assert "&lt;b&gt;" in page
@@ -41,13 +42,13 @@ def test_the_page_has_the_section_and_its_figures(search: um.LGES, stable: um.St
     assert 'id="stability"' not in um.write_report(search, tmp_path).read_text()
 
 
-def test_latents_that_were_renamed_keep_their_figures(search: um.LGES, stable: um.Stability) -> None:
+def test_latents_that_were_renamed_keep_their_figures(search: um.LGES, stable: Stability) -> None:
     section = stability_section(run_of(search.result_.rename({"L2": "slips"})).result, stable)
     assert "slips" in section
     assert "L2" not in section
 
 
-def test_the_stability_of_another_graph_is_refused(stable: um.Stability) -> None:
+def test_the_stability_of_another_graph_is_refused(stable: Stability) -> None:
     data = um.datasets.load("holzinger_swineford")
     other = um.LGES(max_group_size=1).fit_cov(data.frame().iloc[:4, :4], data.n_samples)
     with pytest.raises(um.UnmeasuredError, match="of another graph than the result"):
@@ -55,7 +56,7 @@ def test_the_stability_of_another_graph_is_refused(stable: um.Stability) -> None
 
 
 @pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine")
-def test_the_slider_hides_what_is_rare(search: um.LGES, stable: um.Stability, tmp_path: Path) -> None:
+def test_the_slider_hides_what_is_rare(search: um.LGES, stable: Stability, tmp_path: Path) -> None:
     page = um.write_report(search, tmp_path, stability=stable)
     visible = "document.querySelectorAll('#diagram .edge').length"
     with browser.Browser(1280) as seen:

@@ -16,6 +16,7 @@ from profiles import examples
 from unmeasured.graphs.outline import Outline
 from unmeasured.validation.replicates.records import Replicate
 from unmeasured.validation.replicates.resample import Resampling
+from unmeasured.validation.replicates.result import Stability
 
 
 @pytest.fixture(scope="module")
@@ -29,19 +30,19 @@ def search(rows: pd.DataFrame) -> um.LGES:
 
 
 @pytest.fixture(scope="module")
-def stable(search: um.LGES) -> um.Stability:
+def stable(search: um.LGES) -> Stability:
     return um.stability(search, 4, random_state=7)
 
 
-def same(a: um.Stability, b: um.Stability) -> bool:
+def same(a: Stability, b: Stability) -> bool:
     return [x.to_record() for x in a.outlines] == [x.to_record() for x in b.outlines]
 
 
-def test_two_workers_give_what_one_gives(search: um.LGES, stable: um.Stability) -> None:
+def test_two_workers_give_what_one_gives(search: um.LGES, stable: Stability) -> None:
     assert same(um.stability(search, 4, random_state=7, n_jobs=2), stable)
 
 
-def test_records_go_on_where_they_ended(search: um.LGES, stable: um.Stability, tmp_path) -> None:
+def test_records_go_on_where_they_ended(search: um.LGES, stable: Stability, tmp_path) -> None:
     path = tmp_path / "runs" / "records.jsonl"
     um.stability(search, 2, random_state=7, records=path)
     kept = path.read_text()
@@ -66,7 +67,7 @@ def test_records_of_something_else_are_refused(search: um.LGES, rows: pd.DataFra
         um.stability(search, 1, records=path)
 
 
-def test_tables_count_what_was_found(stable: um.Stability) -> None:
+def test_tables_count_what_was_found(stable: Stability) -> None:
     edges = stable.edges
     assert ((edges["forward"] + edges["backward"] + edges["undirected"]) - edges["frequency"]).abs().max() < 1e-9
     assert stable.n_latents.sum() == pytest.approx(1.0)
@@ -83,9 +84,9 @@ def test_agreement_is_the_adjusted_rand_index_of_the_headlines() -> None:
     graph = latent_chain.cpdag()
     outline = Outline.of(graph, graph.observed)
 
-    def found(*partitions: tuple[int, ...]) -> um.Stability:
+    def found(*partitions: tuple[int, ...]) -> Stability:
         replicates = tuple(Replicate(i, outline, 0.0, "", one) for i, one in enumerate(partitions))
-        return um.Stability(graph, graph.observed, "made up", replicates)
+        return Stability(graph, graph.observed, "made up", replicates)
 
     n = len(graph.observed)
     halves, same = tuple(int(j < n // 2) for j in range(n)), tuple(1 - int(j < n // 2) for j in range(n))
@@ -95,7 +96,7 @@ def test_agreement_is_the_adjusted_rand_index_of_the_headlines() -> None:
     assert found(halves, alone).agreement == 0.0  # one set for each item, by hand: no pair in common beyond chance
     assert "0.00: not stable" in found(halves, alone).summary()
     assert np.isnan(found((), ()).agreement)  # records of before partitions were kept
-    assert um.Stability.from_json(found(halves, same).to_json()).agreement == 1.0
+    assert Stability.from_json(found(halves, same).to_json()).agreement == 1.0
 
 
 def test_a_wishart_replicate_has_the_moments_of_the_wishart() -> None:
@@ -145,12 +146,12 @@ def test_what_cannot_be_asked_is_refused(search: um.LGES) -> None:
 
 
 def test_any_search_can_be_judged(rows: pd.DataFrame) -> None:
-    found = um.stability(um.FOFC().fit(rows), 2)
+    found = um.stability(um.peers.FOFC().fit(rows), 2)
     assert len(found.outlines) + len(found.failures) == 2
 
 
 @st.composite
-def stabilities(draw) -> um.Stability:
+def stabilities(draw) -> Stability:
     """Any replicates at all, of any graph: what frequencies can look like."""
     n = draw(st.integers(4, 9))
     observed = tuple(f"x{i}" for i in range(n))
@@ -166,18 +167,18 @@ def stabilities(draw) -> um.Stability:
         order = np.random.default_rng(seed).permutation(n)
         graphs.append(dag.rename({x: observed[order[i]] for i, x in enumerate(dag.observed)}).cpdag())
     outlines = [Outline.of(graph, observed) for graph in graphs]
-    return um.Stability(graphs[0], observed, "made up", tuple(Replicate(i, o, 0.0) for i, o in enumerate(outlines)))
+    return Stability(graphs[0], observed, "made up", tuple(Replicate(i, o, 0.0) for i, o in enumerate(outlines)))
 
 
 @settings(max_examples=examples(60), deadline=None)
 @given(stabilities(), st.floats(0.01, 1.0))
-def test_the_consensus_is_always_a_factor_model(found: um.Stability, threshold: float) -> None:
+def test_the_consensus_is_always_a_factor_model(found: Stability, threshold: float) -> None:
     try:
         graph = found.consensus(threshold)
     except um.UnmeasuredError as error:
         assert "no consensus" in str(error)  # noqa: PT017
         return
-    assert um.is_gnfm(graph.member())
+    assert um.graphs.is_gnfm(graph.member())
     # Nothing in it is rarer than the threshold.
     edges = found.edges.set_index(["source", "target"])["frequency"]
     for group in graph.latent_groups:
@@ -187,9 +188,9 @@ def test_the_consensus_is_always_a_factor_model(found: um.Stability, threshold: 
                 assert edges[name, target] >= threshold - 1e-9
 
 
-def test_the_consensus_of_equals_is_what_all_of_them_are(stable: um.Stability) -> None:
+def test_the_consensus_of_equals_is_what_all_of_them_are(stable: Stability) -> None:
     graph = stable.graph
     outline = Outline.of(graph, stable.observed)
-    alike = um.Stability(graph, stable.observed, "equal", tuple(Replicate(i, outline, 0.0) for i in range(3)))
+    alike = Stability(graph, stable.observed, "equal", tuple(Replicate(i, outline, 0.0) for i in range(3)))
     assert um.metrics.compare(graph, alike.consensus(1.0)).shd == 0
     assert alike.items["exact"].min() == alike.latent_groups["consistency"].min() == 1.0
