@@ -13,7 +13,6 @@ All messages have one grammar: the parameter, what it must be, what it got.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -114,8 +113,10 @@ def is_finite(value: Any) -> bool:
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         return False
-    number: Any = value
-    return bool(-sys.float_info.max <= number <= sys.float_info.max)
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
 
 
 def is_positive(value: Any) -> bool:

@@ -46,7 +46,7 @@ def test_the_wheel_has_what_users_need_and_nothing_else(wheel):
         assert not re.search(r"bench|record[^s]|\.jsonl$|^tests|test_|^docs", name.replace("replicates/records", "")), (
             name
         )
-    assert wheel.stat().st_size < 1_030_000  # of which cytoscape.js 137,000; records and tests would be megabytes
+    assert wheel.stat().st_size < 1_100_000  # of which cytoscape.js 137,000; records and tests would be megabytes
 
 
 def test_without_the_benchmarks_nothing_is_missing(wheel, tmp_path):

@@ -13,8 +13,9 @@ lavaan's ``missing = "pairwise"``). An ordinal item and a covariate have the cor
 regression on all covariates gives, whose slopes have influences too.
 
 With Gamma that covariance times N, Delta the derivatives of the model's moments and W the weights of maximum
-likelihood, the chi-square ``N F`` has the moments of a mixture with ``U Gamma``,
-``U = W - W Delta (Delta' W Delta)^-1 Delta' W``: it is scaled and shifted to the mean and variance of a chi-square.
+likelihood, residuals are ``X = I - Delta (Delta' W Delta)^-1 Delta' W`` times the errors of the moments. Their squares,
+each over its own variance (weights D), have the mean and variance that ``X' D X Gamma`` gives: the sum is scaled and
+shifted to those of a chi-square.
 """
 
 from __future__ import annotations
@@ -258,13 +259,19 @@ def robust_by_pairs(fit: Fit, influences: Influences, n_rows: int) -> Robust:
     given = np.array([name in fit.model.covariates for name in names], dtype=bool)
     independent = np.where(np.outer(given, given), influences.corr, np.eye(n))
     U_0, _, _ = left(weight(independent), np.eye(len(i))[:, (i == j) | (given[i] & given[j])])
+    # Residuals are weighed by their own variances: the inverse of correlations of few answers is far from the truth.
+    own = np.diag(Gamma)
+    w = np.where(own > 1e-12, 1.0 / np.maximum(own, 1e-12), 0.0)
+    along = np.eye(len(i)) - point.jacobian[n:, : pattern.n_free] @ inverse @ WJ.T
+    residual = influences.corr[i, j] - point.Sigma[i, j]
+    tested = scaled_and_shifted(n_rows * float((w * residual**2).sum()), fit.df, along.T @ (w[:, None] * along) @ Gamma)
     larger = n_rows / fit.sample.n
     df, df_0 = fit.df, fit.baseline_df
     return Robust(
         "ML",
         "Scaled and shifted",
         acov,
-        scaled_and_shifted(fit.chi2 * larger, df, U @ Gamma),
+        tested,
         scaled_and_shifted(fit.baseline_chi2 * larger, df_0, U_0 @ Gamma),
         Misfit(fit.chi2, float((U * Gamma).sum()) / df / larger),
         Misfit(fit.baseline_chi2, float((U_0 * Gamma).sum()) / df_0 / larger),

@@ -447,14 +447,13 @@ def _tests_not_to_rely_on(result: Result) -> Iterator[str]:
             "the test and standard errors for it: p-values are too small."
         )
         return
-    if set(sample.kinds) == {"ordinal"}:
-        return  # diagonal weights keep the size of the test
+    if sample.by_pairs:
+        return  # residuals are weighed by their own variances, which keeps the size of the test
     few = bartlett_factor(len(sample.names), sample.n, len(result.graph.latents))
     often = indices.p_value(few * float(chdtri(fit.df, 0.05)), fit.df)
-    share = "more than" if sample.by_pairs else "about"
     if often >= _TOO_OFTEN:
         yield data_problem(
-            f"There are few rows for a test of {fit.df} degrees of freedom: at 5% it rejects {share} {often:.0%} of "
+            f"There are few rows for a test of {fit.df} degrees of freedom: at 5% it rejects about {often:.0%} of "
             "true models (chi-square is too large by what Bartlett's factor says)."
         )
 

@@ -47,14 +47,17 @@ def screen(result: Result, seconds: float | None = None, *, elsewhere: str = "re
       Speed – Error .20; Speed – AverageQus_Par .50; Error – AverageQus_Par .49
     <BLANKLINE>
     Fit
-      chi-square   45.00 on 23 df, p = .004   exact fit is rejected at 5%
-      RMSEA (90%)  0.069 (0.038 to 0.098)     acceptable, up to .08
-      CFI          0.978                      good, from .95
-      TLI          0.965                      good, from .95
-      SRMR         0.031                      good, up to .08
-      BIC, AIC     4297.2, 4224.4             smaller is better, among models of the same data
+      chi-square   45.00 on 23 df, p = .004  exact fit is rejected at 5%
+      RMSEA (90%)  0.069 (0.038 to 0.098)    acceptable, up to .08
+      CFI          0.978                     good, from .95
+      TLI          0.965                     good, from .95
+      SRMR         0.031                     good, up to .08
+      BIC, AIC     4297.2, 4224.4            smaller is better, among models of the same data
     <BLANKLINE>
     Remarks
+      - A matrix was analysed as it is. From the rows themselves, ordinal items would get
+        polychoric correlations and skewed variables normal scores of their ranks, and the number
+        of latents may differ.
       - Standard errors and p-values take the graph as given. It was chosen with the same data, so
         they are too small: confirm it on new data.
     """

@@ -371,7 +371,7 @@ def tolerant():
     factor = np.repeat([0, 1, 2], 4)
     latents = rng.multivariate_normal(np.zeros(3), np.full((3, 3), 0.3) + 0.7 * np.eye(3), 3000)
     minor = rng.standard_normal((3000, 30)) @ (rng.standard_normal((30, 12)) * 0.85 ** np.arange(30)[:, None])
-    return um.LGES().fit(0.7 * latents[:, factor] + 0.7 * rng.standard_normal((3000, 12)) + 0.1 * minor)
+    return um.LGES().fit(0.7 * latents[:, factor] + 0.7 * rng.standard_normal((3000, 12)) + 0.12 * minor)
 
 
 @pytest.fixture(scope="module")
