@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import NoReturn
 
-from benchmarks import study_commands  # noqa: F401  (registers its commands)
 from benchmarks.commands import bench
-from benchmarks.golden.__main__ import main as golden
 from unmeasured.cli.commands import run
 
 
 def main() -> NoReturn:
-    """Run the study that is named first; ``golden`` reads its own options."""
-    if sys.argv[1:2] == ["golden"]:
-        sys.exit(golden(sys.argv[2:]))
+    """Run the study that is named first."""
     run(bench, "python -m benchmarks")
 
 

@@ -1,7 +1,8 @@
-"""Commands that measure what the documentation states."""
+"""Names of ``python -m benchmarks``: one command for every study that the documentation states figures of."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
@@ -21,26 +22,32 @@ from benchmarks import (
     engine,
     experiment,
     figures,
-    fuzz,
+    fits,
+    knowledge,
+    many_rows,
+    normal_scores,
     page,
     partitions,
     people,
     runner,
     studies,
     tables,
+    true_models,
+    worth,
 )
-from benchmarks import knowledge as worth
 from benchmarks import run_records as records
+from benchmarks.golden.__main__ import main as golden
+from benchmarks.limits import time_limits
+from benchmarks.permutations import permuted
 from benchmarks.studies import keep_study
 from unmeasured.cli import commands as cli
 from unmeasured.files import write_folder, write_text
-from unmeasured.search.warm import compile_kernels
 
 bench = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Studies behind the published numbers. The golden record has help of its own: golden --help.",
+    help="Studies behind the published numbers, from the root of the repository; NAME --help says what each takes.",
 )
 
 # More rows than these do not fit into the memory of most machines.
@@ -69,6 +76,17 @@ def _keep(name: str, figures: Mapping[str, Any], keep: bool) -> None:
     if keep:
         keep_study(studies.FILE, name, " ".join(["python -m benchmarks", *sys.argv[1:]]), figures)
         typer.echo(f"Kept in {studies.FILE}.", err=True)
+
+
+# The golden record ------------------------------------------------------------------------------------------
+
+
+@bench.command(
+    "golden", add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_extra_args": True}
+)
+def bench_golden(context: typer.Context) -> None:
+    """Compare complete answers of about 200 runs with those that are stored; it has options of its own."""
+    raise typer.Exit(golden(context.args))
 
 
 # Studies of their own ---------------------------------------------------------------------------------------
@@ -161,7 +179,7 @@ def bench_knowledge(
     keep: KeepOption = False,
 ) -> None:
     """What the true groups, given as knowledge, are worth on the rows of table 1."""
-    without, given = worth.worth_of_groups(samples, seeds)
+    without, given = knowledge.worth_of_groups(samples, seeds)
     typer.echo(f"{without}\n{given}")
     figures: dict[str, float] = {"n_samples": samples, "n_seeds": seeds, "n_runs": len(given.runs)}
     figures |= {f"without_{key}": value for key, value in without.figures.items()}
@@ -246,30 +264,78 @@ def bench_confirm(
         found.draw(out)
 
 
-@bench.command("fuzz")
-def bench_fuzz(
-    entry: Annotated[
-        list[str] | None, typer.Option(help=f"Only this entry point ({', '.join(fuzz.ENTRIES)}); may be given again.")
-    ] = None,
-    inputs: Annotated[int, typer.Option(min=1, help="Inputs for each.")] = 2000,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same inputs.")] = 0,
-    first: Annotated[int, typer.Option(min=0, help="The number to begin with, to make one input again.")] = 0,
-    limit: Annotated[float, typer.Option(help="Seconds after which an input counts as a hang.")] = 20.0,
-    trace: Annotated[bool, typer.Option("--trace", help="Print where every failure came from.")] = False,
-) -> None:
-    """Malformed input for every entry point: how much is answered, refused with a sentence, or fails otherwise."""
-    from unmeasured.app.project import Project
+@bench.command("fits")
+def bench_fits() -> None:
+    """Processor seconds of fits: all of 200 variables at once, and 32 variables with one edge changed."""
+    fits.main()
 
-    compile_kernels()
-    failed = False
-    for name in entry or fuzz.ENTRIES:
-        tally = fuzz.fuzz(
-            name, inputs, seed, first=first, limit=limit, command=cli.main, project=Project, verbose=trace
-        )  # fmt: skip
-        typer.echo(str(tally))
-        failed |= not tally.ok
-    if failed:
-        raise typer.Exit(1)
+
+@bench.command("many-rows")
+def bench_many_rows(
+    folder: Annotated[Path | None, typer.Argument(help="Where its files go and are kept, about 500 MB.")] = None,
+) -> None:
+    """Processor seconds and memory of reading one million rows and ten."""
+    many_rows.main(folder)
+
+
+@bench.command("normal-scores")
+def bench_normal_scores(
+    seeds: Annotated[int, typer.Option(min=1, help="Draws of parameters for each graph.")] = 2,
+) -> None:
+    """Rows that are not normal: searches by Pearson correlations and by normal scores of ranks."""
+    normal_scores.main(seeds)
+
+
+@bench.command("true-models")
+def bench_true_models(
+    setting: Annotated[
+        list[str] | None, typer.Argument(help=f"{', '.join(true_models.SETTINGS)}; the first three if none is named.")
+    ] = None,
+    replicates: Annotated[int, typer.Option(min=1, help="Data sets of each kind and size.")] = 200,
+) -> None:
+    """How often the true model is rejected at 5%, by kind of items, rows and share of missing values."""
+    true_models.main(replicates, setting or list(true_models.SETTINGS)[:3])
+
+
+@bench.command("worth")
+def bench_worth() -> None:
+    """Effective sample size of ordinal rows: chi-square of true models, and what searches find."""
+    worth.main()
+
+
+# The search watched over ------------------------------------------------------------------------------------
+
+
+@bench.command("time-limits")
+def bench_time_limits(
+    sizes: Annotated[str, typer.Option(help="Observed variables.")] = "60,150,300",
+    limits: Annotated[str, typer.Option(help="Seconds.")] = "2,10,30",
+    report: Annotated[bool, typer.Option("--report", help="Write reports too.")] = False,
+    processor: Annotated[
+        bool, typer.Option("--processor", help="Limits are processor seconds: for a machine that is busy.")
+    ] = False,
+) -> None:
+    """Whether time limits are kept, by the command line as a whole, loading Python and its libraries included."""
+    try:
+        asked = [[float(part) for part in given.split(",")] for given in (sizes, limits)]
+    except ValueError:
+        raise um.UnmeasuredError(
+            f"--sizes and --limits take numbers such as 60,150; got {sizes!r}, {limits!r}."
+        ) from None
+    if not all(1 <= size <= 10_000 for size in asked[0]) or not all(0 < limit < math.inf for limit in asked[1]):
+        raise um.UnmeasuredError(f"--sizes are from 1 to 10000 and --limits positive; got {sizes!r}, {limits!r}.")
+    for kept in time_limits([int(size) for size in asked[0]], asked[1], is_written=report, by_processor=processor):
+        typer.echo(str(kept))
+
+
+@bench.command("permutations")
+def bench_permutations(
+    samples: Annotated[int, typer.Option(min=1, help="Rows, as many as an experiment of table 1 has.")] = 100,
+    permutations: Annotated[int, typer.Option(min=1, help="How many in all.")] = 100,
+    criterion: Annotated[str, typer.Option(help="'bic', or 'delta' for the paper's rule.")] = "bic",
+) -> None:
+    """Whether permuted columns give the same class."""
+    typer.echo(str(permuted(criterion, samples, permutations)))  # type: ignore[arg-type]
 
 
 # Partitions of items ----------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Processor seconds of fits: all of 200 variables at once, and a model of 32 with one edge changed.
 
-Run as: OPENBLAS_NUM_THREADS=1 python benchmarks/fits.py
+Run as: OPENBLAS_NUM_THREADS=1 python -m benchmarks fits
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import unmeasured as um
 from unmeasured.models.fit import Fit
@@ -29,7 +30,7 @@ def large() -> None:
         for options in ({"group_sizes": (1,) * 40}, {"n_latents": 40}):
             graph = um.simulate.random_gnfm(n_observed=200, rng=seed, **options)
             sample = um.as_sample(um.simulate.sample(graph, 2000, parameters="realistic", rng=seed))
-            took, fit = seconds(lambda graph=graph, sample=sample: um.fit(graph, sample))
+            took, fit = seconds(partial(um.fit, graph, sample))
             print(f"200 variables, 40 latents, {fit.model.n_free} parameters, {fit.n_steps} steps: {took:.3f} s")
 
 
@@ -58,6 +59,7 @@ def edited() -> None:
         print(f"32 variables, {len(graph.latents)} latents, each of {len(values)} edges left out, {what}: {shown}")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print both."""
     large()
     edited()

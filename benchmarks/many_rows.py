@@ -1,4 +1,4 @@
-"""Seconds and memory of reading many rows: python benchmarks/many_rows.py [FOLDER for the files, about 500 MB].
+"""Seconds and memory of reading many rows: ``python -m benchmarks many-rows [FOLDER]``.
 
 Each case is a process of its own, whose processor time and largest memory are measured from its start to its end.
 """
@@ -6,16 +6,18 @@ Each case is a process of its own, whose processor time and largest memory are m
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-CASES = (
+import unmeasured as um
+
+CASES: tuple[tuple[int, str, dict[str, Any]], ...] = (
     (1_000_000, "one.parquet", {}),
     (1_000_000, "one.csv", {}),
     (1_000_000, "one.parquet", {"blocks": False}),
@@ -23,9 +25,9 @@ CASES = (
 )
 
 
-def block(rng: np.random.Generator, n: int) -> object:
+def block(rng: np.random.Generator, n: int) -> Any:
     """Answers from 1 to 5 to fifty items of ten latents, 5% missing."""
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped]
 
     latent = rng.normal(size=(n, 10)).astype(np.float32)
     latent[:, 1:] = 0.4 * latent[:, :1] + 0.9 * latent[:, 1:]
@@ -37,22 +39,20 @@ def block(rng: np.random.Generator, n: int) -> object:
 
 def write(path: Path, n: int, seed: int) -> None:
     """A file of so many rows, 100,000 at a time."""
-    import pyarrow.csv
-    import pyarrow.parquet
+    from pyarrow.csv import CSVWriter  # type: ignore[import-untyped]
+    from pyarrow.parquet import ParquetWriter  # type: ignore[import-untyped]
 
-    rng, writer = np.random.default_rng(seed), None
-    for _ in range(0, n, 100_000):
-        table = block(rng, 100_000)
-        if writer is None:
-            kind = pyarrow.csv.CSVWriter if path.suffix == ".csv" else pyarrow.parquet.ParquetWriter
-            writer = kind(path, table.schema)
-        writer.write_table(table)
-    writer.close()
+    rng = np.random.default_rng(seed)
+    first = block(rng, 100_000)
+    with (CSVWriter if path.suffix == ".csv" else ParquetWriter)(path, first.schema) as writer:
+        writer.write_table(first)
+        for _ in range(100_000, n, 100_000):
+            writer.write_table(block(rng, 100_000))
 
 
-def measure(path: Path, options: dict[str, object]) -> None:
+def measure(path: Path, options: dict[str, Any]) -> None:
     """What one process takes, as JSON."""
-    import unmeasured as um
+    import resource
 
     sample = um.as_sample(um.read(path, **options), cor="auto")
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -60,14 +60,19 @@ def measure(path: Path, options: dict[str, object]) -> None:
     print(json.dumps({"rows": sample.n_rows, "seconds": seconds, "MiB": used.ru_maxrss / 1024}))
 
 
-def main(folder: Path) -> None:
-    """Every case in a process of its own."""
+def main(folder: Path | None = None) -> None:
+    """Every case in a process of its own; files that are there are not written again."""
+    if folder is None:
+        with tempfile.TemporaryDirectory() as temporary:
+            return main(Path(temporary))
+    if not folder.is_dir():
+        raise um.UnmeasuredError(f"{folder} is no folder. Make it first, or leave it out for a temporary one.")
     for n, name, options in CASES:
         path = folder / name
         if not path.exists():
             write(path, n, 0 if n == 1_000_000 else 2)
         done = subprocess.run(
-            [sys.executable, __file__, "--measure", str(path), json.dumps(options)], capture_output=True, check=True
+            [sys.executable, "-m", __name__, str(path), json.dumps(options)], capture_output=True, check=True
         )
         found = json.loads(done.stdout)
         print(
@@ -76,10 +81,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--measure"]:
-        measure(Path(sys.argv[2]), json.loads(sys.argv[3]))
-    elif len(sys.argv) > 1:
-        main(Path(sys.argv[1]))
-    else:
-        with tempfile.TemporaryDirectory() as temporary:
-            main(Path(temporary))
+    measure(Path(sys.argv[1]), json.loads(sys.argv[2]))

@@ -1,4 +1,4 @@
-"""Normal scores of ranks or Pearson correlations of the values as they are: python benchmarks/normal_scores.py [SEEDS]
+"""Normal scores of ranks or Pearson correlations of the values as they are: ``python -m benchmarks normal-scores``.
 
 The default search of the realistic suite's 20 graphs (12 to 18 variables, 4 to 6 latents), in rows whose margins are
 not normal in several ways; every search once with each kind of correlation. ``skewed`` is how often ``cor="auto"``
@@ -7,9 +7,8 @@ would take normal scores, ``true rejected`` how often the true graph is rejected
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -30,13 +29,13 @@ EVEN, SKEWED, FLOOR = (
 def linear(model: Parameters, n: int, rng: np.random.Generator, noise: str = "normal") -> pd.DataFrame:
     """Rows of the linear model, latents and residuals from one distribution of mean 0 and variance 1."""
     shape = (n, len(model.names))
-    e = {
+    draws: dict[str, Callable[[], np.ndarray]] = {
         "normal": lambda: rng.normal(size=shape),
         "chi2(3)": lambda: (rng.chisquare(3, size=shape) - 3.0) / np.sqrt(6.0),
         "t(5)": lambda: rng.standard_t(5, size=shape) / np.sqrt(5.0 / 3.0),
         "lognormal": lambda: (np.exp(rng.normal(size=shape)) - np.exp(0.5)) / np.sqrt((np.e - 1.0) * np.e),
-    }[noise]()
-    values = e * np.sqrt(np.diag(model.Omega)) @ np.linalg.inv(np.eye(shape[1]) - model.F)
+    }
+    values = draws[noise]() * np.sqrt(np.diag(model.Omega)) @ np.linalg.inv(np.eye(shape[1]) - model.F)
     return pd.DataFrame(values, columns=list(model.names))[list(model.observed)]
 
 
@@ -52,8 +51,8 @@ def conditions(model: Parameters, n: int, rng: np.random.Generator) -> Iterator[
     rows = linear(model, n, rng)
     z = (rows - rows.mean()) / rows.std()
     yield "normal", rows
-    yield "monotone, exp(z / 2)", np.exp(z / 2.0)
-    yield "monotone, exp(z)", np.exp(z)
+    yield "monotone, exp(z / 2)", z.map(lambda value: np.exp(value / 2.0))
+    yield "monotone, exp(z)", z.map(np.exp)
     for noise in ("chi2(3)", "lognormal", "t(5)"):
         yield f"linear, {noise} noise", linear(model, n, rng, noise)
     yield "sums of four answers, even", sums(z, rng, EVEN)
@@ -92,7 +91,3 @@ def main(seeds: int) -> None:
     means = table.mean().assign(se=table["F1"].sem(), runs=table.size())
     print(means.round(3).to_string())
     print(f"{time.process_time() - began:.0f} processor seconds")
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2)

@@ -1,4 +1,4 @@
-"""How often is the truth rejected at 5%? python benchmarks/true_models.py [REPLICATES] [SETTING ...]
+"""How often is the truth rejected at 5%? ``python -m benchmarks true-models [SETTING ...]``.
 
 Three factors with four items each, correlations of .3; items normal, skewed, with heavy tails, in five categories and
 in two; complete, and with 15 and 30% of the values missing by chance; 200 and 600 rows. Settings:
@@ -15,9 +15,8 @@ the search makes of the rows, the fit, full information where values are missing
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -103,10 +102,18 @@ def moments(kind: str, n: int, share: float, rng: np.random.Generator) -> float:
     return um.fit(graph(), cov=sample.cov * sample.n / (sample.n - 1.0), n_samples=sample.n, names=ITEMS).pvalue
 
 
-def main(replicates: int, settings: Iterable[str]) -> None:
+SETTINGS: dict[str, Callable[..., float]] = {
+    study.__name__: study for study in (plain, covariates, groups, searches, moments)
+}
+
+
+def main(replicates: int, settings: Sequence[str]) -> None:
     """A line for each setting, kind and size: shares of replicates with p < .05 at 0, 15 and 30% missing."""
     for setting in settings:
-        study: Callable[..., float] = globals()[setting]
+        if setting not in SETTINGS:
+            raise um.UnmeasuredError(f"There is no setting {setting!r}. There are {', '.join(SETTINGS)}.")
+    for setting in settings:
+        study = SETTINGS[setting]
         for kind in KINDS:
             for n in SIZES if setting != "searches" else SIZES[1:]:
                 begun, cells = time.process_time(), []
@@ -123,7 +130,3 @@ def main(replicates: int, settings: Iterable[str]) -> None:
                     cells.append(f"{100.0 * (known < 0.05).mean():.1f}%{few}" if len(known) else "none")
                 seconds = (time.process_time() - begun) / replicates / len(SHARES)
                 print(f"| {setting} | {kind} | {n} | {' | '.join(cells)} | {seconds:.2f} s |", flush=True)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200, sys.argv[2:] or ("plain", "covariates", "groups"))

@@ -1,4 +1,4 @@
-"""What rows of answers in categories are worth, and what searches make of them: python benchmarks/worth.py
+"""What rows of answers in categories are worth, and what searches make of them: ``python -m benchmarks worth``.
 
 First chi-square of a true model over its degrees of freedom, with the number of rows as N and with ``sample.n``; then
 the default search of questionnaires whose model is right, five items for each latent, beside rows that were not cut.
@@ -61,6 +61,7 @@ def searches() -> None:
             print(f"| {what} | F1 {f1:.3f} | {latents:.1f} latents | N counts as {worth:.0f} |", flush=True)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print both."""
     true_models()
     searches()

@@ -1,7 +1,7 @@
 """Makes shared test material importable from every test, and decides what Hypothesis draws.
 
 What gates a change must not fail by chance: by default every property test draws the same examples each time.
-``HYPOTHESIS_PROFILE=random`` draws others, ten times as many (CONTRIBUTING.md).
+``HYPOTHESIS_PROFILE=random`` draws others, ten times as many or more (CONTRIBUTING.md).
 """
 
 from __future__ import annotations

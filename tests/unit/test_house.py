@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import inspect
 import io
+import itertools
 import re
 from pathlib import Path
 
@@ -179,3 +180,99 @@ def test_the_readme_has_its_two_commands():
     text = (ROOT / "README.md").read_text()
     assert ".venv/bin/pip install" in text.split("<!-- run command -->")[1].split("```")[1]
     assert "pytest" in text.split("<!-- test command -->")[1].split("```")[1]
+
+
+# The map at the beginning of CONTRIBUTING.md ------------------------------------------------------------------
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+PICTURES = re.findall(r"```text\n(.*?)```", CONTRIBUTING.split("## Where do I change")[0], flags=re.S)
+BESIDE = ("benchmarks", "docs", "examples", "tests", "tools")
+
+
+def place(path):
+    """Where a path of the map is: below src/unmeasured, or beside src; a name to be chosen counts as its folder."""
+    path = path.rpartition("/")[0] if "NAME" in path else path
+    return (ROOT if path.split("/")[0] in BESIDE else SOURCE) / path
+
+
+def test_the_picture_of_the_floors_is_the_list_and_the_directories():
+    drawn = []
+    for line in reversed(PICTURES[0].splitlines()):
+        names, _, about = line.strip().partition("  ")
+        for name in names.split():
+            assert (SOURCE / name).is_dir() if name.endswith("/") else (SOURCE / name).is_file(), name
+            drawn.append(name.rstrip("/").removesuffix(".py"))
+        for inside in re.findall(r"\b(\w+)/", about):
+            assert (SOURCE / names / inside).is_dir() or (SOURCE / inside).is_dir(), inside
+    assert drawn == FLOORS
+
+
+def referred_to_in_pipeline():
+    """Which top-level names of the pipeline refer to which names."""
+    tree = ast.parse((SOURCE / "search" / "pipeline.py").read_text())
+    graph = nx.DiGraph()
+    for part in tree.body:
+        if isinstance(part, ast.FunctionDef | ast.ClassDef):
+            graph.add_edges_from((part.name, node.id) for node in ast.walk(part) if isinstance(node, ast.Name))
+    return graph
+
+
+def test_the_picture_of_a_search_names_the_stages_of_the_pipeline_in_their_order():
+    named = re.findall(r"\b(\w+)\(\)", PICTURES[1])
+    calls = referred_to_in_pipeline()
+    order = [name for name in named if name in calls and calls.out_degree(name)]
+    assert order[:4] == ["discover", "discover_items", "discover_exactly", "by_criterion"]
+    for above, below in itertools.pairwise(order[:4]):
+        assert nx.has_path(calls, above, below)
+        assert not nx.has_path(calls, below, above)
+    assert all(nx.has_path(calls, "by_criterion", stage) for stage in named[4:])
+    assert len(named) > 10
+
+
+def test_the_files_in_the_picture_of_a_search_are_those_that_it_uses():
+    named = re.findall(r"[\w/]+(?:\.py|/)(?= |;|,|:|\)|\n|$)", PICTURES[1])
+    used = nx.descendants(module_graph(), "unmeasured.search.pipeline")
+    assert len(named) > 20
+    for path in named:
+        assert place(path).exists(), path
+        if path.startswith("search/") and path != "search/pipeline.py":
+            module = "unmeasured." + path.rstrip("/").removesuffix(".py").replace("/", ".")
+            assert module in used or any(name.startswith(f"{module}.") for name in used), path
+
+
+def rows_of_changes():
+    tables = CONTRIBUTING.split("## Where do I change")[1].split("## Commands")[0]
+    for line in tables.splitlines():
+        if line.startswith("| ") and not line.startswith("| to change"):
+            yield line.split("|")[2]
+    walks = CONTRIBUTING.split("## Walk-throughs")[1].split("**What we ask")[0]
+    for line in walks.splitlines():
+        if line.startswith("| `"):
+            yield line.split("|")[1]
+
+
+@pytest.mark.parametrize("cell", list(rows_of_changes()))
+def test_what_the_tables_of_changes_name_exists(cell):
+    names = re.findall(r"`([^`]+)`", cell)
+    paths = [name for name in names if "/" in name or name.endswith(".py")]
+    assert paths
+    for path in paths:
+        assert place(path).exists(), path
+    files = [file for path in paths for file in ([place(path)] if place(path).is_file() else place(path).glob("*.py"))]
+    texts = [file.read_text() for file in files]
+    for word in set(names) - set(paths) - {"LGES", "result.json"}:
+        assert any(re.search(rf"\b{word}\b", text) for text in texts), f"{word} is in none of {paths}"
+
+
+def test_the_table_of_changes_has_the_usual_ones():
+    assert len(list(rows_of_changes())) > 30
+
+
+def test_every_file_of_code_that_a_page_names_exists():
+    named = set()
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+        text = page.read_text()
+        named |= set(re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", text))
+        named |= set(re.findall(r"\b(?:tests|tools|benchmarks|examples)/[a-z_/0-9]+\.py\b", text))
+    assert len(named) > 40
+    assert [path for path in sorted(named) if not place(path).exists()] == []

@@ -46,8 +46,6 @@ ON_PAGES = {r"(comes?|came|coming) back": "is found again", r"opinion": "result"
 PATTERN = re.compile("|".join(rf"\b{word}\b" for word in RETIRED), re.IGNORECASE)
 # A name that stays: a method in the tables and the records of benchmarks.
 NAMES = re.compile(r"GIN \(mended\)")
-# For those who work on the package, and not in its wheel.
-WITHIN = ("benchmark", "benchmarks/commands.py", "benchmarks/study_commands.py")
 
 
 def texts():
@@ -56,9 +54,6 @@ def texts():
     for path in sorted((ROOT / "src" / "unmeasured").rglob("*.html")):
         yield path.relative_to(ROOT), path.read_text()
     for path in sorted((ROOT / "src").rglob("*.py")):
-        parts = path.relative_to(ROOT / "src").parts
-        if len(parts) > 1 and parts[1] in WITHIN:
-            continue
         found = ast.walk(ast.parse(path.read_text()))
         words = [node.value for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str)]
         # A constant of one word is a key or an option, which no user reads.

@@ -846,9 +846,12 @@ def _unpacked(content: bytes) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = {entry.filename: entry for entry in archive.infolist()}
-            if not set(entries) <= set(_PARTS) or sum(e.file_size for e in entries.values()) > _MOST_UNPACKED:
-                raise um.DataError("This is no project that was saved here: it has other parts, or is too large.")
-            return {name: archive.read(name) for name in entries}
-    # RuntimeError: an archive that is encrypted, or packed in a way that Python does not know.
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError) as error:
+            is_ours = set(entries) <= set(_PARTS) and sum(e.file_size for e in entries.values()) <= _MOST_UNPACKED
+            parts = {name: archive.read(name) for name in entries} if is_ours else {}
+    # RuntimeError: an archive that is encrypted, or packed in a way that Python does not know; ValueError: one whose
+    # parts begin before the file does.
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, ValueError) as error:
         raise um.DataError(f"This is no project that was saved here ({error}).") from None
+    if not is_ours:
+        raise um.DataError("This is no project that was saved here: it has other parts, or is too large.")
+    return parts

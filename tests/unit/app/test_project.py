@@ -266,7 +266,12 @@ def test_a_file_that_is_refused_leaves_the_open_project_as_it_was(tmp_path):
     with zipfile.ZipFile(io.BytesIO(saved)) as old, zipfile.ZipFile(damaged, "w") as new:
         new.writestr("data", b"x,y\n1,2\n")
         new.writestr("project.json", old.read("project.json").replace(b'"columns"', b'"colums"'))
-    for name, content in (("other.csv", b"\0"), ("other.csv", b""), ("other.unmeasured", damaged.getvalue())):
+    for name, content in (
+        ("other.csv", b"\0"),
+        ("other.csv", b""),
+        ("other.unmeasured", damaged.getvalue()),
+        ("cut.unmeasured", saved[1:]),
+    ):
         with pytest.raises(um.UnmeasuredError):
             project.open_file(name, content)
     with pytest.raises(um.UnmeasuredError):

@@ -1,1 +1,1 @@
-"""Edges between latents: hill climbing in closed form and by fits; likelihoods with the measurement held."""
+"""Edges between latents: hill climbing in closed form and by fits; likelihoods with the measurement fixed."""
