@@ -1,19 +1,19 @@
-"""Whether the latents of an exact model come back in replicates of the data.
+"""Agreement of the item partition of an exact model with those of replicates of the data.
 
 ::
 
     exact model ──► its partition of the items, beside those of replicates by as many factors ──► agreement
                         │ less than .9: it is said
                         ▼
-                    rejected as well: the levels that come back (:mod:`unmeasured.search.close_fit.replicability`)
+                    rejected as well: the reproducible partitions (:mod:`unmeasured.search.close_fit.replicability`)
                     beside it
 
 A model may fit well and still have latents that another sample would not show: with 75 rows a search finds two to five
-latents behind the same variables. The model stays the level that is read first. Broad levels come back more often,
-since two halves of the items are hard to mistake, but that does not make them right: among 25 simulated factor models
-of 200 rows, made for this question, the latents of the model agreed with the true ones to .99, the level that comes
-back best to .87. Where the model holds, ten replicates and its own number of factors take a few hundredths of a second;
-all levels would take longer than the search.
+latents behind the same variables. The partition of the model stays the selected one. Broad partitions are reproduced
+more often, since two halves of the items are hard to mistake, but that does not make them right: among 25 simulated
+factor models of 200 rows, made for this question, the latents of the model agreed with the true ones to .99, the
+partition that is reproduced best to .87. Where the model holds, ten replicates and its own number of factors take a few
+hundredths of a second; all partitions would take longer than the search.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from unmeasured.search.item_partitions import ItemPartition, model_partitions, n
 def add_agreement(
     found: Discovery, sample: Sample, n_effective: float, clock: Clock, *, always: bool, seed: int = 0
 ) -> Discovery:
-    """Add agreement to an exact answer; ``always``, where it is rejected, also the other reproducible partitions.
+    """Add agreement to an exact-fit result; with ``always``, also other reproducible partitions.
 
     Groups of several latents have no partition into as many sets, and one latent has only one: whether such latents
     come back is not measured. Answers for which no time is left stay as they are.
@@ -77,7 +77,7 @@ def _read(found: Discovery, data: Sample, n_effective: float, clock: Clock, alwa
 
 
 def _measured(own: ItemPartition, data: Sample, replicates: Replicates, n_latents: int) -> ItemPartition:
-    """A level of the model with its agreement; an item that loads on no latent is alone."""
+    """Return the partition of the model with its agreement; an item that loads on no latent is alone."""
     latent = {item: name or f"alone {item}" for item, name in zip(own.items, own.latents, strict=True)}
     number = {name: k for k, name in enumerate(dict.fromkeys(latent.values()))}
     labels = np.array([number[latent[name]] for name in data.names], dtype=np.int64)

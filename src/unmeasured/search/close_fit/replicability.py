@@ -9,8 +9,8 @@ each partition is compared with those of replicates of the data::
 
     agreement   (adjusted Rand index)
       1 |            x
-        |      x          x                    local peaks are the levels; below the one that leads
-     .5 |   x     x          x   x  x          there are facets, above it broader traits
+        |      x          x                    local peaks are kept; finer than the selected one
+     .5 |   x     x          x   x  x          are facets, coarser ones broader traits
         +--------------------------- m
 
 The replicates carry two kinds of error: that of sampling, and that of the model. If the population lies off the model
@@ -104,12 +104,12 @@ def all_partitions(replicates: Replicates) -> list[Partition]:
 def agreement_peaks(found: list[Partition]) -> list[Partition]:
     """Return the local maxima of agreement, most factors first.
 
-    Numbers of factors that replicates cannot tell apart (a difference of less than one standard error) are one level,
-    read at its finest.
+    Numbers of factors that replicates cannot tell apart (a difference of less than one standard error) are one
+    partition, the finest of them.
 
     >>> one = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
     >>> curve = [Partition(m, one % m, s, 0.02) for m, s in [(2, 0.95), (3, 0.8), (4, 0.6), (5, 0.7)]]
-    >>> [level.n_factors for level in agreement_peaks(curve)]
+    >>> [one.n_factors for one in agreement_peaks(curve)]
     [5, 2]
     """
     usable = [one for one in found if one.is_measurable]
@@ -148,15 +148,15 @@ def comes_back_more_often(one: Replicated, other: Replicated) -> bool:
     return one.agreement - other.agreement > 2.0 * math.hypot(one.agreement_se, other.agreement_se)
 
 
-def select_partition(levels: list[Partition], R: Floats, n_effective: float) -> Partition | None:
+def select_partition(found: list[Partition], R: Floats, n_effective: float) -> Partition | None:
     """Select the partition with the largest agreement × modularity.
 
-    The modularity (Newman 2006) of a level on the network of absolute partial correlations, the correlations shrunk as
-    N_eff asks, times its agreement. By agreement alone two broad halves of the items would lead nearly everywhere,
+    The modularity (Newman 2006) of a partition on the network of absolute partial correlations, the correlations shrunk
+    as N_eff asks, times its agreement. By agreement alone two broad halves of the items would lead nearly everywhere,
     since they are hard to mistake; by modularity alone sets that another sample does not have.
     """
     network = _network(R, n_effective)
-    return max(levels, key=lambda level: level.agreement * modularity(network, level.labels), default=None)
+    return max(found, key=lambda one: one.agreement * modularity(network, one.labels), default=None)
 
 
 def dependence_within(R: Floats, n_effective: float, labels: Ints) -> float:

@@ -6,7 +6,7 @@
         │ no                                                                                 │
     exact search ── its model is not rejected ──► the exact answer                           │
         │ rejected                                                                           ▼
-        └──────────────────────────────────────────► levels that come back in replicates, the best of them refined at
+        └──────────────────────────────────────────► reproducible item partitions, the best of them refined at
                                                       N_eff; of both answers the one with the better marginal likelihood
 
 **N_eff.** A population that lies off the model by an RMSEA of e makes a sample of N worth ``N_eff = 1/(1/N + e²)`` rows
@@ -168,7 +168,7 @@ class Tolerant:
         return MisfitTest(self.sample, self.clock.check_measuring, self.seed)
 
     def discover(self, check: Check) -> Discovery | None:
-        """The level that leads, refined; None where none comes back. ``check`` ends the partitions."""
+        """Search from the selected partition; None if none is reproducible. ``check`` ends the partitions."""
         data = canonical(self.sample)
         steps = Steps(self.verbose, self.clock)
         with self.clock.listening():
@@ -363,7 +363,7 @@ class Tolerant:
         return replace(found, fit=fit, tolerance=self.tolerance, remarks=(*found.remarks, self._in_words()))
 
     def read(self, exact: Discovery) -> Discovery:
-        """An exact answer with its levels: one whose model is rejected is read at what the sample is worth."""
+        """Add agreement to an exact-fit result, at the effective sample size if its model is rejected."""
         is_off = self.test.of_fit(exact.fit).is_rejected
         n = self.n_effective if is_off else self.sample.n
         return add_agreement(exact, self.sample, n, self.clock, always=is_off, seed=self.seed)
@@ -476,7 +476,7 @@ class Tolerant:
 def with_model_partitions(
     levels: tuple[ItemPartition, ...], selected_partition: int, above: Sequence[ItemPartition]
 ) -> tuple[tuple[ItemPartition, ...], int]:
-    """Levels and the one that leads, with those of latents above the latter's, which replace others as coarse."""
+    """Add the partitions by higher-order latents, which replace others as coarse; return the selected one too."""
     numbers = {level.n_latents for level in above}
     kept = [level for k, level in enumerate(levels) if k <= selected_partition or level.n_latents not in numbers]
     merged = sorted([*kept, *above], key=lambda level: -level.n_latents)
@@ -497,7 +497,7 @@ def _improper_cross_loadings(fit: Fit) -> list[tuple[str, str]]:
 
 
 def _levels_in_words(levels: Sequence[ItemPartition], selected_partition: int) -> str:
-    """How sure the level is that leads, and what others there are."""
+    """Describe the agreement of the selected partition and list the others."""
     lead = levels[selected_partition]
     if lead.n_latents == 1:
         return "One latent describes all items within that tolerance."
