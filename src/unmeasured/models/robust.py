@@ -50,7 +50,7 @@ def pseudo_inverse(H: Floats) -> Floats:
     """The inverse of an information matrix; directions without information are left out."""
     unit = 1.0 / np.sqrt(np.maximum(np.abs(np.diag(H)), 1e-300))
     value, vector = np.linalg.eigh(H * np.outer(unit, unit))
-    keep = np.abs(value) > 1e-9 * max(float(np.abs(value).max()), 1.0)
+    keep = np.abs(value) > 1e-9 * np.abs(value).max(initial=1.0)
     return np.asarray(np.outer(unit, unit) * ((vector[:, keep] / value[keep]) @ vector[:, keep].T))
 
 

@@ -155,3 +155,12 @@ def test_a_negative_scaling_factor_gives_no_scaled_test() -> None:
         assert math.isnan(getattr(fit, name)), name
     assert np.isnan(fit.rmsea_robust_ci).all()
     assert "no scaled chi-square, since its scaling factor is negative" in fit.summary()
+
+
+def test_ordinal_items_without_a_latent_are_tested_too() -> None:
+    """The model of independence has no parameters, and so no information matrix to invert."""
+    rows = pd.DataFrame(np.random.default_rng(3).integers(1, 4, size=(200, 4)), columns=list("abcd"))
+    result = um.LGES(tolerance=0).fit(rows).result_
+    assert result.graph.latents == ()
+    assert result.reported.robust is not None
+    assert result.reported.robust.test.chi2 == result.reported.robust.baseline.chi2
