@@ -102,3 +102,12 @@ def test_smoothed_correlations_have_no_small_eigenvalues():
     R = um.as_sample(questionnaire(10, 300, (0.5,), 7)[1], cor="auto").corr
     assert np.linalg.eigvalsh(R)[0] < 0.01
     assert np.linalg.eigvalsh(smoothed(R, 100.0))[0] > 0.05
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_pair_that_tells_nothing_of_its_correlation_is_no_fault() -> None:
+    """One rare answer, and answers that exclude one another: correlations at -1, 1 and in between, all but unknown."""
+    counts = {"313": 44, "333": 34, "332": 28, "331": 28, "323": 15, "233": 1}
+    rows = pd.DataFrame([[int(answer) for answer in answers] for answers, n in counts.items() for _ in range(n)])
+    sample = um.as_sample(rows.add_prefix("q"), cor="auto")
+    assert 2 <= sample.n <= len(rows)

@@ -80,6 +80,8 @@ def worth_of_rows(
         total += float(times[at] @ np.einsum("rij,rji->r", PG, PG))
     n_rows = crossed[np.arange(m), np.arange(m)].sum(axis=(1, 2)).max()
     variance = 0.5 * total * n_rows / times.sum()
+    if not variance > 0.0:  # correlations at -1 or 1, in which rows of such tables change nothing
+        return n
     return float(m * (m - 1) / 2 / variance)
 
 
@@ -105,7 +107,8 @@ def _influence_on_correlations(
     by_rows = np.einsum("bxy,bxyt,bzt->bz", weighted, in_rows, rows, optimize=True)
     by_columns = np.einsum("bxy,bxyt,bzt->bz", weighted, in_columns, columns, optimize=True)
     moved = in_rho - by_rows[:, :, None] - by_columns[:, None, :]
-    return np.asarray(moved / np.maximum(information, 1e-300)[:, None, None])
+    # A correlation lies between -1 and 1, so its variance is 1 at most: a pair with a single rare answer tells nothing.
+    return np.asarray(moved / np.maximum(information, 1.0)[:, None, None])
 
 
 def smoothed(corr: Floats, n: float) -> Floats:
