@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import unmeasured as um
 from malformed import answered, damaged_bytes, damaged_json, damaged_text, fuzzed, one_in
 from unmeasured.app.project import Project
 from unmeasured.output.report.run import Run
 from unmeasured.output.report.screen import screen
 from unmeasured.output.report.write import write_run
 from unmeasured.validation.replicates.records import Records
+from unmeasured.validation.replicates.result import Stability
 
 
 @fuzzed(50, 500)
@@ -42,7 +42,7 @@ def test_stability(search, stable, data):
     text = data.draw(damaged_json(stable.to_json()))
 
     def shown():
-        found = um.Stability.from_json(text)
+        found = Stability.from_json(text)
         found.summary(), found.to_record(), found.consensus(0.5), found.is_of(search.graph_)
 
     answered(shown)

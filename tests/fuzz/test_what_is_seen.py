@@ -9,6 +9,7 @@ import pytest
 
 import unmeasured as um
 from malformed import answered
+from unmeasured.validation.replicates.result import Stability
 
 
 def raise_a_foreign_exception():
@@ -59,7 +60,7 @@ def test_what_the_inputs_start_from_is_answered(folder, rows, results, stable, s
     rows.to_csv(folder / "right.csv", index=False)
     assert answered(lambda: um.LGES().fit(um.read(folder / "right.csv")).result_.summary())
     assert answered(lambda: [um.Result.from_json(text).summary() for text in results])
-    assert answered(lambda: um.Stability.from_json(stable.to_json()).summary())
+    assert answered(lambda: Stability.from_json(stable.to_json()).summary())
     assert answered(lambda: um.fit("f =~ a + b + c\ng =~ d + e\nf ~~ g", rows).summary())
     known = um.Knowledge(groups={"f": ["a", "b"], "g": ["c", "d"]})
     assert answered(lambda: um.LGES(knowledge=known).fit(search.sample_).result_.summary())

@@ -43,7 +43,7 @@ def agree(rows: pd.DataFrame, seed: int) -> None:
     one, other = um.LGES().fit(rows), um.LGES().fit(shuffled(rows, seed))
     assert one.graph_ == other.graph_
     assert one.remarks_ == other.remarks_
-    assert one._levels == other._levels
+    assert one._item_partitions == other._item_partitions
     # Sums of the same numbers in another order differ in their last digits.
     assert one.sem_.chi2 == pytest.approx(other.sem_.chi2, rel=1e-6, abs=1e-6)
     assert one.sem_.implied_cov == pytest.approx(other.sem_.implied_cov, abs=1e-5)

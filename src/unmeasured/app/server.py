@@ -55,8 +55,8 @@ _PAGES = {
     "cytoscape.css": ("app", "static", "text/css"),
     "cytoscape.min.js": ("app", "static", "text/javascript"),
     "cytoscape.LICENSE.txt": ("app", "static", "text/plain"),
-    "diagram.js": ("report", "page", "text/javascript"),
-    "page.css": ("report", "page", "text/css"),
+    "diagram.js": ("output.report", "page", "text/javascript"),
+    "page.css": ("output.report", "page", "text/css"),
 }
 _STRICT = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "

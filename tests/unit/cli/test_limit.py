@@ -137,13 +137,16 @@ def test_ctrl_c_that_a_library_takes_for_a_failed_import_is_one_sentence(tmp_pat
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent otherwise there")
 @pytest.mark.parametrize("after", [0.4, 0.9, 1.6, 2.5])
 def test_ctrl_c_is_no_trace_at_any_moment(file, after):
-    process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, "discover", str(file)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    time.sleep(after)
-    process.send_signal(signal.SIGINT)
-    _, complained = process.communicate(timeout=120)
+    for attempt in range(3):  # Python itself drops a Ctrl-C in a few places, for instance while it frees memory
+        process = subprocess.Popen(
+            [sys.executable, "-c", COMMAND, "discover", str(file)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        time.sleep(after + 0.05 * attempt)
+        process.send_signal(signal.SIGINT)
+        _, complained = process.communicate(timeout=120)
+        assert "Traceback" not in complained
+        if process.returncode:
+            break
     assert process.returncode == 130
-    assert "Traceback" not in complained
     assert "Ctrl-C" in complained or "interrupted" in complained

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from unmeasured.graphs import from_json
+from unmeasured.results.earlier_formats import with_present_keys
 from unmeasured.results.result import Result
 from unmeasured.validation.replicates.records import Records
 from unmeasured.validation.replicates.result import Stability
@@ -29,6 +30,7 @@ def test_replicates_belong_to_the_search_that_made_them(tmp_path):
     first = json.loads(lines[0])
     stored = ("replicate", "groups", "between", "headline", "seconds", "failure", "others", "direct")
     about = {key: value for key, value in first.items() if key not in stored}
+    about["options"] = with_present_keys(about["options"], "replicate.options")
     about["start"] = {"latent_groups": first["start"]["groups"], "between": first["start"]["between"]}
     path = tmp_path / "replicates.jsonl"
     path.write_bytes((FILES / "latent_groups.jsonl").read_bytes())

@@ -54,7 +54,7 @@ def test_random_state_seeds_the_replicates():
 
     def agreements(**options):
         found = um.LGES(tolerance=0.05, **options).discover(um.as_sample(cov=R, n_samples=60, names=names))
-        return [level.agreement for level in found.levels]
+        return [level.agreement for level in found.partitions]
 
     assert agreements(random_state=0) == agreements() != agreements(random_state=1)
 

@@ -12,8 +12,11 @@ from unmeasured.search import warm
 CODE = """
 import json
 import unmeasured as um
-from unmeasured.search import relocate, warm
-from unmeasured.models import batch, kernels, rank, savings
+from unmeasured.search import warm
+from unmeasured.search.measurement import relocate
+from unmeasured.kernels import batch, savings
+from unmeasured.kernels import likelihood as kernels
+from unmeasured.models import rank
 
 functions = [batch.start_batch, batch.score_batch, kernels.information, rank.smallest_roots]
 functions += [kernels.jacobian_rank_modulo]
