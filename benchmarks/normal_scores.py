@@ -33,7 +33,7 @@ def linear(model: Parameters, n: int, rng: np.random.Generator, noise: str = "no
         "normal": lambda: rng.normal(size=shape),
         "chi2(3)": lambda: (rng.chisquare(3, size=shape) - 3.0) / np.sqrt(6.0),
         "t(5)": lambda: rng.standard_t(5, size=shape) / np.sqrt(5.0 / 3.0),
-        "lognormal": lambda: (np.exp(rng.normal(size=shape)) - np.exp(0.5)) / np.sqrt((np.e - 1.0) * np.e),
+        "lognormal": lambda: (np.exp(rng.normal(size=shape)) - np.exp(0.5)) / np.sqrt(np.exp(2.0) - np.exp(1.0)),
     }
     values = draws[noise]() * np.sqrt(np.diag(model.Omega)) @ np.linalg.inv(np.eye(shape[1]) - model.F)
     return pd.DataFrame(values, columns=list(model.names))[list(model.observed)]
