@@ -270,7 +270,9 @@ def _stability(project: Project) -> dict[str, Any]:
     )
     edges = edges.rename(columns={"forward": "→", "backward": "←"})
     edges["in the model"] = ["yes" if is_in else "no" for is_in in edges["in the model"]]
-    items = stable.items.rename(columns={"groups": "latent", "stability": "on its latent", "exact": "and on no other"})
+    items = stable.items.rename(
+        columns={"latent_groups": "latent", "stability": "on its latent", "exact": "and on no other"}
+    )
     tables = [
         _table("Latents", groups, "Found: with two or more of these items.", percent=True),
         _table("Edges", edges, "How often replicates have each edge, and which way it pointed.", percent=True),

@@ -49,7 +49,7 @@ def runners_table(graph: CPDAG, dimension: int, runners: Sequence[RunnerUp]) -> 
         "weight",
         "dimension",
         "latents",
-        "groups",
+        "latent_groups",
         "edges",
         "n_shared_edges",
         "n_unique_edges",

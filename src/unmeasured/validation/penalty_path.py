@@ -147,7 +147,7 @@ class PenaltyPath:
             "penalty": step.penalty,
             "equivalent_n": _equivalent_n(step.penalty, fit.sample.n),
             "latents": sum(outline.sizes),
-            "groups": len(outline.sizes),
+            "latent_groups": len(outline.sizes),
             "loadings": int(outline.measures.sum()),
             "paths": int(np.triu(outline.between | outline.between.T).sum()),
             "dimension": int(fit.dimension),
@@ -252,7 +252,7 @@ class PenaltyPath:
             "penalty",
             "equivalent_n",
             "latents",
-            "groups",
+            "latent_groups",
             "loadings",
             "paths",
             "dimension",
@@ -335,7 +335,7 @@ def _draw(path: PenaltyPath, figure: Figure) -> None:
     table, chosen = path.table, path.steps[path.suggested].penalty
     counts, size, fit = figure.subplots(3, 1, sharex=True)
     counts.plot(table["penalty"], table["latents"], "o-", color="#332288", label="latents")
-    counts.plot(table["penalty"], table["groups"], "s--", color="#cc6677", label="groups")
+    counts.plot(table["penalty"], table["latent_groups"], "s--", color="#cc6677", label="latent groups")
     size.plot(table["penalty"], table["dimension"], "o-", color="#332288", label="dimension")
     size.plot(table["penalty"], table["loadings"], "s--", color="#cc6677", label="loadings")
     size.plot(table["penalty"], table["paths"], "^:", color="#117733", label="paths between groups")

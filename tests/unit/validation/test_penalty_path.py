@@ -51,7 +51,7 @@ def test_a_step_is_suggested_with_a_reason_and_edges_have_a_life(path: PenaltyPa
     assert path.reason in str(path)
     step = path.steps[path.suggested]
     assert f"{step.penalty:.3g} is the sparsest that fits acceptably (RMSEA {step.fit.rmsea:.3f}" in path.reason
-    shapes = path.table[["latents", "groups"]].apply(tuple, axis=1)
+    shapes = path.table[["latents", "latent_groups"]].apply(tuple, axis=1)
     assert (shapes == shapes[path.suggested]).sum() >= max(shapes.value_counts()) - 1
     assert path.edges["share_of_steps"].is_monotonic_decreasing
     assert path.edges["share_of_steps"].between(0, 1).all()

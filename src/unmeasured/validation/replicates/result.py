@@ -107,7 +107,7 @@ class Stability:
         )
         names = [group_name(group) for group in self.graph.latent_groups]
         groups = [", ".join(names[g] for g in np.flatnonzero(column)) for column in wanted.T]
-        table = pd.DataFrame({"item": self.observed, "groups": groups, "stability": stays, "exact": exact})
+        table = pd.DataFrame({"item": self.observed, "latent_groups": groups, "stability": stays, "exact": exact})
         return table[table["item"].isin(self.graph.variables.indicators)].reset_index(drop=True)
 
     @cached_property
