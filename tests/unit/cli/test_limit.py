@@ -144,9 +144,10 @@ def test_ctrl_c_is_no_trace_at_any_moment(file, after):
         )  # fmt: skip
         time.sleep(after + 0.05 * attempt)
         process.send_signal(signal.SIGINT)
-        _, complained = process.communicate(timeout=120)
+        said, complained = process.communicate(timeout=120)
         assert "Traceback" not in complained
         if process.returncode:
             break
     assert process.returncode == 130
-    assert "Ctrl-C" in complained or "interrupted" in complained
+    # A search that had a model by then says in its answer that it was stopped.
+    assert "Ctrl-C" in complained or "interrupted" in (said + complained).lower()
