@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "diagram"))
+sys.path.append(str(Path(__file__).parents[2] / "diagram"))
 import models
 
 import unmeasured as um

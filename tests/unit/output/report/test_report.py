@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "diagram"))
+sys.path.append(str(Path(__file__).parents[2] / "diagram"))
 import models
 
 import unmeasured as um
