@@ -1,4 +1,4 @@
-"""What the parameters of public functions and estimators may be, as tables; and the one sentence that refuses the rest.
+"""Rules for the parameters of public functions and estimators, as tables, and the one sentence that refuses the rest.
 
 A table maps the name of a parameter to a :class:`Rule`, as ``_parameter_constraints`` of scikit-learn does::
 
@@ -26,7 +26,7 @@ from unmeasured.errors import UnmeasuredError, listing
 
 @dataclass(frozen=True)
 class Rule:
-    """What a parameter must be, in words and as a test; ``hint`` ends the sentence."""
+    """Requirement on a parameter, in words and as a test; ``hint`` ends the sentence."""
 
     must: str
     allows: Callable[[Any], bool]
@@ -101,12 +101,12 @@ def instance_of(must: str, *types: type, hint: str = "") -> Rule:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number; True and False are none."""
+    """Return whether a value is a whole number; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
 def is_finite(value: Any) -> bool:
-    """Whether a value is a real number that a float can hold; True and False are none.
+    """Return whether a value is a real number that a float can hold; True and False are none.
 
     >>> [is_finite(value) for value in (1, np.float32(2), True, float("inf"), 10**400, "1")]
     [True, True, False, False, False, False]
@@ -120,12 +120,12 @@ def is_finite(value: Any) -> bool:
 
 
 def is_positive(value: Any) -> bool:
-    """Whether a value is a positive number, perhaps an infinite or a very large one."""
+    """Return whether a value is a positive number, perhaps an infinite or a very large one."""
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and bool(cast("Any", value) > 0)
 
 
 def is_flag(value: Any) -> bool:
-    """Whether a value is True or False, or 1 or 0, which are taken as such.
+    """Return whether a value is True or False, or 1 or 0, which are taken as such.
 
     >>> [is_flag(value) for value in (True, np.False_, 1, 5, "no", None)]
     [True, True, True, False, False, False]
@@ -134,7 +134,7 @@ def is_flag(value: Any) -> bool:
 
 
 def are_names(value: Any) -> bool:
-    """Whether a value is a list of names; a lone text, a sequence of letters, is none."""
+    """Return whether a value is a list of names; a lone text, a sequence of letters, is none."""
     return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(name, str) for name in value)
 
 

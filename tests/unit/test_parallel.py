@@ -90,14 +90,14 @@ def test_an_interrupted_process_ends_its_workers_without_a_warning(begun):
 
 @pytest.mark.parametrize("later", [0.0, 0.05])
 def test_ctrl_c_while_the_workers_load_is_no_trace(tmp_path, later):
-    """A worker that Ctrl-C meets in the first moments of Python itself prints what we cannot change: three attempts."""
+    """A worker that fails while it starts has its trace printed by loky: such an attempt is made again."""
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT))
-    for last in (False, False, True):
+    for _ in range(3):
         out, err = interrupted_while_workers_load(script, later)
-        if out.splitlines()[-1:] == ["stopped"]:
+        if "failed with traceback" not in out:
             break
-        assert not last, out
+    assert out.splitlines()[-1:] == ["stopped"], out
     assert not re.search("KeyboardInterrupt|tracker|[Ww]arning", err), err
 
 

@@ -1,4 +1,4 @@
-"""What the command line says of a time limit: where the time went, and how much would be needed."""
+"""Sentences of the command line on a time limit: where the time went, and how much would be needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user holds after a search: result, effects over the class, names, summary, comparison, invariance.
+"""Results of a search: the result itself, effects over the class, names, summary, comparison, invariance.
 
 Takes a class of graphs, its fit and the sample; gives a :class:`~unmeasured.results.result.Result` with tables,
 sentences, pictures and files. Read first: :mod:`~unmeasured.results.result`, then :mod:`~unmeasured.results.summary`,

@@ -143,7 +143,7 @@ def compare_models(
 
 
 def _is_about_the_same(fits: Mapping[str, Fit]) -> bool:
-    """Whether all models are about the same variables."""
+    """Return whether all models are about the same variables."""
     return len({frozenset(fit.sample.names) for fit in fits.values()}) == 1
 
 
@@ -325,19 +325,19 @@ def _read(model: Any, sample: Sample, correlate_exogenous: bool) -> Fit | DAG | 
 
 
 def _has_means(model: Fit | DAG | CPDAG | Model) -> bool:
-    """Whether means are stated; full information of rows with missing values has them without."""
+    """Return whether means are stated; full information of rows with missing values has them without."""
     if isinstance(model, Fit):
         return model.has_means and model.full is None
     return isinstance(model, Model) and bool(model.intercepts)
 
 
 def _is_kept(fit: Fit, has_means: bool) -> bool:
-    """Whether the likelihood of a fit is of the kind that is compared; full information is of both."""
+    """Return whether the likelihood of a fit is of the kind that is compared; full information is of both."""
     return fit.full is not None or fit.has_means is has_means
 
 
 def _is_of(fit: Fit, sample: Sample) -> bool:
-    """Whether a fit is to these data: the same rows where both know them, the same covariance and N."""
+    """Return whether a fit is to these data: the same rows where both know them, the same covariance and N."""
     if not set(fit.sample.names) <= set(sample.names):
         return False
     common = sample.select(fit.sample.names)
@@ -358,7 +358,7 @@ def _fit(model: Fit | DAG | CPDAG | Model, sample: Sample, has_means: bool) -> F
 
 
 def _of_all_variables(fit: Fit) -> Fit:
-    """The same fit with covariates as variables of the model."""
+    """Return the fit with covariates as variables of the model."""
     if isinstance(fit, MeanFit) and fit.joint is not None:
         return replace(fit, is_joint=True, joint=replace(fit.joint, is_joint=True))
     return replace(fit, is_joint=True)

@@ -434,7 +434,7 @@ def doubts_of_paths(result: Result) -> str:
 
 
 def _tests_not_to_rely_on(result: Result) -> Iterator[str]:
-    """Where the test of exact fit rejects true models more often than it says."""
+    """Yield a remark if the test of exact fit rejects true models more often than it says."""
     fit = result.reported
     sample = fit.sample
     if fit.df <= 0 or not sample.has_rows:
@@ -452,7 +452,8 @@ def _tests_not_to_rely_on(result: Result) -> Iterator[str]:
     if often >= _TOO_OFTEN:
         yield data_problem(
             f"There are few rows for a test of {fit.df} degrees of freedom: at 5% it rejects about {often:.0%} of "
-            "true models (chi-square is too large by what Bartlett's factor says)."
+            "true models of normal rows (chi-square is too large by what Bartlett's factor says), and more where rows "
+            "are skewed or values are missing."
         )
 
 
